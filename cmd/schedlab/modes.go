@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/model"
+)
+
+func newModes() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "modes [MODE]",
+		Short: "List the scheduling models and where each stands on the axes",
+		Example: `  schedlab modes
+  schedlab modes pool
+  schedlab modes --output json`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return modeNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			modes := model.Modes()
+			if len(args) == 1 {
+				m, err := model.Lookup(args[0])
+				if err != nil {
+					return usage(err)
+				}
+				modes = []model.Mode{m}
+			}
+			switch output {
+			case "json":
+				return writeModesJSON(cmd.OutOrStdout(), modes)
+			case "text":
+				if len(args) == 1 {
+					return writeMode(cmd.OutOrStdout(), modes[0])
+				}
+				return writeModes(cmd.OutOrStdout(), modes)
+			}
+			return usagef("--output %q is none of text, json", output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "text", "text or json")
+	complete(cmd, "output", "text", "json")
+	return cmd
+}
+
+func modeNames() (names []string) {
+	for _, m := range model.Modes() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func completeModes(cmd *cobra.Command) { complete(cmd, "mode", modeNames()...) }
+
+func writeModes(w io.Writer, modes []model.Mode) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
+	for _, m := range modes {
+		a := m.Axes
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			m.Name, a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread, m.Summary)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "\n'schedlab modes MODE' says when it wins and whom it starves.")
+	return err
+}
+
+func writeMode(w io.Writer, m model.Mode) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
+	fmt.Fprintf(tw, "axes\t%s\n", m.Axes)
+	fmt.Fprintf(tw, "imitates\t%s\nwins\t%s\nstarves\t%s\n", m.Imitates, m.Wins, m.Starves)
+	for _, f := range m.Flags {
+		fmt.Fprintf(tw, "flag\t--%s\n", f)
+	}
+	return tw.Flush()
+}
+
+// modeJSON is one row of `modes --output json`.
+type modeJSON struct {
+	Name     string     `json:"name"`
+	Summary  string     `json:"summary"`
+	Axes     model.Axes `json:"axes"`
+	Imitates string     `json:"imitates"`
+	Wins     string     `json:"wins"`
+	Starves  string     `json:"starves"`
+	Flags    []string   `json:"flags"`
+}
+
+func writeModesJSON(w io.Writer, modes []model.Mode) error {
+	rows := make([]modeJSON, len(modes))
+	for i, m := range modes {
+		rows[i] = modeJSON{m.Name, m.Summary, m.Axes, m.Imitates, m.Wins, m.Starves, append([]string{}, m.Flags...)}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Schema int        `json:"schema"`
+		Modes  []modeJSON `json:"modes"`
+	}{1, rows})
+}

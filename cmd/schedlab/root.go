@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "schedlab",
+		Short: "Which goroutine scheduling model should serve this workload?",
+		Long: `schedlab compares the ways in which HTTP requests meet goroutines: net/http's
+goroutine per connection, fixed worker pools behind a queue, fasthttp's elastic
+pool. It runs each as a real server, drives it with open-loop load, and says
+which wins, by how much, and how sure that is.
+
+Every flag can also be set in the environment: --queue-depth is
+SCHEDLAB_QUEUE_DEPTH. A flag on the command line wins.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 4 partial or refused
+result, 130 interrupted.`,
+		Example: `  schedlab compare
+  schedlab serve --mode pool --workers 8
+  schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: fromEnvironment,
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newServe(), newModes(), newVersion())
+	for _, cmd := range root.Commands() {
+		args := cmd.Args
+		cmd.Args = func(cmd *cobra.Command, got []string) error {
+			if args == nil {
+				return nil
+			}
+			return usage(args(cmd, got))
+		}
+	}
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("unknown command %q; see schedlab --help", args[0])
+		}
+		return cmd.Help()
+	}
+	root.Args = cobra.ArbitraryArgs
+	return root
+}
+
+// fromEnvironment gives every flag that is not on the command line the value
+// of its SCHEDLAB_ variable, if there is one.
+func fromEnvironment(cmd *cobra.Command, _ []string) error {
+	var bad error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := "SCHEDLAB_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := os.LookupEnv(name)
+		if !ok || f.Changed || bad != nil {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			bad = usagef("environment variable %s=%q: %w", name, value, err)
+		}
+	})
+	return bad
+}
+
+// version is set by the release build; otherwise it is the module's.
+var version = ""
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and what it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			goVersion, revision := "unknown", ""
+			if b, ok := debug.ReadBuildInfo(); ok {
+				goVersion = b.GoVersion
+				for _, s := range b.Settings {
+					if s.Key == "vcs.revision" {
+						revision = " " + s.Value
+					}
+				}
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s%s %s\n", programVersion(), revision, goVersion)
+			return err
+		},
+	}
+}

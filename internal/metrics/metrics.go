@@ -1,0 +1,170 @@
+// Package metrics is the Prometheus side of a server: one registry, every
+// child resolved at start-up, closed label sets. It counts nothing itself that
+// a model already counts; it reads.
+package metrics
+
+import (
+	"net/http"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/model"
+	"schedlab/internal/workload"
+)
+
+// Options describe the server whose metrics these are.
+type Options struct {
+	Mode    string
+	Axes    model.Axes
+	Version string
+}
+
+// Metrics is the registry of one server and the instruments of its request
+// path. Observe and Waited allocate nothing and take no lock.
+type Metrics struct {
+	registry *prometheus.Registry
+	labels   prometheus.Labels
+	requests [workload.NumRoutes][]prometheus.Counter // by codeIndex
+	duration [workload.NumRoutes]prometheus.Observer
+	wait     prometheus.Observer
+}
+
+// codes are the statuses a handler or model may answer; any other is counted
+// as "other". The set is a label's, so it is closed.
+var codes = []int{200, 204, 400, 404, 405, 408, 413, 431, 500, 503, 507}
+
+var codeNames = []string{"200", "204", "400", "404", "405", "408", "413", "431", "500", "503", "507", "other"}
+
+func codeIndex(status int) int {
+	for i, c := range codes {
+		if c == status {
+			return i
+		}
+	}
+	return len(codes)
+}
+
+// buckets resolve 50 µs to 10 s, five or six a decade.
+var buckets = []float64{
+	50e-6, 75e-6, 100e-6, 150e-6, 200e-6, 300e-6, 500e-6, 750e-6,
+	1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 7.5e-3,
+	10e-3, 15e-3, 20e-3, 30e-3, 50e-3, 75e-3,
+	.1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 7.5, 10,
+}
+
+// nativeFactor bounds the relative width of a native histogram's buckets.
+const (
+	nativeFactor  = 1.1
+	nativeBuckets = 160
+)
+
+func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: name, Help: help, ConstLabels: m.labels,
+		Buckets:                        buckets,
+		NativeHistogramBucketFactor:    nativeFactor,
+		NativeHistogramMaxBucketNumber: nativeBuckets,
+	}
+}
+
+// New makes a registry with the request instruments, the Go scheduler's
+// metrics and the process's.
+func New(o Options) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "schedlab_requests_total", Help: "Requests answered, by route and status code.", ConstLabels: m.labels,
+	}, []string{"route", "code"})
+	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
+		"Server response time: from the parsed request to its answer, queueing for a worker included."), []string{"route"})
+	for r := range workload.NumRoutes {
+		m.requests[r] = make([]prometheus.Counter, len(codeNames))
+		for i, name := range codeNames {
+			m.requests[r][i] = requests.WithLabelValues(r.String(), name)
+		}
+		m.duration[r] = duration.WithLabelValues(r.String())
+	}
+	m.registry.MustRegister(requests, duration,
+		info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
+			"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
+			"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
+		}),
+		info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
+			"mode": o.Mode, "version": o.Version, "revision": revision(), "goversion": runtime.Version(),
+		}),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(
+			collectors.WithGoCollectorMemStatsMetricsDisabled(),
+			collectors.WithGoCollectorRuntimeMetrics(
+				collectors.MetricsScheduler,
+				collectors.MetricsGC,
+				collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/(sync/mutex/wait|cpu/classes)/.*`)},
+			)),
+	)
+	return m
+}
+
+func info(name, help string, labels prometheus.Labels) prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
+	g.Set(1)
+	return g
+}
+
+func revision() string {
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
+// Observe counts one answered request.
+func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
+	m.requests[r][codeIndex(status)].Inc()
+	m.duration[r].Observe(took.Seconds())
+}
+
+// WatchQueue adds the metrics of a model's queue. Waited may be called after it.
+func (m *Metrics) WatchQueue(q dispatch.Queue) {
+	gauge := func(name, help string, read func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels},
+			func() float64 { return float64(read()) })
+	}
+	m.registry.MustRegister(
+		gauge("schedlab_queue_depth", "Jobs waiting in the model's queue.", q.Depth),
+		gauge("schedlab_queue_capacity", "Jobs that can wait in the model's queue.", q.Capacity),
+		gauge("schedlab_workers", "Workers of the model.", q.Workers),
+		gauge("schedlab_workers_busy", "Workers running a job.", q.Busy),
+	)
+}
+
+// QueueWait registers the histogram of queue waits and returns what observes
+// one, for a model to call.
+func (m *Metrics) QueueWait() func(time.Duration) {
+	wait := prometheus.NewHistogram(m.histogram("schedlab_queue_wait_seconds", "Time a job spent in the model's queue."))
+	m.registry.MustRegister(wait)
+	return func(d time.Duration) { wait.Observe(d.Seconds()) }
+}
+
+// WatchConnections adds the connection counters, all read under one lock, and
+// the counts of requests begun and cut off.
+func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
+	m.registry.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
+}
+
+// Handler serves the registry, as OpenMetrics to clients that ask for it.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+}
+
+// Gatherer gives tests the registry.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }

@@ -1,0 +1,42 @@
+package model
+
+import (
+	"errors"
+	"net"
+	"sync"
+
+	"schedlab/internal/dispatch"
+)
+
+// goroutineModel starts a goroutine per connection on fasthttp's parser: the
+// control that separates scheduling (against fasthttp) from the HTTP stack
+// (against nethttp).
+type goroutineModel struct{ fasthttpEngine }
+
+func newGoroutine(cfg Config) Model { return &goroutineModel{newFasthttpEngine(cfg)} }
+
+func (m *goroutineModel) Serve(l *Listener) error {
+	var conns sync.WaitGroup
+	err := eachConn(l, func(c *Conn) {
+		conns.Go(func() { m.server.ServeConn(c) })
+	})
+	conns.Wait()
+	return err
+}
+
+func (m *goroutineModel) Queue() dispatch.Queue { return nil }
+
+// eachConn calls f with every connection l accepts, one at a time, and returns
+// nil when l has been closed.
+func eachConn(l *Listener, f func(*Conn)) error {
+	for {
+		c, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			return err
+		}
+		f(c.(*Conn))
+	}
+}

@@ -1,0 +1,97 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// A Reason says why a connection was turned away. The set is closed: it is a
+// metric label.
+type Reason uint8
+
+// The reasons a connection is rejected (answered, then closed) or dropped
+// (closed without an answer).
+const (
+	QueueFull Reason = iota // no place in the queue
+	ShedBusy                // no place in the queue, and too many refusals under way to answer
+	numReasons
+)
+
+// Reasons returns every reason, in the order of [Counts.Rejected].
+func Reasons() []Reason { return []Reason{QueueFull, ShedBusy} }
+
+func (r Reason) String() string { return [...]string{"queue_full", "shed_busy"}[r] }
+
+// Counts is one consistent reading of a server's connections:
+//
+//	Accepted == Done + ΣRejected + ΣDropped + Open
+//
+// in every reading, because connection events change a [Ledger] under one lock.
+type Counts struct {
+	Accepted uint64             // connections the kernel handed over
+	Done     uint64             // served and closed
+	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
+	Dropped  [numReasons]uint64 // closed without an answer, by reason
+	Open     uint64             // accepted and not yet closed, counted on its own
+}
+
+// Turned is the number of connections rejected or dropped.
+func (c Counts) Turned() (n uint64) {
+	for i := range c.Rejected {
+		n += c.Rejected[i] + c.Dropped[i]
+	}
+	return n
+}
+
+// A Ledger counts connections: each once when it is accepted and once when
+// its socket is closed, whatever the model does between. It is safe for
+// concurrent use; an event costs one short lock, and there are two events per
+// connection and none per request.
+type Ledger struct {
+	mu     sync.Mutex
+	open   map[*Conn]struct{}
+	counts Counts // Open is kept in the map
+}
+
+// Counts returns one consistent reading.
+func (l *Ledger) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.counts
+	c.Open = uint64(len(l.open))
+	return c
+}
+
+// conns returns the connections open now, in no order.
+func (l *Ledger) conns() []*Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
+}
+
+func (l *Ledger) accept(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = make(map[*Conn]struct{})
+	}
+	l.open[c] = struct{}{}
+	l.counts.Accepted++
+}
+
+func (l *Ledger) close(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	fate := c.fate.Load()
+	reason := fate >> reasonShift
+	switch fate & (1<<reasonShift - 1) {
+	case rejected:
+		l.counts.Rejected[reason]++
+	case dropped:
+		l.counts.Dropped[reason]++
+	default:
+		l.counts.Done++
+	}
+}

@@ -1,0 +1,67 @@
+// Package model holds the scheduling models: the ways in which connections
+// and requests meet goroutines. Every model serves the same handlers, over the
+// same sockets, with the same timeouts and the same counting; only the
+// scheduling differs. The package does no measuring of its own: it calls what
+// it was given.
+package model
+
+import (
+	"log/slog"
+	"time"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
+)
+
+// A Model serves connections under one scheduling discipline. Serve accepts
+// from l until Accept returns [net.ErrClosed] and returns nil when every
+// connection it took is closed and every goroutine it started has ended.
+// Another error means that l failed. It is called once. Use [Serve] to run a
+// model with a graceful drain.
+type Model interface {
+	Serve(l *Listener) error
+	// Queue is the model's own queue, nil if it has none.
+	Queue() dispatch.Queue
+	// Requests counts what reached the model; safe at any time.
+	Requests() RequestCounts
+}
+
+// A Config is what every model is given.
+type Config struct {
+	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
+	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not at all
+	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not at all
+	Limits
+	Workers    int               // fixed workers, where the mode has them
+	QueueDepth int               // places in the queue, where the mode has one
+	Overflow   dispatch.Overflow // what a full queue does
+	Log        *slog.Logger      // rare events only, never requests
+}
+
+// Limits bound what a client can hold, in every mode.
+type Limits struct {
+	HeaderTimeout time.Duration // whole head, from accept or from its first byte
+	BodyTimeout   time.Duration // whole body, from the end of the head
+	WriteTimeout  time.Duration // whole answer
+	IdleTimeout   time.Duration // between two requests
+	MaxHead       int           // bytes of a request head; more is answered 431
+	MaxBody       int           // bytes of a request body; more is answered 413
+}
+
+// DefaultLimits are the values of every mode unless told otherwise.
+func DefaultLimits() Limits {
+	return Limits{
+		HeaderTimeout: 5 * time.Second,
+		BodyTimeout:   10 * time.Second,
+		WriteTimeout:  15 * time.Second,
+		IdleTimeout:   30 * time.Second,
+		MaxHead:       16 << 10,
+		MaxBody:       1 << 20,
+	}
+}
+
+// serverName is the Server header of every mode.
+const serverName = "schedlab"
+
+// retryAfter is what a refusal asks its client to wait, in seconds.
+const retryAfter = "1"

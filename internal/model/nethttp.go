@@ -1,0 +1,180 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
+)
+
+// nethttpModel is net/http as it comes: a goroutine per connection, and for a
+// keep-alive request a second one that watches for the client hanging up.
+type nethttpModel struct {
+	*requests
+	server *http.Server
+	limits Limits
+	conns  sync.WaitGroup
+	bodies sync.Pool
+}
+
+// headSlack is what net/http adds to MaxHeaderBytes by itself.
+const headSlack = 4096
+
+func newNethttp(cfg Config) Model {
+	m := &nethttpModel{requests: newRequests(cfg), limits: cfg.Limits}
+	m.bodies.New = func() any { return new([]byte) }
+	m.server = &http.Server{
+		Handler:           m,
+		ReadHeaderTimeout: cfg.HeaderTimeout,
+		ReadTimeout:       cfg.HeaderTimeout + cfg.BodyTimeout,
+		WriteTimeout:      cfg.WriteTimeout,
+		IdleTimeout:       cfg.IdleTimeout,
+		MaxHeaderBytes:    max(cfg.MaxHead-headSlack, 1),
+		ConnState:         m.track,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		ErrorLog:                     log.New(quietLog{cfg.Log}, "", 0),
+		DisableGeneralOptionsHandler: true,
+	}
+	return m
+}
+
+type connKey struct{}
+
+func (m *nethttpModel) Serve(l *Listener) error {
+	err := m.server.Serve(l)
+	m.conns.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (m *nethttpModel) Queue() dispatch.Queue { return nil }
+
+// track keeps a connection's phase for the drain, and counts goroutines.
+func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		m.conns.Add(1)
+	case http.StateActive:
+		nc.(*Conn).phase.Store(active)
+	case http.StateIdle:
+		nc.(*Conn).phase.Store(idle)
+	case http.StateClosed, http.StateHijacked:
+		m.conns.Done()
+	}
+}
+
+// Header values shared by all answers, so that setting one allocates nothing.
+var (
+	serverValue  = []string{serverName}
+	closeValue   = []string{"close"}
+	retryValue   = []string{retryAfter}
+	contentTypes = func() map[string][]string {
+		m := make(map[string][]string)
+		for _, t := range workload.ContentTypes() {
+			m[t] = []string{t}
+		}
+		return m
+	}()
+)
+
+// ServeHTTP is net/http's handler.
+func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := exchanges.Get().(*workload.Exchange)
+	defer exchanges.Put(x)
+	x.Reset()
+	x.Method = r.Method
+	x.Path, x.Query = target(r.RequestURI)
+	if strings.HasPrefix(x.Path, "/work") {
+		x.Seq = r.Header.Get(seqHeader)
+	}
+	if r.ContentLength != 0 {
+		buf := m.bodies.Get().(*[]byte)
+		defer m.bodies.Put(buf)
+		if status := m.readBody(w, r, buf); status != 0 {
+			refuse(x, status, bodyErrors[status])
+			x.Close = true
+			write(w, r, x)
+			return
+		}
+		x.Body = *buf
+	}
+	m.serve(x, r.Context().Value(connKey{}).(*Conn))
+	write(w, r, x)
+}
+
+var bodyErrors = map[int]string{
+	http.StatusBadRequest:            "malformed request\n",
+	http.StatusRequestTimeout:        "request took too long to arrive\n",
+	http.StatusRequestEntityTooLarge: "request body too large\n",
+}
+
+// readBody reads the whole body into buf and returns 0, or the status to
+// answer instead.
+func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]byte) int {
+	if r.ContentLength > int64(m.limits.MaxBody) {
+		return http.StatusRequestEntityTooLarge
+	}
+	body := http.MaxBytesReader(w, r.Body, int64(m.limits.MaxBody))
+	b := (*buf)[:0]
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		*buf = b
+		if err == nil {
+			continue
+		}
+		var large *http.MaxBytesError
+		var timeout net.Error
+		switch {
+		case err == io.EOF:
+			return 0
+		case errors.As(err, &large):
+			return http.StatusRequestEntityTooLarge
+		case errors.As(err, &timeout) && timeout.Timeout():
+			return http.StatusRequestTimeout
+		}
+		return http.StatusBadRequest
+	}
+}
+
+// sniffless is the size up to which net/http works out Content-Length itself.
+const sniffless = 2048
+
+func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
+	h := w.Header()
+	h["Server"] = serverValue
+	if x.ContentType != "" {
+		h["Content-Type"] = contentTypes[x.ContentType]
+	}
+	if x.Allow != "" {
+		h["Allow"] = []string{x.Allow}
+	}
+	if x.RetryAfter != "" {
+		h["Retry-After"] = []string{x.RetryAfter}
+	}
+	if x.Close {
+		h["Connection"] = closeValue
+	}
+	if len(x.Out) > sniffless || r.Method == http.MethodHead && len(x.Out) > 0 {
+		h["Content-Length"] = []string{strconv.Itoa(len(x.Out))}
+	}
+	w.WriteHeader(x.Status)
+	if len(x.Out) > 0 {
+		w.Write(x.Out)
+	}
+}

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"schedlab/internal/workload"
+)
+
+// requests is the one way every request takes from an HTTP library to its
+// handler and back: it counts, times, contains panics, and lets a drain end
+// the connection. It allocates nothing.
+type requests struct {
+	run     func(*workload.Exchange) // handle, inline or through a queue
+	handle  func(*workload.Exchange)
+	observe func(workload.Route, int, time.Duration)
+	log     *slog.Logger
+
+	started, aborted, panics atomic.Uint64
+}
+
+func newRequests(cfg Config) *requests {
+	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log}
+	r.run = r.contain
+	if r.observe == nil {
+		r.observe = func(workload.Route, int, time.Duration) {}
+	}
+	return r
+}
+
+// RequestCounts is one reading of the requests: every one started is answered
+// (handed to the HTTP library as a whole answer, and observed), aborted (its
+// connection was cut under it) or in flight.
+type RequestCounts struct{ Started, Aborted, Panics uint64 }
+
+// Requests returns the counts; answered requests are the observer's to count.
+func (r *requests) Requests() RequestCounts {
+	return RequestCounts{r.started.Load(), r.aborted.Load(), r.panics.Load()}
+}
+
+var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
+
+// serve runs x, which came in on c, and leaves its answer in x.
+func (r *requests) serve(x *workload.Exchange, c *Conn) {
+	began := time.Now()
+	r.started.Add(1)
+	r.run(x)
+	if c.listener.Draining() {
+		x.Close = true
+	}
+	if c.closed.Load() {
+		r.aborted.Add(1)
+		return
+	}
+	r.observe(x.Route, x.Status, time.Since(began))
+}
+
+// contain runs the handler and turns a panic into a 500.
+func (r *requests) contain(x *workload.Exchange) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.panics.Add(1)
+			r.log.Error("handler panicked", "route", x.Route, "panic", v, "stack", string(debug.Stack()))
+			refuse(x, 500, "internal error\n")
+			x.Close = true
+		}
+	}()
+	r.handle(x)
+}
+
+// refuse makes x an error answer of this package's own.
+func refuse(x *workload.Exchange, status int, body string) {
+	x.Status = status
+	x.ContentType = "text/plain; charset=utf-8"
+	x.Out = []byte(body)
+}
+
+// target splits a request target into path and query, without the scheme and
+// authority of the absolute form. Nothing is decoded: two spellings of a path
+// are two paths, on every stack.
+func target(uri string) (path, query string) {
+	if len(uri) > 0 && uri[0] != '/' {
+		uri = originForm(uri)
+	}
+	for i := 0; i < len(uri); i++ {
+		if uri[i] == '?' {
+			return uri[:i], uri[i+1:]
+		}
+	}
+	return uri, ""
+}
+
+func originForm(uri string) string {
+	_, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return uri // "*" of OPTIONS, or the authority of CONNECT
+	}
+	slash := strings.IndexAny(rest, "/?")
+	switch {
+	case slash < 0:
+		return "/"
+	case rest[slash] == '?':
+		return "/" + rest[slash:]
+	}
+	return rest[slash:]
+}

@@ -1,0 +1,61 @@
+package model
+
+import (
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A shed refuses connections politely: it reads the request, answers 503 with
+// Retry-After and closes. Writing the refusal without reading first would make
+// the kernel reset connections whose clients are still sending.
+type shed struct {
+	server *fasthttp.Server
+	slots  chan struct{}
+	active sync.WaitGroup
+}
+
+const (
+	shedSlots   = 256             // refusals under way at a time; past it a connection is closed at once
+	shedTimeout = 1 * time.Second // for the request that is to be refused, and for reading the refusal
+)
+
+func newShed(cfg Config) *shed {
+	return &shed{
+		slots: make(chan struct{}, shedSlots),
+		server: &fasthttp.Server{
+			Handler: func(ctx *fasthttp.RequestCtx) {
+				ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+				ctx.Response.Header.Set("Retry-After", retryAfter)
+				ctx.SetContentType("text/plain; charset=utf-8")
+				ctx.SetBodyString("overloaded\n")
+				ctx.SetConnectionClose()
+			},
+			Name:               serverName,
+			ReadTimeout:        shedTimeout,
+			WriteTimeout:       shedTimeout,
+			ReadBufferSize:     cfg.MaxHead,
+			MaxRequestBodySize: cfg.MaxBody,
+			Logger:             quietLog{cfg.Log},
+		},
+	}
+}
+
+// refuse takes c over and returns at once.
+func (s *shed) refuse(c *Conn, why Reason) {
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		c.drop(ShedBusy)
+		c.Close()
+		return
+	}
+	c.reject(why)
+	s.active.Go(func() {
+		s.server.ServeConn(c)
+		<-s.slots
+	})
+}
+
+func (s *shed) wait() { s.active.Wait() }

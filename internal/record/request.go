@@ -1,0 +1,39 @@
+package record
+
+// A Request is one scheduled request and what became of it. Times are
+// nanoseconds from the start of the trial's attack, on one monotonic clock.
+// Sent is -1 when it never left; Done is when the reply was read whole or the
+// request failed. Response time is Done - Scheduled, lag is Sent - Scheduled.
+type Request struct {
+	Scheduled int64
+	Sent      int64
+	Done      int64
+	Bytes     uint32 // response body bytes
+	Status    uint16 // HTTP status, 0 without a reply
+	Outcome   Outcome
+	Iters     uint32 // CPU demand, calibrated iterations
+	Sleep     int64  // blocking demand, nanoseconds
+}
+
+// An Outcome says how a request ended. Its position in Requests is its Seq.
+type Outcome uint8
+
+// Every scheduled request ends in exactly one outcome.
+const (
+	Answered Outcome = iota // a whole reply, whatever its status
+	TimedOut
+	Refused // the connection could not be opened
+	Reset   // the connection broke before the reply was whole
+	Cut     // still under way when the attack was stopped
+	outcomes
+)
+
+// Good reports whether r got a successful reply (2xx or 3xx).
+func (r Request) Good() bool { return r.Outcome == Answered && r.Status >= 200 && r.Status < 400 }
+
+func (o Outcome) String() string {
+	if o < outcomes {
+		return [...]string{"answered", "timed out", "refused", "reset", "cut off"}[o]
+	}
+	return "unknown outcome"
+}

@@ -1,0 +1,229 @@
+// Package record is the run directory: what a comparison planned, what every
+// trial measured, and the result computed from it. It holds types, codecs and
+// files; it measures nothing and decides nothing.
+package record
+
+import "time"
+
+// Schema is the version of every JSON document this package writes. A reader
+// refuses a larger one.
+const Schema = 1
+
+// A Result is what `compare --output json` prints: the whole answer of a run,
+// computed from its trials. Times are seconds, ratios are 0..1 or plain
+// quotients (1.42 is "42 % more").
+type Result struct {
+	Schema   int       `json:"schema"`
+	Run      string    `json:"run"`      // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
+	Dir      string    `json:"dir"`      // where its record lies
+	Scenario string    `json:"scenario"` // scenario name
+	Question string    `json:"question"` // what the scenario asks, one sentence
+	Status   Status    `json:"status"`   // complete, interrupted or partial
+	Seed     uint64    `json:"seed"`     // seed of every trace and order
+	Rate     float64   `json:"rate"`     // offered requests per second
+	Window   float64   `json:"window"`   // measured seconds of one trial
+	Planned  int       `json:"planned"`  // blocks planned
+	Valid    int       `json:"valid"`    // blocks that entered the verdicts
+	Started  time.Time `json:"started"`
+	Env      Env       `json:"env"`
+	Arms     []Arm     `json:"arms"`     // baseline first, then its copy, then challengers in plan order
+	Verdicts []Verdict `json:"verdicts"` // challengers × metrics, in plan order
+	AA       []Verdict `json:"aa"`       // the baseline against its own copy, per metric
+	Winner   string    `json:"winner"`   // an arm's name, "trade" or "undecided"
+	Headline string    `json:"headline"` // the answer in one sentence
+	Doubts   []Doubt   `json:"doubts"`   // every reservation, in order of weight
+	Refused  []Refusal `json:"refused"`  // blocks left out, and why
+	// NotChecked names the validity rules this version cannot check yet.
+	NotChecked []string `json:"not_checked"`
+}
+
+// Status says how much of its plan a run holds.
+type Status string
+
+// The states of a run. Running is what a killed run still says.
+const (
+	Running     Status = "running"
+	Complete    Status = "complete"
+	Interrupted Status = "interrupted"
+	Partial     Status = "partial"
+)
+
+// An Arm is one contestant's figures: medians over the valid blocks of the
+// per-block values. A quantile is nil when its window had too few requests.
+type Arm struct {
+	Name    string   `json:"name"`
+	Mode    string   `json:"mode"`    // "" for a foreign command
+	Command string   `json:"command"` // the command line a person can rerun
+	Role    Role     `json:"role"`
+	XMax    float64  `json:"x_max"` // closed-loop throughput, requests per second; 0 for the copy
+	P50     *float64 `json:"p50"`
+	P90     *float64 `json:"p90"`
+	P99     *float64 `json:"p99"`
+	Goodput float64  `json:"goodput"` // good replies per second
+	// CPUPerRequest is server CPU seconds per answered request.
+	CPUPerRequest      float64 `json:"cpu_per_request"`
+	Errors             int     `json:"errors"`              // requests in valid windows without a good reply
+	Requests           int     `json:"requests"`            // requests scheduled in valid windows
+	StarvedConnections int     `json:"starved_connections"` // worst window: connections that never got an answer
+	Jain               float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	// Curve is the response-time distribution over all valid windows.
+	Curve []Point `json:"curve"`
+	// Blocks holds the per-block values by metric name, one per valid block.
+	Blocks map[string][]float64 `json:"blocks"`
+}
+
+// Role is an arm's part in the comparison.
+type Role string
+
+// Every comparison has one baseline, one copy of it (the A/A control) and at
+// least one challenger.
+const (
+	Baseline   Role = "baseline"
+	Copy       Role = "copy"
+	Challenger Role = "challenger"
+)
+
+// A Point of a percentile curve: Quantile in 0..1, Seconds of response time.
+type Point struct {
+	Quantile float64 `json:"q"`
+	Seconds  float64 `json:"s"`
+}
+
+// A Verdict is one metric of one arm against the baseline.
+type Verdict struct {
+	Metric   string  `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
+	Primary  bool    `json:"primary"`
+	Baseline string  `json:"baseline"`
+	Arm      string  `json:"arm"`
+	Verdict  string  `json:"verdict"` // FASTER, SLOWER, SAME, INCONCLUSIVE, REFUSED
+	Ratio    float64 `json:"ratio"`   // arm / baseline, median over blocks; 0 when refused
+	Low      float64 `json:"low"`     // interval of the ratio
+	High     float64 `json:"high"`
+	Blocks   int     `json:"blocks"` // blocks judged
+	Won      int     `json:"won"`    // blocks in which the arm had the better value
+	Needed   int     `json:"needed"` // INCONCLUSIVE: blocks that would decide it; else 0
+	Reason   string  `json:"reason"` // REFUSED: the rule, its value and its limit
+}
+
+// A Doubt is a reservation about a result, printed beside it.
+type Doubt struct {
+	Arm  string `json:"arm,omitempty"`
+	Text string `json:"text"`
+}
+
+// A Refusal is one block that a validity rule left out of every verdict.
+type Refusal struct {
+	Block int     `json:"block"` // from 1
+	Arm   string  `json:"arm"`
+	Rule  string  `json:"rule"`  // e.g. "lag p99", "rate", "generator core"
+	Value float64 `json:"value"` // as measured, in the rule's unit
+	Limit float64 `json:"limit"`
+}
+
+// Env is the machine and the programs, as far as they can shape a figure.
+type Env struct {
+	CPU          string  `json:"cpu"`
+	CPUs         int     `json:"cpus"`
+	Virtualised  bool    `json:"virtualised"`
+	Kernel       string  `json:"kernel"`
+	Clocksource  string  `json:"clocksource"`
+	Governor     string  `json:"governor"`
+	Go           string  `json:"go"`
+	Version      string  `json:"version"` // of schedlab
+	ServerCPUs   string  `json:"server_cpus"`
+	LoadCPUs     string  `json:"load_cpus"`
+	ServerProcs  int     `json:"server_procs"` // GOMAXPROCS of the server
+	LoadProcs    int     `json:"load_procs"`
+	GOGC         string  `json:"gogc"`
+	CPUMax       string  `json:"cpu_max"` // cgroup limit, "" when none
+	Somaxconn    int     `json:"somaxconn"`
+	PortRange    string  `json:"port_range"`
+	NoFile       uint64  `json:"nofile"`
+	Load1        float64 `json:"load1"`          // load average at the start
+	PSI          string  `json:"psi"`            // "some" line of /proc/pressure/cpu at the start
+	StealRatio   float64 `json:"steal_ratio"`    // over the whole run
+	ItersPerUsec float64 `json:"iters_per_usec"` // calibration of CPU demand
+}
+
+// A Plan is a run before it starts; run.json keeps it, so a record explains
+// itself.
+type Plan struct {
+	Scenario    string    `json:"scenario"` // name
+	Question    string    `json:"question"`
+	Source      string    `json:"source"` // the scenario's YAML, verbatim
+	Seed        uint64    `json:"seed"`
+	Note        string    `json:"note,omitempty"`
+	Protocol    string    `json:"protocol"` // "quick" or "full"
+	Blocks      int       `json:"blocks"`
+	Spare       int       `json:"spare"`     // extra blocks allowed for refused ones
+	MinValid    int       `json:"min_valid"` // fewer valid blocks refuse every verdict
+	Warmup      float64   `json:"warmup"`    // seconds
+	Window      float64   `json:"window"`    // seconds
+	Rate        float64   `json:"rate"`      // 0 until the probes have chosen it
+	KeepAlive   bool      `json:"keepalive"`
+	Connections int       `json:"connections"`
+	Timeout     float64   `json:"timeout"`  // seconds
+	Estimate    float64   `json:"estimate"` // planned seconds in all
+	Arms        []PlanArm `json:"arms"`
+	Order       [][]int   `json:"order"`  // per block, indexes into Arms in the order they run
+	Doubts      []Doubt   `json:"doubts"` // raised while planning
+}
+
+// A PlanArm is one contestant before it ran.
+type PlanArm struct {
+	Name    string   `json:"name"`
+	Mode    string   `json:"mode"`
+	Role    Role     `json:"role"`
+	Command []string `json:"command"` // argv with {addr} and {admin} left in
+}
+
+// A Run is run.json: the plan, and once the run has ended its result.
+type Run struct {
+	Schema  int                `json:"schema"`
+	Name    string             `json:"name"`
+	Status  Status             `json:"status"`
+	Started time.Time          `json:"started"`
+	Ended   time.Time          `json:"ended,omitzero"`
+	Env     Env                `json:"env"`
+	Plan    Plan               `json:"plan"`
+	XMax    map[string]float64 `json:"x_max"` // by arm name
+	Result  *Result            `json:"result,omitempty"`
+}
+
+// A Trial is one arm's one window: trials/NNN-arm/trial.json. Everything that
+// can be recomputed from the requests is left to the reader.
+type Trial struct {
+	Schema  int        `json:"schema"`
+	Number  int        `json:"number"` // from 1, in the order they ran
+	Block   int        `json:"block"`  // from 1
+	Arm     string     `json:"arm"`
+	Seed    uint64     `json:"seed"`   // of the block's trace
+	Warmup  float64    `json:"warmup"` // seconds; requests scheduled before it are not measured
+	Window  float64    `json:"window"` // seconds
+	Server  ServerSide `json:"server"`
+	Client  ClientSide `json:"client"`
+	Failure string     `json:"failure,omitempty"` // the server died or never answered: why
+	Omitted string     `json:"omitted,omitempty"` // set by Dir.WriteTrial when the record is full: what it left out
+}
+
+// ServerSide is what was read of the server process over one window.
+type ServerSide struct {
+	PID      int     `json:"pid"`
+	CPU      float64 `json:"cpu"`      // CPU seconds in the window, -1 unknown
+	RunWait  float64 `json:"run_wait"` // seconds its threads waited for a CPU, -1 unknown
+	Accepted float64 `json:"accepted"` // connection counters after the window, -1 unknown
+	Done     float64 `json:"done"`
+	Rejected float64 `json:"rejected"`
+	Dropped  float64 `json:"dropped"`
+	Open     float64 `json:"open"`
+}
+
+// ClientSide is what the generator knows of one window beyond its requests.
+type ClientSide struct {
+	CPU         float64  `json:"cpu"`                    // CPU seconds of the generator in the window
+	Steal       float64  `json:"steal"`                  // stolen seconds over all CPUs in the window
+	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
+	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
+	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection
+	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+const (
+	adminConns   = 64
+	adminHeader  = 5 * time.Second
+	adminWrite   = 90 * time.Second // a CPU profile takes 30 s by default
+	adminIdle    = 30 * time.Second
+	adminMaxHead = 16 << 10
+)
+
+// admin is the private side: metrics, health, profiles. It shares nothing with
+// the data listener, so it answers when that one is full.
+type admin struct {
+	ln     net.Listener
+	server *http.Server
+}
+
+func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	ln, err := lc.Listen(ctx, "tcp", s.cfg.Admin)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metrics.Handler())
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /{$}", landing)
+	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return &admin{netutil.LimitListener(ln, adminConns), &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: adminHeader,
+		ReadTimeout:       adminHeader,
+		WriteTimeout:      adminWrite,
+		IdleTimeout:       adminIdle,
+		MaxHeaderBytes:    adminMaxHead,
+		ErrorLog:          log.New(debugLog{s.cfg.Log}, "", 0),
+	}}, nil
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+func landing(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/\n")
+}
+
+// healthz answers while the process lives, with what it is.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(map[string]any{
+		"status": "ok", "mode": s.mode.Name, "axes": s.mode.Axes, "version": s.cfg.Version,
+	})
+}
+
+// readyz answers 200 while new connections are welcome.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if s.ln.Draining() {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}

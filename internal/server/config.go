@@ -1,0 +1,175 @@
+// Package server joins one scheduling model with the workload and the metrics
+// into a running HTTP service: a data listener, an admin listener, a drain.
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/model"
+)
+
+// A Config is everything that can be told to a server. Unset numbers take
+// their mode's defaults in [New].
+type Config struct {
+	Mode         string
+	Addr         string // data listener, host:port
+	Admin        string // admin listener, host:port; "off" for none
+	Pprof        string // "auto" (only when Admin is loopback), "on", "off"
+	Workers      int    // 0: twice GOMAXPROCS
+	QueueDepth   int    // negative: the mode's default
+	Overflow     string // "": the mode's default
+	MaxConns     int    // 0: min(10,000, RLIMIT_NOFILE - 64)
+	Backlog      int    // 0: net.core.somaxconn
+	DrainTimeout time.Duration
+	Limits       model.Limits
+	// Iters is the calibration of CPU demand in iterations per microsecond; 0
+	// measures it at the start.
+	Iters   float64
+	Version string
+	Log     *slog.Logger
+}
+
+// Default is the configuration of `schedlab serve` without flags.
+func Default() Config {
+	return Config{
+		Addr:         "127.0.0.1:8080",
+		Admin:        "127.0.0.1:9090",
+		Pprof:        "auto",
+		QueueDepth:   -1,
+		DrainTimeout: 10 * time.Second,
+		Limits:       model.DefaultLimits(),
+	}
+}
+
+// reserved descriptors are kept from clients for the admin listener, logs and
+// the runtime.
+const reserved = 64
+
+const (
+	mostConns   = 10_000
+	mostWorkers = 100_000
+	mostDepth   = 1 << 20
+)
+
+// A ConfigError says which setting cannot be, and what to do about it.
+type ConfigError struct{ msg string }
+
+func (e *ConfigError) Error() string { return e.msg }
+
+func badConfig(format string, args ...any) error {
+	return &ConfigError{fmt.Sprintf(format, args...)}
+}
+
+// resolve fills in the defaults of c's mode and checks every setting.
+func (c *Config) resolve() (model.Mode, model.Config, error) {
+	mc := model.Config{Limits: c.Limits, Log: c.Log}
+	mode, err := model.Lookup(c.Mode)
+	if err != nil {
+		return mode, mc, badConfig("--mode: %v", err)
+	}
+	if err := c.checkQueue(mode, &mc); err != nil {
+		return mode, mc, err
+	}
+	if err := c.checkLimits(); err != nil {
+		return mode, mc, err
+	}
+	return mode, mc, c.checkConns()
+}
+
+func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
+	given := map[string]bool{"workers": c.Workers != 0, "queue-depth": c.QueueDepth >= 0, "overflow": c.Overflow != ""}
+	for _, flag := range []string{"workers", "queue-depth", "overflow"} {
+		if given[flag] && !slices.Contains(mode.Flags, flag) {
+			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", flag, mode.Name)
+		}
+	}
+	if mode.Depth == nil {
+		return nil
+	}
+	if c.Workers == 0 {
+		c.Workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	if c.Workers < 1 || c.Workers > mostWorkers {
+		return badConfig("--workers %d is outside 1 to %d", c.Workers, mostWorkers)
+	}
+	if c.QueueDepth < 0 {
+		c.QueueDepth = mode.Depth(c.Workers)
+	}
+	if c.QueueDepth > mostDepth {
+		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
+	}
+	if c.Overflow == "" {
+		c.Overflow = mode.Overflow
+	}
+	mc.Workers, mc.QueueDepth = c.Workers, c.QueueDepth
+	if err := mc.Overflow.Set(c.Overflow); err != nil {
+		return badConfig("--overflow: %v", err)
+	}
+	return nil
+}
+
+func (c *Config) checkLimits() error {
+	l := c.Limits
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"header-timeout", l.HeaderTimeout}, {"body-timeout", l.BodyTimeout}, {"write-timeout", l.WriteTimeout},
+		{"idle-timeout", l.IdleTimeout}, {"drain-timeout", c.DrainTimeout},
+	} {
+		if d.value <= 0 {
+			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", d.flag, d.value)
+		}
+	}
+	if l.MaxHead < 1<<10 || l.MaxHead > 1<<20 {
+		return badConfig("--max-head %d is outside 1024 to 1048576 bytes", l.MaxHead)
+	}
+	if l.MaxBody < 1 || l.MaxBody > 1<<30 {
+		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", l.MaxBody)
+	}
+	return nil
+}
+
+func (c *Config) checkConns() error {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return fmt.Errorf("reading the descriptor limit: %w", err)
+	}
+	room := int(min(files.Cur, 1<<30)) - reserved
+	if room < 1 {
+		return badConfig("the descriptor limit %d leaves no room for connections; raise it with ulimit -n", files.Cur)
+	}
+	switch {
+	case c.MaxConns == 0:
+		c.MaxConns = min(mostConns, room)
+	case c.MaxConns < 0:
+		return badConfig("--max-conns %d must be above 0", c.MaxConns)
+	case c.MaxConns > room:
+		return badConfig("--max-conns %d needs more than the %d descriptors allowed (%d are kept for the rest); lower it to %d or raise ulimit -n",
+			c.MaxConns, files.Cur, reserved, room)
+	}
+	if c.Backlog < 0 {
+		return badConfig("--backlog %d must not be negative", c.Backlog)
+	}
+	switch c.Pprof {
+	case "auto", "on", "off":
+	default:
+		return badConfig("--pprof %q is none of auto, on, off", c.Pprof)
+	}
+	for _, a := range []struct{ flag, addr string }{{"addr", c.Addr}, {"admin", c.Admin}} {
+		if a.flag == "admin" && a.addr == "off" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(a.addr); err != nil {
+			return badConfig("--%s %q is not host:port (like 127.0.0.1:8080, or :8080 for every interface)", a.flag, a.addr)
+		}
+	}
+	return nil
+}

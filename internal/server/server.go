@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"syscall"
+	"time"
+
+	"schedlab/internal/metrics"
+	"schedlab/internal/model"
+	"schedlab/internal/workload"
+)
+
+// A Server is one scheduling model serving the workload. Make it with [New],
+// open its sockets with [Server.Listen], then [Server.Serve] once.
+type Server struct {
+	cfg     Config
+	mode    model.Mode
+	model   model.Model
+	metrics *metrics.Metrics
+	ln      *model.Listener
+	admin   *admin
+}
+
+// New builds a server. A [*ConfigError] names the setting that is wrong.
+func New(cfg Config) (*Server, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	mode, mc, err := cfg.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if mode.Depth != nil {
+		mode.Axes.Overflow = cfg.Overflow
+	}
+	s := &Server{cfg: cfg, mode: mode}
+	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version})
+	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody})
+	mc.Handle = app.Serve
+	mc.Observe = s.metrics.Observe
+	if mode.Depth != nil {
+		mc.Waited = s.metrics.QueueWait()
+	}
+	s.model = mode.New(mc)
+	if q := s.model.Queue(); q != nil {
+		s.metrics.WatchQueue(q)
+	}
+	return s, nil
+}
+
+// Listen opens the data and the admin socket.
+func (s *Server) Listen(ctx context.Context) error {
+	ln, err := model.Socket{Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns}.Listen(ctx, s.cfg.Log.Warn)
+	if err != nil {
+		return listenError("addr", s.cfg.Addr, err)
+	}
+	s.ln = ln
+	s.metrics.WatchConnections(ln.Counts, s.model.Requests)
+	if s.cfg.Admin == "off" {
+		return nil
+	}
+	if s.admin, err = s.newAdmin(ctx); err != nil {
+		return errors.Join(listenError("admin", s.cfg.Admin, err), ln.Close())
+	}
+	return nil
+}
+
+func listenError(flag, addr string, err error) error {
+	var backlog *model.BacklogError
+	switch {
+	case errors.As(err, &backlog):
+		return badConfig("--backlog: %v", backlog)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("listening on %s: the port is in use; stop the program that has it or choose another --%s", addr, flag)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("listening on %s: permission denied; choose a port above 1023 with --%s", addr, flag)
+	}
+	return fmt.Errorf("listening on --%s %s: %w", flag, addr, err)
+}
+
+// Addr is the data address, with the port the kernel chose. Call it after Listen.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// AdminAddr is the admin address, nil when there is none.
+func (s *Server) AdminAddr() net.Addr {
+	if s.admin == nil {
+		return nil
+	}
+	return s.admin.ln.Addr()
+}
+
+// Counts is one consistent reading of the connections.
+func (s *Server) Counts() model.Counts { return s.ln.Counts() }
+
+// Serve serves until ctx is done, then drains. It returns nil after a drain,
+// also one that had to cut connections at the timeout; the log says so.
+func (s *Server) Serve(ctx context.Context) error {
+	log := s.cfg.Log
+	s.announce()
+	if s.admin != nil {
+		failed := make(chan struct{})
+		go func() {
+			defer close(failed)
+			if err := s.admin.server.Serve(s.admin.ln); !errors.Is(err, http.ErrServerClosed) {
+				log.Error("admin listener failed; the service goes on without it", "error", err)
+			}
+		}()
+		defer func() {
+			s.admin.server.Close()
+			<-failed
+		}()
+	}
+	stop := context.AfterFunc(ctx, func() {
+		log.Info("draining", "timeout", s.cfg.DrainTimeout, "open", s.ln.Counts().Open)
+	})
+	defer stop()
+	drain, err := model.Serve(ctx, s.model, s.ln, s.cfg.DrainTimeout)
+	c := s.ln.Counts()
+	log.Info("drained", "took", drain.Took.Round(time.Millisecond), "forced", drain.Forced,
+		"accepted", c.Accepted, "done", c.Done, "rejected", sum(c.Rejected[:]), "dropped", sum(c.Dropped[:]), "open", c.Open)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", s.mode.Name, err)
+	}
+	return nil
+}
+
+func sum(n []uint64) (total uint64) {
+	for _, v := range n {
+		total += v
+	}
+	return total
+}
+
+// announce logs what serves, where, and what to beware of.
+func (s *Server) announce() {
+	attrs := []any{
+		"mode", s.mode.Name, "axes", s.mode.Axes.String(), "addr", s.ln.Addr().String(),
+		"gomaxprocs", runtime.GOMAXPROCS(0), "max_conns", s.ln.MaxConns(), "backlog", s.ln.Backlog(),
+	}
+	if s.admin != nil {
+		attrs = append(attrs, "admin", s.admin.ln.Addr().String())
+	}
+	if s.mode.Depth != nil {
+		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.QueueDepth, "overflow", s.cfg.Overflow)
+	}
+	s.cfg.Log.Info("serving", attrs...)
+	if s.mode.Sticky {
+		s.cfg.Log.Warn(fmt.Sprintf("a worker keeps its connection: of more than %d keep-alive clients the rest starve until the idle timeout (%v)",
+			s.cfg.Workers, s.cfg.Limits.IdleTimeout))
+	}
+}
+
+// debugLog takes an http.Server's complaints about clients.
+type debugLog struct{ *slog.Logger }
+
+func (d debugLog) Write(p []byte) (int, error) {
+	d.Debug(string(p))
+	return len(p), nil
+}

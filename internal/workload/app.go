@@ -1,0 +1,152 @@
+package workload
+
+import (
+	"encoding/json"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// DefaultMaxBody is the largest request body taken unless Options says
+// otherwise, in bytes.
+const DefaultMaxBody = 1 << 20
+
+// maxBytes is the most that /bytes/{n} returns.
+const maxBytes = 1 << 20
+
+// Options configures an App. The zero value calibrates this machine and uses
+// the defaults.
+type Options struct {
+	// ItersPerMicro converts CPU demand in time to iterations of Spin. A value
+	// that is not positive and finite means: call Calibrate in New (some 10 ms).
+	// A comparison passes the same value to every arm.
+	ItersPerMicro float64
+	// MaxBody bounds request bodies, in bytes; above it the answer is 413. It
+	// also lowers the 1 MiB limit of /bytes. Not positive means DefaultMaxBody.
+	MaxBody int
+}
+
+// An App is the handler set with its state (the key-value store). It is safe for
+// concurrent use.
+type App struct {
+	itersPerMicro float64
+	maxIters      int // one second's worth
+	maxBody       int
+	payload       []byte // what /bytes is cut from
+	index         []byte
+	kv            store
+}
+
+// New returns an App with an empty store.
+func New(o Options) *App {
+	if !(o.ItersPerMicro > 0) || math.IsInf(o.ItersPerMicro, 0) {
+		o.ItersPerMicro = Calibrate()
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	const line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.\n"
+	size := min(o.MaxBody, maxBytes)
+	return &App{
+		itersPerMicro: o.ItersPerMicro,
+		maxIters:      int(min(o.ItersPerMicro*maxCPU.Seconds()*1e6, math.MaxInt/2)),
+		maxBody:       o.MaxBody,
+		payload:       []byte(strings.Repeat(line, size/len(line)+1)[:size]),
+		index:         index(),
+		kv:            store{values: map[string][]byte{}},
+	}
+}
+
+// ItersPerMicro returns the calibration in use: iterations of Spin per
+// microsecond of CPU demand.
+func (a *App) ItersPerMicro() float64 { return a.itersPerMicro }
+
+// Serve answers x: it pays the request's demand and sets every answer field. It
+// never panics, whatever the request holds. HEAD gets GET's answer, of which the
+// adapter drops the body. It blocks for as long as the demand says, at most the
+// caps of /work.
+func (a *App) Serve(x *Exchange) {
+	path, ok := x.Path, true
+	if strings.IndexByte(path, '%') >= 0 {
+		path, ok = unescape(path)
+	}
+	var rest string
+	x.Route, rest = routeOf(path)
+	switch {
+	case x.Method == "CONNECT" || x.Method == "TRACE":
+		x.notAllowed()
+		x.Close = true
+	case !ok:
+		x.fail(400, "the path has a malformed percent-escape")
+	case x.Route == RouteOther:
+		x.fail(404, "no such path; GET / lists the endpoints")
+	case !x.Route.allows(x.Method):
+		x.notAllowed()
+	case len(x.Body) > a.maxBody:
+		x.fail(413, "the body is above the limit of %d bytes", a.maxBody)
+	default:
+		a.serve(x, rest)
+	}
+}
+
+// Constant answers; nothing writes to them.
+var (
+	hello  = []byte("Hello, World!")
+	okLine = []byte("ok\n")
+)
+
+// serve answers a request whose route and method are known to fit.
+func (a *App) serve(x *Exchange, rest string) {
+	switch x.Route {
+	case RouteRoot:
+		x.answer(200, textPlain, a.index)
+	case RoutePlaintext:
+		x.answer(200, textPlain, hello)
+	case RouteJSON:
+		a.serveJSON(x)
+	case RouteWork:
+		a.serveWork(x)
+	case RouteKV:
+		a.kv.serve(x, rest)
+	case RouteEcho:
+		x.buf = append(x.buf[:0], x.Body...)
+		x.answer(200, octetStream, x.buf)
+	case RouteBytes:
+		a.serveBytes(x, rest)
+	}
+}
+
+func (a *App) serveJSON(x *Exchange) {
+	out, err := json.Marshal(struct {
+		Message string `json:"message"`
+	}{"Hello, World!"})
+	if err != nil {
+		x.fail(500, "encoding the message failed")
+		return
+	}
+	x.answer(200, applicationJSON, out)
+}
+
+func (a *App) serveBytes(x *Exchange, size string) {
+	n, err := strconv.ParseUint(size, 10, 63)
+	if err != nil || n > uint64(len(a.payload)) {
+		x.fail(400, "/bytes/{n} takes a whole number from 0 to %d", len(a.payload))
+		return
+	}
+	x.answer(200, octetStream, a.payload[:n:n])
+}
+
+// notAllowed answers 405 with the methods x.Route serves.
+func (x *Exchange) notAllowed() {
+	allow := routes[x.Route].allow
+	x.fail(405, "method not allowed; allowed: %s", allow)
+	x.Allow = allow
+}
+
+// unescape decodes percent-escapes and leaves '+' alone: it is part of a mix of
+// demands (0.8*0s+0.2*10ms), and RFC 3986 gives it no other meaning.
+func unescape(s string) (string, bool) {
+	u, err := url.PathUnescape(s)
+	return u, err == nil
+}

@@ -1,0 +1,213 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Dist is a distribution of demand: a constant, an exponential, or a mix of at
+// most eight such terms. It is a small comparable value; the zero Dist is the
+// constant 0. It reads and writes itself as text (YAML, JSON, flag.TextVar).
+type Dist struct {
+	n     int // terms in use
+	terms [maxTerms]term
+}
+
+// maxTerms keeps Dist free of pointers: parsing one allocates nothing.
+const maxTerms = 8
+
+type term struct {
+	weight float64       // probability, the terms' sum to 1
+	mean   time.Duration // the value itself unless exp
+	exp    bool
+}
+
+// ParseDist reads a distribution. A term is a duration of at least 0 ("200us",
+// also "const(200us)") or an exponential by its mean ("exp(200us)"); a mix is
+// weighted terms ("0.8*0s+0.2*exp(10ms)") whose weights lie in (0, 1] and sum to
+// 1 within 1e-9. Spaces around terms are ignored.
+func ParseDist(s string) (Dist, error) {
+	d, err := parseDist(s)
+	if err != nil {
+		return Dist{}, fmt.Errorf("parsing demand %+.40q: %w", s, err)
+	}
+	return d, nil
+}
+
+func parseDist(s string) (Dist, error) {
+	var d Dist
+	var sum float64
+	for part, more := s, true; more; {
+		part, s, more = strings.Cut(s, "+")
+		if d.n == maxTerms {
+			return d, fmt.Errorf("more than %d terms", maxTerms)
+		}
+		weight, value, weighted := strings.Cut(part, "*")
+		if !weighted {
+			weight, value = "1", part
+		}
+		t, err := parseTerm(weight, value)
+		if err != nil {
+			return d, err
+		}
+		if !weighted && (more || d.n > 0) {
+			return d, fmt.Errorf("term %+.20q of a mix has no weight, as in 0.2*10ms", strings.TrimSpace(value))
+		}
+		d.terms[d.n] = t
+		d.n++
+		sum += t.weight
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		return d, fmt.Errorf("the weights sum to %g, not 1", sum)
+	}
+	if d.n == 1 {
+		d.terms[0].weight = 1
+	}
+	if d == (Dist{n: 1, terms: [maxTerms]term{{weight: 1}}}) {
+		return Dist{}, nil // one spelling of the constant 0
+	}
+	return d, nil
+}
+
+func parseTerm(weight, value string) (term, error) {
+	var t term
+	var err error
+	t.weight, err = strconv.ParseFloat(strings.TrimSpace(weight), 64)
+	if err != nil || !(t.weight > 0 && t.weight <= 1) {
+		return t, fmt.Errorf("weight %+.20q is not a number in (0, 1]", weight)
+	}
+	value = strings.TrimSpace(value)
+	length := value
+	if inner, closed := strings.CutSuffix(value, ")"); closed {
+		var isConst bool
+		if length, t.exp = strings.CutPrefix(inner, "exp("); !t.exp {
+			if length, isConst = strings.CutPrefix(inner, "const("); !isConst {
+				return t, fmt.Errorf("%+.20q is neither const(D) nor exp(D)", value)
+			}
+		}
+	}
+	t.mean, err = time.ParseDuration(length)
+	if err != nil {
+		return t, fmt.Errorf("%+.20q is not a demand such as 200us, exp(200us) or 0.8*0s+0.2*10ms", value)
+	}
+	if t.mean < 0 {
+		return t, errors.New("a demand cannot be negative")
+	}
+	return t, nil
+}
+
+// String returns d as ParseDist reads it, in ASCII and without spaces, so that
+// it can stand in a URL: "200us", "exp(200us)", "0.8*0s+0.2*10ms".
+func (d Dist) String() string {
+	if d.n == 0 {
+		return "0s"
+	}
+	var b strings.Builder
+	for i, t := range d.terms[:d.n] {
+		if i > 0 {
+			b.WriteByte('+')
+		}
+		if d.n > 1 {
+			b.WriteString(strconv.FormatFloat(t.weight, 'g', -1, 64) + "*")
+		}
+		value := strings.Replace(t.mean.String(), "µ", "u", 1)
+		if t.exp {
+			value = "exp(" + value + ")"
+		}
+		b.WriteString(value)
+	}
+	return b.String()
+}
+
+// MarshalText returns String. It never fails.
+func (d Dist) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText is ParseDist; on an error d keeps its value.
+func (d *Dist) UnmarshalText(text []byte) error {
+	parsed, err := ParseDist(string(text))
+	if err == nil {
+		*d = parsed
+	}
+	return err
+}
+
+// Mean returns the expected value, rounded to the nanosecond:
+//
+//	E[X] = sum of w m    (w a term's weight, m its mean)
+func (d Dist) Mean() time.Duration {
+	first, _ := d.moments()
+	return clampDuration(math.Round(first))
+}
+
+// SquaredCV returns the squared coefficient of variation, the figure in which
+// queueing formulae take variability: 0 for a constant, 1 for an exponential,
+// more for a mix of short and long. It is 0 when the mean is.
+//
+//	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (constant) or 2 w m² (exponential)
+//
+// (Kleinrock, Queueing Systems I, 1975, section 2.4.)
+func (d Dist) SquaredCV() float64 {
+	first, second := d.moments()
+	if first == 0 {
+		return 0
+	}
+	return max(0, second/(first*first)-1)
+}
+
+// moments returns E[X] and E[X²] in nanoseconds and their square.
+func (d Dist) moments() (first, second float64) {
+	for _, t := range d.terms[:d.n] {
+		m := float64(t.mean)
+		first += t.weight * m
+		if t.exp {
+			second += 2 * t.weight * m * m
+		} else {
+			second += t.weight * m * m
+		}
+	}
+	return first, second
+}
+
+// Sample draws one demand from d. It takes one number of r to choose the term of
+// a mix and one for an exponential, by inversion: -m ln(1-u).
+func (d Dist) Sample(r *Rand) time.Duration {
+	if d.n == 0 {
+		return 0
+	}
+	t := d.terms[0]
+	if d.n > 1 {
+		u := r.Float64()
+		for _, t = range d.terms[:d.n] { // the last term takes what rounding left over
+			if u -= t.weight; u < 0 {
+				break
+			}
+		}
+	}
+	if t.exp {
+		return clampDuration(math.Round(-float64(t.mean) * math.Log1p(-r.Float64())))
+	}
+	return t.mean
+}
+
+// largest returns the largest parameter of any term: an upper bound of the
+// constants, and the largest mean of the exponentials.
+func (d Dist) largest() time.Duration {
+	var most time.Duration
+	for _, t := range d.terms[:d.n] {
+		most = max(most, t.mean)
+	}
+	return most
+}
+
+// clampDuration converts nanoseconds to a Duration, the largest one when they
+// do not fit: converting an out-of-range float is undefined in Go.
+func clampDuration(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}

@@ -1,0 +1,91 @@
+package workload
+
+import "strings"
+
+// A Route is an endpoint as metrics name it; there are NumRoutes of them, so an
+// array indexed by Route holds resolved metric children.
+type Route uint8
+
+// The routes, in the order `GET /` lists them. RouteOther is every path that is
+// no endpoint.
+const (
+	RouteRoot Route = iota
+	RoutePlaintext
+	RouteJSON
+	RouteWork
+	RouteKV
+	RouteEcho
+	RouteBytes
+	RouteOther
+	NumRoutes // how many there are, not a route
+)
+
+var routes = [NumRoutes]struct{ label, path, allow, summary string }{
+	RouteRoot:      {"/", "/", "GET, HEAD", "this list"},
+	RoutePlaintext: {"/plaintext", "/plaintext", "GET, HEAD", "a constant line of text"},
+	RouteJSON:      {"/json", "/json", "GET, HEAD", "a small object, encoded per request"},
+	RouteWork:      {"/work", "/work", "GET, HEAD", "costs what ?cpu= (or ?iters=) and ?sleep= say: 200us, exp(200us), 0.8*0s+0.2*10ms; ?seed= fixes the draw"},
+	RouteKV:        {"/kv", "/kv/{key}", "GET, HEAD, PUT, DELETE", "a map behind one lock, values up to 64 KiB"},
+	RouteEcho:      {"/echo", "/echo", "POST, PUT", "the request's body"},
+	RouteBytes:     {"/bytes", "/bytes/{n}", "GET, HEAD", "n bytes, up to 1 MiB"},
+	RouteOther:     {"other", "", "GET, HEAD, POST, PUT, DELETE", ""},
+}
+
+// String returns the metric label: "/", "/plaintext", ..., "other".
+func (r Route) String() string {
+	if r >= NumRoutes {
+		r = RouteOther
+	}
+	return routes[r].label
+}
+
+// routeOf returns the endpoint of a decoded path and, for /kv/ and /bytes/, what
+// follows the prefix.
+func routeOf(path string) (r Route, rest string) {
+	switch path {
+	case "/":
+		return RouteRoot, ""
+	case "/plaintext":
+		return RoutePlaintext, ""
+	case "/json":
+		return RouteJSON, ""
+	case "/work":
+		return RouteWork, ""
+	case "/echo":
+		return RouteEcho, ""
+	}
+	if key, ok := strings.CutPrefix(path, "/kv/"); ok {
+		return RouteKV, key
+	}
+	if n, ok := strings.CutPrefix(path, "/bytes/"); ok {
+		return RouteBytes, n
+	}
+	return RouteOther, ""
+}
+
+// allows reports whether r serves method.
+func (r Route) allows(method string) bool {
+	for m := range strings.SplitSeq(routes[r].allow, ", ") {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+// index returns what `GET /` answers.
+func index() []byte {
+	var b strings.Builder
+	b.WriteString("schedlab: one handler set, many scheduling models\n\n")
+	for _, r := range routes[:RouteOther] {
+		b.WriteString(r.path + "  [" + r.allow + "]  " + r.summary + "\n")
+	}
+	return []byte(b.String())
+}
+
+// RouteOf returns the endpoint of a path as sent, for a request that never
+// reaches its handler.
+func RouteOf(path string) Route {
+	r, _ := routeOf(path)
+	return r
+}

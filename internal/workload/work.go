@@ -1,0 +1,148 @@
+package workload
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Caps of one /work request, so that a client cannot ask for the moon. The sleep
+// cap lies below the server's write timeout.
+const (
+	maxCPU   = time.Second
+	maxSleep = 10 * time.Second
+)
+
+// serveWork pays the demand in the query, CPU first, then sleep.
+func (a *App) serveWork(x *Exchange) {
+	w, err := a.parseWork(x.Query, x.Seq)
+	if err != nil {
+		x.fail(400, "%v", err)
+		return
+	}
+	Spin(w.iters)
+	time.Sleep(w.sleep)
+	x.answer(200, textPlain, okLine)
+}
+
+// A work is one request's demand, drawn and capped.
+type work struct {
+	iters int
+	sleep time.Duration
+}
+
+// The streams keep a request's draws independent of each other.
+const (
+	streamCPU   = 0x637075
+	streamSleep = 0x736c656570
+)
+
+// parseWork reads the query and draws the demand. The draw depends on seed, or
+// else on seq, alone; with neither it is random. It allocates only for mistakes,
+// percent-escapes.
+func (a *App) parseWork(query, seq string) (work, error) {
+	q, err := splitWork(query)
+	if err != nil {
+		return work{}, err
+	}
+	base := rand.Uint64()
+	if seed := cmp.Or(q.seed, seq); seed != "" {
+		base = hash64(seed)
+	}
+	var w work
+	switch {
+	case q.cpu != "" && q.iters != "":
+		return work{}, errors.New("cpu and iters exclude each other; give one")
+	case q.cpu != "":
+		d, err := draw(q.cpu, maxCPU, base^streamCPU)
+		if err != nil {
+			return work{}, fmt.Errorf("cpu: %w", err)
+		}
+		w.iters = a.iters(d)
+	case q.iters != "":
+		if w.iters, err = a.parseIters(q.iters); err != nil {
+			return work{}, fmt.Errorf("iters: %w", err)
+		}
+	}
+	if q.sleep != "" {
+		if w.sleep, err = draw(q.sleep, maxSleep, base^streamSleep); err != nil {
+			return work{}, fmt.Errorf("sleep: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// A workQuery holds the values of /work's keys, "" for an absent one.
+type workQuery struct{ cpu, iters, sleep, seed string }
+
+func splitWork(query string) (q workQuery, err error) {
+	for query != "" {
+		var pair string
+		if pair, query, _ = strings.Cut(query, "&"); pair == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		var field *string
+		switch key {
+		case "cpu":
+			field = &q.cpu
+		case "iters":
+			field = &q.iters
+		case "sleep":
+			field = &q.sleep
+		case "seed":
+			field = &q.seed
+		default:
+			return q, fmt.Errorf("unknown key %+.40q; /work takes cpu, iters, sleep and seed", key)
+		}
+		if *field != "" {
+			return q, fmt.Errorf("%s is given twice", key)
+		}
+		if value == "" {
+			return q, fmt.Errorf("%s has no value", key)
+		}
+		if strings.IndexByte(value, '%') >= 0 {
+			var ok bool
+			if value, ok = unescape(value); !ok {
+				return q, fmt.Errorf("%s has a malformed percent-escape", key)
+			}
+		}
+		*field = value
+	}
+	return q, nil
+}
+
+// draw reads a distribution none of whose terms may be above limit, and takes
+// one sample of it. (An exponential sample can still be above: it is clamped.)
+func draw(s string, limit time.Duration, seed uint64) (time.Duration, error) {
+	d, err := ParseDist(s)
+	if err != nil {
+		return 0, err
+	}
+	if most := d.largest(); most > limit {
+		return 0, fmt.Errorf("%v is above the cap of %v", most, limit)
+	}
+	return min(d.Sample(NewRand(mix64(seed))), limit), nil
+}
+
+// iters returns the iterations that take d on the calibrated core.
+func (a *App) iters(d time.Duration) int {
+	n := math.Round(float64(d) / float64(time.Microsecond) * a.itersPerMicro)
+	return int(min(n, float64(a.maxIters)))
+}
+
+func (a *App) parseIters(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%+.40q is not a whole number of iterations", s)
+	}
+	if n > uint64(a.maxIters) {
+		return 0, fmt.Errorf("%d is above the cap of %d (%v of cpu)", n, a.maxIters, maxCPU)
+	}
+	return int(n), nil
+}
