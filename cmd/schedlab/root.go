@@ -37,7 +37,7 @@ result, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(), newModes(), newVersion())
+	root.AddCommand(newCompare(), newServe(), newModes(), newReport(), newScenarios(), newVersion())
 	for _, cmd := range root.Commands() {
 		args := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, got []string) error {

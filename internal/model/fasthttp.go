@@ -24,7 +24,7 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
 	e.server = &fasthttp.Server{
 		Handler:               e.answer,
-		ErrorHandler:          e.refuseBad,
+		ErrorHandler:          refuseBad,
 		HeaderReceived:        e.limitBody,
 		ConnState:             track,
 		Name:                  serverName,
@@ -37,6 +37,8 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 		MaxRequestBodySize:    cfg.MaxBody,
 		SecureErrorLogMessage: true,
 		Logger:                quietLog{cfg.Log},
+		// A body is bytes to every handler, whatever it calls itself.
+		DisablePreParseMultipartForm: true,
 	}
 	return e
 }
@@ -51,9 +53,12 @@ func track(nc net.Conn, state fasthttp.ConnState) {
 	}
 }
 
+// noLength is what fasthttp calls the length of a body that was not announced.
+const noLength = -2
+
 // limitBody gives a request that has a body the body's own time.
 func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if h.ContentLength() == 0 {
+	if n := h.ContentLength(); n == 0 || n == noLength {
 		return fasthttp.RequestConfig{}
 	}
 	return fasthttp.RequestConfig{ReadTimeout: e.limits.BodyTimeout}
@@ -68,13 +73,18 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x.Method = view(req.Header.Method())
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
-	if strings.HasPrefix(x.Path, "/work") {
+	if workload.RouteOf(x.Path) == workload.RouteWork {
 		x.Seq = view(req.Header.Peek(seqHeader))
 	}
-	if ambiguous(&req.Header) {
+	h := inspect(&req.Header)
+	switch {
+	case h.foreign:
+		refuse(x, fasthttp.StatusNotImplemented, unsupportedCoding)
+		x.Close = true
+	case h.ambiguous:
 		refuse(x, fasthttp.StatusBadRequest, "ambiguous message framing\n")
 		x.Close = true
-	} else {
+	default:
 		e.serve(x, ctx.Conn().(*Conn))
 	}
 
@@ -89,7 +99,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	if x.RetryAfter != "" {
 		res.Header.Set("Retry-After", x.RetryAfter)
 	}
-	if x.Close {
+	if x.Close || h.closes {
 		res.SetConnectionClose()
 	}
 	if x.Owned() {
@@ -102,33 +112,67 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 // seqHeader carries a request's number in its trace.
 const seqHeader = "X-Vegeta-Seq"
 
-// ambiguous reports framing that two readers could take differently (RFC 9112
-// §6.1, §6.3): a transfer coding other than chunked, or one beside a length or
-// in HTTP/1.0. fasthttp serves some of these.
-func ambiguous(h *fasthttp.RequestHeader) bool {
-	if h.ContentLength() >= 0 {
-		return false
-	}
-	coding := h.Peek("Transfer-Encoding")
-	if len(coding) == 0 && h.ContentLength() != -1 {
-		return false // no body announced at all
-	}
-	chunked := strings.EqualFold(view(coding), "chunked")
-	return !chunked || !h.IsHTTP11() || hasField(h.RawHeaders(), "content-length")
+// A head is what the raw bytes of a request head say and fasthttp's parser
+// loses.
+type head struct {
+	foreign   bool // a transfer coding other than chunked: the identity of old
+	ambiguous bool // a length beside a transfer coding: two readers could differ (RFC 9112 §6.1)
+	// closes says that the client wants the connection closed: a token in any case
+	// and any place (RFC 9110 §7.6.1), of which fasthttp knows a lone "close".
+	closes bool
 }
 
-// hasField reports whether a raw head has a field of that lower-case name.
-func hasField(raw []byte, name string) bool {
-	for line := range strings.Lines(view(raw)) {
-		if field, _, ok := strings.Cut(line, ":"); ok && strings.EqualFold(strings.TrimSpace(field), name) {
+func inspect(h *fasthttp.RequestHeader) head {
+	var was head
+	var coded, sized bool
+	for rest := view(h.RawHeaders()); rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		if line == "" {
+			continue
+		}
+		switch line[0] | 0x20 {
+		case 't':
+			if coding, ok := field(line, "transfer-encoding"); ok {
+				coded = true
+				was.foreign = was.foreign || !hasToken(coding, "chunked")
+			}
+		case 'c':
+			if _, ok := field(line, "content-length"); ok {
+				sized = true
+			} else if options, ok := field(line, "connection"); ok {
+				was.closes = was.closes || hasToken(options, "close")
+			}
+		}
+	}
+	was.ambiguous = coded && sized
+	return was
+}
+
+// field returns the value of a line of a head if it is the field of that name.
+func field(line, name string) (value string, ok bool) {
+	if len(line) <= len(name) || line[len(name)] != ':' || !strings.EqualFold(line[:len(name)], name) {
+		return "", false
+	}
+	return line[len(name)+1:], true
+}
+
+// hasToken reports whether a comma-separated list holds token, in any case.
+func hasToken(list, token string) bool {
+	for list != "" {
+		var item string
+		item, list, _ = strings.Cut(list, ",")
+		if strings.EqualFold(strings.TrimSpace(item), token) {
 			return true
 		}
 	}
 	return false
 }
 
+const unsupportedCoding = "unsupported transfer coding\n"
+
 // refuseBad answers what fasthttp could not parse; the connection then closes.
-func (e *fasthttpEngine) refuseBad(ctx *fasthttp.RequestCtx, err error) {
+func refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	status, body := fasthttp.StatusBadRequest, "malformed request\n"
 	var small *fasthttp.ErrSmallBuffer
 	var op *net.OpError
@@ -137,6 +181,8 @@ func (e *fasthttpEngine) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 		status, body = fasthttp.StatusRequestHeaderFieldsTooLarge, "request head too large\n"
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status, body = fasthttp.StatusRequestEntityTooLarge, "request body too large\n"
+	case errors.Is(err, fasthttp.ErrUnsupportedTransferEncoding):
+		status, body = fasthttp.StatusNotImplemented, unsupportedCoding
 	case errors.As(err, &op) && op.Timeout():
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}

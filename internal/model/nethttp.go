@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
 	"schedlab/internal/dispatch"
@@ -96,7 +95,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Reset()
 	x.Method = r.Method
 	x.Path, x.Query = target(r.RequestURI)
-	if strings.HasPrefix(x.Path, "/work") {
+	if workload.RouteOf(x.Path) == workload.RouteWork {
 		x.Seq = r.Header.Get(seqHeader)
 	}
 	if r.ContentLength != 0 {

@@ -32,12 +32,16 @@ func newShed(cfg Config) *shed {
 				ctx.SetBodyString("overloaded\n")
 				ctx.SetConnectionClose()
 			},
+			ErrorHandler:       refuseBad,
 			Name:               serverName,
 			ReadTimeout:        shedTimeout,
 			WriteTimeout:       shedTimeout,
 			ReadBufferSize:     cfg.MaxHead,
 			MaxRequestBodySize: cfg.MaxBody,
 			Logger:             quietLog{cfg.Log},
+
+			SecureErrorLogMessage:        true,
+			DisablePreParseMultipartForm: true,
 		},
 	}
 }

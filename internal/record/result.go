@@ -35,6 +35,9 @@ type Result struct {
 	Refused  []Refusal `json:"refused"`  // blocks left out, and why
 	// NotChecked names the validity rules this version cannot check yet.
 	NotChecked []string `json:"not_checked"`
+	// Order names the arms of each block in the order they ran.
+	Order [][]string `json:"order,omitempty"`
+	Note  string     `json:"note,omitempty"` // the user's own, from --note
 }
 
 // Status says how much of its plan a run holds.
@@ -101,6 +104,7 @@ type Verdict struct {
 	High     float64 `json:"high"`
 	Blocks   int     `json:"blocks"` // blocks judged
 	Won      int     `json:"won"`    // blocks in which the arm had the better value
+	Lost     int     `json:"lost"`   // blocks in which it had the worse one
 	Needed   int     `json:"needed"` // INCONCLUSIVE: blocks that would decide it; else 0
 	Reason   string  `json:"reason"` // REFUSED: the rule, its value and its limit
 }
@@ -155,15 +159,14 @@ type Plan struct {
 	Note        string    `json:"note,omitempty"`
 	Protocol    string    `json:"protocol"` // "quick" or "full"
 	Blocks      int       `json:"blocks"`
-	Spare       int       `json:"spare"`     // extra blocks allowed for refused ones
-	MinValid    int       `json:"min_valid"` // fewer valid blocks refuse every verdict
-	Warmup      float64   `json:"warmup"`    // seconds
-	Window      float64   `json:"window"`    // seconds
-	Rate        float64   `json:"rate"`      // 0 until the probes have chosen it
-	KeepAlive   bool      `json:"keepalive"`
-	Connections int       `json:"connections"`
-	Timeout     float64   `json:"timeout"`  // seconds
-	Estimate    float64   `json:"estimate"` // planned seconds in all
+	Spare       int       `json:"spare"`       // extra blocks allowed for refused ones
+	MinValid    int       `json:"min_valid"`   // fewer valid blocks refuse every verdict
+	Warmup      float64   `json:"warmup"`      // seconds
+	Window      float64   `json:"window"`      // seconds
+	Rate        float64   `json:"rate"`        // 0 until the probes have chosen it
+	Connections int       `json:"connections"` // of arms with keep-alive
+	Timeout     float64   `json:"timeout"`     // seconds
+	Estimate    float64   `json:"estimate"`    // planned seconds in all
 	Arms        []PlanArm `json:"arms"`
 	Order       [][]int   `json:"order"`  // per block, indexes into Arms in the order they run
 	Doubts      []Doubt   `json:"doubts"` // raised while planning
@@ -175,6 +178,8 @@ type PlanArm struct {
 	Mode    string   `json:"mode"`
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and {admin} left in
+	// KeepAlive says whether its clients keep their connections.
+	KeepAlive bool `json:"keepalive"`
 }
 
 // A Run is run.json: the plan, and once the run has ended its result.

@@ -67,12 +67,8 @@ func (a *App) ItersPerMicro() float64 { return a.itersPerMicro }
 // adapter drops the body. It blocks for as long as the demand says, at most the
 // caps of /work.
 func (a *App) Serve(x *Exchange) {
-	path, ok := x.Path, true
-	if strings.IndexByte(path, '%') >= 0 {
-		path, ok = unescape(path)
-	}
-	var rest string
-	x.Route, rest = routeOf(path)
+	route, rest, ok := locate(x.Path)
+	x.Route = route
 	switch {
 	case x.Method == "CONNECT" || x.Method == "TRACE":
 		x.notAllowed()

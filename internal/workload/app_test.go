@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,12 @@ func TestServe(t *testing.T) {
 			if x.Route != tc.route || x.Status != tc.status || x.ContentType != tc.contentType {
 				t.Errorf("got %v %d %q, want %v %d %q", x.Route, x.Status, x.ContentType, tc.route, tc.status, tc.contentType)
 			}
+			if got := RouteOf(x.Path); got != x.Route {
+				t.Errorf("RouteOf: got %v, want %v as served", got, x.Route)
+			}
+			if x.ContentType != "" && !slices.Contains(ContentTypes(), x.ContentType) {
+				t.Errorf("content type %q is not in ContentTypes", x.ContentType)
+			}
 			if x.Allow != tc.allow || x.Close != tc.close || x.RetryAfter != "" {
 				t.Errorf("got allow %q close %v retry %q, want %q %v \"\"", x.Allow, x.Close, x.RetryAfter, tc.allow, tc.close)
 			}
@@ -171,6 +178,26 @@ func TestAnswersDoNotAliasTheRequest(t *testing.T) {
 	copy(body, "XXXX")
 	if string(x.Out) != "body" {
 		t.Errorf("got %q, want %q", x.Out, "body")
+	}
+}
+
+func TestOwnedTellsBuffersFromSharedData(t *testing.T) {
+	t.Parallel()
+	a := newTestApp()
+	ask(a, "PUT", "/kv/k", "value")
+	for _, tc := range []struct {
+		request string
+		want    bool
+	}{
+		{"POST /echo", true}, {"GET /nowhere", true}, {"GET /plaintext", false}, {"GET /json", false},
+		{"GET /kv/k", false}, {"GET /bytes/5", false}, {"GET /bytes/0", false}, {"DELETE /kv/k", false},
+	} {
+		method, path, _ := strings.Cut(tc.request, " ")
+		x := &Exchange{Method: method, Path: path, Body: []byte("body"), buf: make([]byte, 3)}
+		a.Serve(x)
+		if got := x.Owned(); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.request, got, tc.want)
+		}
 	}
 }
 

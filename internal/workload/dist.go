@@ -149,7 +149,7 @@ func (d Dist) Mean() time.Duration {
 //
 //	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (constant) or 2 w m² (exponential)
 //
-// (Kleinrock, Queueing Systems I, 1975, section 2.4.)
+// (Moments of a mixture; Kleinrock, Queueing Systems I, 1975.)
 func (d Dist) SquaredCV() float64 {
 	first, second := d.moments()
 	if first == 0 {

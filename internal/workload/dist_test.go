@@ -132,7 +132,7 @@ func TestSampleOfHugeMeansSaturates(t *testing.T) {
 	}
 }
 
-// The reference values are those of the authors' splitmix64.c for seed 1234567.
+// The reference values are those of Vigna's splitmix64.c for seed 1234567.
 func TestRandIsSplitMix64(t *testing.T) {
 	t.Parallel()
 	r := NewRand(1234567)

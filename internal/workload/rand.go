@@ -3,7 +3,7 @@ package workload
 // A Rand is a SplitMix64 stream: eight bytes of state, the same numbers for the
 // same seed on every machine and Go version. It is a math/rand/v2 Source. It is
 // not safe for concurrent use. (Steele, Lea, Flood, "Fast Splittable
-// Pseudorandom Number Generators", OOPSLA 2014, figure 16.)
+// Pseudorandom Number Generators", OOPSLA 2014; constants of Vigna's splitmix64.c.)
 type Rand struct{ state uint64 }
 
 // NewRand returns the stream of seed.
@@ -27,7 +27,7 @@ func mix64(z uint64) uint64 {
 }
 
 // hash64 is FNV-1a over s, finalised: short decimal strings that differ in one
-// digit must start unrelated streams. (Fowler, Noll, Vo; RFC 9923 section 5.)
+// digit must start unrelated streams. (Fowler, Noll, Vo; RFC 9923.)
 func hash64(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

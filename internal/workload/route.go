@@ -39,6 +39,25 @@ func (r Route) String() string {
 	return routes[r].label
 }
 
+// RouteOf returns the endpoint of a path as sent, as Serve would: for a request
+// that never reaches its handler.
+func RouteOf(path string) Route {
+	r, _, _ := locate(path)
+	return r
+}
+
+// locate decodes a path as sent and finds its endpoint; ok is false when a
+// percent-escape is malformed.
+func locate(path string) (r Route, rest string, ok bool) {
+	if strings.IndexByte(path, '%') >= 0 {
+		if path, ok = unescape(path); !ok {
+			return RouteOther, "", false
+		}
+	}
+	r, rest = routeOf(path)
+	return r, rest, true
+}
+
 // routeOf returns the endpoint of a decoded path and, for /kv/ and /bytes/, what
 // follows the prefix.
 func routeOf(path string) (r Route, rest string) {
@@ -81,11 +100,4 @@ func index() []byte {
 		b.WriteString(r.path + "  [" + r.allow + "]  " + r.summary + "\n")
 	}
 	return []byte(b.String())
-}
-
-// RouteOf returns the endpoint of a path as sent, for a request that never
-// reaches its handler.
-func RouteOf(path string) Route {
-	r, _ := routeOf(path)
-	return r
 }

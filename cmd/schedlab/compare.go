@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/model"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+// compareFlags are what the command line adds to a comparison.
+type compareFlags struct {
+	experiment.Options
+	arms, addArms []string
+	out           string
+	output        string
+	dryRun        bool
+	progress      string
+}
+
+func newCompare() *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare [SCENARIO...]",
+		Short: "Say which model serves a scenario best, by how much, and how sure that is",
+		Long: `Run every arm of a scenario in fresh processes, in interleaved blocks of the
+same seeded open-loop load, beside a second copy of the baseline (A/A), and judge
+them block by block. The first arm is the baseline. Without a SCENARIO the
+embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
+about a minute.
+
+Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
+measurement cannot be trusted is refused with its reason. The record, with
+report.html, is kept below --out; 'schedlab report' renders it again.
+
+Exit codes: 0 a verdict was reached, 4 every verdict was refused or the run is
+partial, 130 interrupted (what was measured is kept).`,
+		Example: `  schedlab compare
+  schedlab compare plaintext --seed 7
+  schedlab compare --arms nethttp,pool --protocol full
+  schedlab compare --arm 'pool,workers=64'
+  schedlab compare --arm mine='./server -listen {addr}'
+  schedlab compare ./mine.yaml --dry-run`,
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{defaultScenario}
+			}
+			return f.run(cmd, args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.arms, "arms", nil, "modes to compare instead of the scenario's arms, the baseline first")
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
+	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest the comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
+	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	fl.StringVar(&f.output, "output", "text", "text, json, markdown, csv, html or benchstat")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	complete(cmd, "protocol", "quick", "full")
+	complete(cmd, "pin", "auto", "none")
+	complete(cmd, "progress", "auto", "plain", "none")
+	complete(cmd, "output", formatNames()...)
+	complete(cmd, "arms", modeNames()...)
+	return cmd
+}
+
+func formatNames() (names []string) {
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
+	if err := checkFormat(f.output); err != nil {
+		return err
+	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
+		f.Seed = uint64(rand.Uint32())
+	}
+	if f.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	f.Version, f.Modes = programVersion(), modeFacts()
+	// Everything that can be wrong is found before anything runs.
+	parsed := make([]experiment.Scenario, len(scenarios))
+	for i, name := range scenarios {
+		if parsed[i], err = f.scenario(name); err != nil {
+			return err
+		}
+		if _, err := f.plan(parsed[i]); err != nil {
+			return err
+		}
+	}
+	f.Iters = workload.Calibrate()
+	worst := exitDone
+	for _, s := range parsed {
+		c, err := f.plan(s)
+		if err != nil {
+			return err
+		}
+		if f.dryRun {
+			if err := writePlan(cmd.OutOrStdout(), c); err != nil {
+				return err
+			}
+			continue
+		}
+		code, err := f.compare(cmd, c, show)
+		if err != nil {
+			return err
+		}
+		worst = max(worst, code)
+	}
+	if worst != exitDone {
+		return &exitError{code: worst}
+	}
+	return nil
+}
+
+// scenario reads a scenario and puts the command line's arms into it.
+func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
+	s, _, err := findScenario(name)
+	if err != nil {
+		return s, err
+	}
+	if len(f.arms) > 0 {
+		s.Arms = nil
+		for _, mode := range f.arms {
+			a, err := experiment.ParseArm(mode)
+			if err != nil {
+				return s, usagef("--arms: %w", err)
+			}
+			s.Arms = append(s.Arms, a)
+		}
+	}
+	for _, text := range f.addArms {
+		a, err := experiment.ParseArm(text)
+		if err != nil {
+			return s, usagef("--arm: %w", err)
+		}
+		s.Arms = append(s.Arms, a)
+	}
+	seen := map[string]bool{}
+	for _, a := range s.Arms {
+		if seen[a.Name] {
+			return s, usagef("--arm %q is already an arm of %s; an arm with other flags is pool,workers=8", a.Name, s.Name)
+		}
+		seen[a.Name] = true
+	}
+	return s, nil
+}
+
+func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, error) {
+	c, err := experiment.Plan(s, f.Options)
+	var bad *experiment.Impossible
+	if errors.As(err, &bad) {
+		return nil, usage(err)
+	}
+	return c, err
+}
+
+func modeFacts() map[string]experiment.Mode {
+	facts := map[string]experiment.Mode{}
+	for _, m := range model.Modes() {
+		facts[m.Name] = experiment.Mode{Pool: m.Depth != nil, Sticky: m.Sticky}
+	}
+	return facts
+}
+
+// compare runs one comparison, writes its reports, and returns the exit code
+// that its result deserves.
+func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, show *progress) (int, error) {
+	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
+	show.done()
+	if run.Result == nil {
+		return exitDone, err
+	}
+	if werr := writeReports(dir, run.Result); werr != nil {
+		return exitDone, errors.Join(err, werr)
+	}
+	if rerr := render(cmd, f.output, run.Result); rerr != nil {
+		return exitDone, errors.Join(err, rerr)
+	}
+	var bad *experiment.Impossible
+	switch {
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitDone, &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s", dir.Path())}
+	case errors.As(err, &bad):
+		return exitDone, &exitError{exitPartial, err}
+	case err != nil:
+		return exitDone, fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
+	}
+	return verdictCode(run.Result), nil
+}
+
+// verdictCode is 0 when a challenger has a primary verdict other than REFUSED.
+func verdictCode(r *record.Result) int {
+	for _, v := range r.Verdicts {
+		if v.Primary && v.Verdict != string(stats.Refused) {
+			return exitDone
+		}
+	}
+	return exitPartial
+}
+
+// writeReports puts the files for people and benchstat into the record.
+func writeReports(dir *record.Dir, r *record.Result) error {
+	return errors.Join(
+		dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
+		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }),
+	)
+}
+
+func writePlan(w io.Writer, c *experiment.Comparison) error {
+	p, e := c.Planned(), c.Env()
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
+	fmt.Fprintf(w, "protocol    %s: %d blocks of %d arms, %v + %v each, up to %d spare blocks\n", p.Protocol, p.Blocks, len(p.Arms),
+		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond), p.Spare)
+	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
+	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
+	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
+	for _, d := range p.Doubts {
+		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+	}
+	for _, a := range p.Arms {
+		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, experiment.JoinCommand(a.Command))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

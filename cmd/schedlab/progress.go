@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// plainEvery is how often progress is printed where a line cannot be redrawn.
+const plainEvery = 10 * time.Second
+
+// A progress tells on stderr what runs, how far it is and how long it takes.
+type progress struct {
+	w    io.Writer
+	live bool // redraw one line
+	off  bool
+	last time.Time
+}
+
+func newProgress(w io.Writer, kind string) (*progress, error) {
+	p := &progress{w: w}
+	switch kind {
+	case "none":
+		p.off = true
+	case "plain":
+	case "auto":
+		f, ok := w.(*os.File)
+		p.live = ok && term.IsTerminal(int(f.Fd()))
+	default:
+		return nil, usagef("--progress %q is none of auto, plain, none", kind)
+	}
+	return p, nil
+}
+
+func (p *progress) update(doing string, done, total int, left time.Duration) {
+	line := fmt.Sprintf("%3d %%  %-40s about %v left", 100*done/max(total, 1), doing, left.Round(time.Second))
+	switch {
+	case p.off:
+	case p.live:
+		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	case time.Since(p.last) >= plainEvery:
+		p.last = time.Now()
+		fmt.Fprintln(p.w, line)
+	}
+}
+
+func (p *progress) done() {
+	if p.live && !p.off {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+)
+
+func newReport() *cobra.Command {
+	var root, output string
+	var rewrite bool
+	cmd := &cobra.Command{
+		Use:   "report [RUN...]",
+		Short: "Render a run's record again: text, JSON, Markdown, HTML, CSV, benchstat",
+		Long: `Compute a run's result again from its raw requests and render it. RUN is a
+path, a run's name below --out, or 'latest' (the default). Nothing is re-run.`,
+		Example: `  schedlab report
+  schedlab report latest --output json
+  schedlab report 20261121-081500-quick-ab12 --output html > report.html
+  schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(output); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				args = []string{"latest"}
+			}
+			for _, name := range args {
+				dir, run, err := record.Open(name, root)
+				if err != nil {
+					return usage(err)
+				}
+				if run.Status == record.Running {
+					run.Status = record.Partial // killed before it could say so
+				}
+				result, err := experiment.Judge(dir, run)
+				if err != nil {
+					return err
+				}
+				if rewrite {
+					if err := writeReports(dir, result); err != nil {
+						return err
+					}
+				}
+				if err := render(cmd, output, result); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
+	cmd.Flags().StringVar(&output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm")
+	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
+	complete(cmd, "output", formatNames()...)
+	return cmd
+}
+
+func checkFormat(name string) error {
+	names := formatNames()
+	for _, n := range names {
+		if n == name {
+			return nil
+		}
+	}
+	return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
+}
+
+// render writes a result to stdout; text follows the terminal.
+func render(cmd *cobra.Command, format string, r *record.Result) error {
+	w := cmd.OutOrStdout()
+	if f, ok := w.(*os.File); ok && format == "text" && term.IsTerminal(int(f.Fd())) {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			width = 0
+		}
+		return report.Text(w, r, report.TextOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""})
+	}
+	if err := report.Render(w, format, r); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/loadtests"
+)
+
+const defaultScenario = "quick"
+
+func newScenarios() *cobra.Command {
+	return &cobra.Command{
+		Use:   "scenarios [NAME|FILE...]",
+		Short: "List the embedded scenarios, print one, or check scenario files",
+		Long: `Without an argument, list the embedded scenarios with their questions. With an
+embedded scenario's name, print its YAML, to start your own from. With files,
+check them: every problem is named with line and column, and the exit code is 2.`,
+		Example: `  schedlab scenarios
+  schedlab scenarios quick > mine.yaml
+  schedlab scenarios mine.yaml`,
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listScenarios(cmd)
+			}
+			for _, arg := range args {
+				s, embedded, err := findScenario(arg)
+				if err != nil {
+					return err
+				}
+				if embedded {
+					fmt.Fprint(cmd.OutOrStdout(), s.Source)
+				} else {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, s.Name, s.Question)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func listScenarios(cmd *cobra.Command) error {
+	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, name := range scenarioNames() {
+		s, _, err := findScenario(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(tw, "%s\t%s\n", name, s.Question)
+	}
+	return tw.Flush()
+}
+
+func scenarioNames() (names []string) {
+	files, err := fs.Glob(loadtests.Scenarios, "*.yaml")
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f, ".yaml"))
+	}
+	return names
+}
+
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return scenarioNames(), cobra.ShellCompDirectiveDefault
+}
+
+// findScenario reads an embedded scenario by name or one from a file.
+func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) {
+	text, err := loadtests.Scenarios.ReadFile(arg + ".yaml")
+	if err == nil {
+		s, err = experiment.ParseScenario(arg, text)
+		return s, true, usage(err)
+	}
+	if !strings.ContainsAny(arg, "./") {
+		return s, false, usagef("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(scenarioNames(), ", "), arg)
+	}
+	text, err = os.ReadFile(arg)
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return s, false, usagef("reading scenario %q: %w", arg, err)
+	}
+	s, err = experiment.ParseScenario(arg, text)
+	return s, false, usage(err)
+}

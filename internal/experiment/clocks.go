@@ -1,0 +1,134 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A reading is the state of the machine's clocks at one moment. Seconds;
+// negative where the kernel does not tell.
+type reading struct {
+	at        time.Time
+	server    float64 // CPU time of the server process
+	runWait   float64 // time its threads waited for a CPU
+	load      float64 // CPU time of this process
+	steal     float64 // time the hypervisor gave to others, over all CPUs
+	throttled float64 // time the cgroup held this process's group back
+}
+
+func readClocks(pid int) reading {
+	return reading{
+		at:        time.Now(),
+		server:    processCPU(pid),
+		runWait:   runWait(pid),
+		load:      processCPU(os.Getpid()),
+		steal:     steal(),
+		throttled: throttled(),
+	}
+}
+
+// since is the change from an earlier reading; unknown stays unknown.
+func (r reading) since(earlier reading) reading {
+	diff := func(now, then float64) float64 {
+		if now < 0 || then < 0 {
+			return -1
+		}
+		return max(0, now-then)
+	}
+	return reading{
+		server:    diff(r.server, earlier.server),
+		runWait:   diff(r.runWait, earlier.runWait),
+		load:      diff(r.load, earlier.load),
+		steal:     diff(r.steal, earlier.steal),
+		throttled: diff(r.throttled, earlier.throttled),
+	}
+}
+
+// processCPU reads a process's CPU clock in nanoseconds' resolution, where
+// /proc/PID/stat has 10 ms. The clock id is the kernel's encoding of a pid:
+// ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
+func processCPU(pid int) float64 {
+	const cpuclockSched = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|cpuclockSched), &ts); err != nil {
+		return -1
+	}
+	return time.Duration(ts.Nano()).Seconds()
+}
+
+// runWait sums the second field of every thread's schedstat. Threads that have
+// ended take theirs along; Go keeps its threads.
+func runWait(pid int) float64 {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(files) == 0 {
+		return -1
+	}
+	var sum time.Duration
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if fields := bytes.Fields(data); len(fields) == 3 {
+			ns, err := strconv.ParseInt(string(fields[1]), 10, 64)
+			if err == nil {
+				sum += time.Duration(ns)
+			}
+		}
+	}
+	return sum.Seconds()
+}
+
+// userHZ is the unit of /proc/stat, fixed at 100 for user space on Linux.
+const userHZ = 100
+
+func steal() float64 {
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return -1
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal ...
+	const stealField = 8
+	if len(fields) <= stealField {
+		return -1
+	}
+	ticks, err := strconv.ParseFloat(fields[stealField], 64)
+	if err != nil {
+		return -1
+	}
+	return ticks / userHZ
+}
+
+// throttled reads how long the cgroup's CPU limit has held us back; 0 without
+// a limit that the kernel tells of.
+func throttled() float64 {
+	for _, stat := range []struct {
+		file, key string
+		unit      time.Duration
+	}{
+		{"/sys/fs/cgroup/cpu.stat", "throttled_usec", time.Microsecond},
+		{"/sys/fs/cgroup/cpu/cpu.stat", "throttled_time", time.Nanosecond},
+	} {
+		data, err := os.ReadFile(stat.file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == stat.key {
+				n, err := strconv.ParseInt(value, 10, 64)
+				if err == nil {
+					return (time.Duration(n) * stat.unit).Seconds()
+				}
+			}
+		}
+	}
+	return 0
+}

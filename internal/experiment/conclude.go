@@ -1,0 +1,191 @@
+package experiment
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A standing is what a challenger's primary verdicts come to.
+type standing struct {
+	arm                        string
+	faster, slower, same, open []record.Verdict
+}
+
+func (s standing) better() bool { return len(s.faster) > 0 && len(s.slower) == 0 }
+func (s standing) worse() bool  { return len(s.slower) > 0 && len(s.faster) == 0 }
+func (s standing) trade() bool  { return len(s.slower) > 0 && len(s.faster) > 0 }
+func (s standing) equal() bool {
+	return len(s.same) > 0 && len(s.faster)+len(s.slower)+len(s.open) == 0
+}
+
+// phrase says it in a clause.
+func (s standing) phrase(base string) string {
+	switch {
+	case s.better():
+		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, base, changes(s.faster))
+	case s.worse():
+		return fmt.Sprintf("%s is slower than %s (%s)", s.arm, base, changes(s.slower))
+	case s.trade():
+		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.arm, base, changes(s.faster), changes(s.slower))
+	case s.equal():
+		return fmt.Sprintf("%s is the same as %s", s.arm, base)
+	case len(s.same) > 0:
+		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, base, metricNames(s.same))
+	}
+	return fmt.Sprintf("%s against %s is undecided", s.arm, base)
+}
+
+func changes(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = fmt.Sprintf("%s %+.0f %%", v.Metric, 100*(v.Ratio-1))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func metricNames(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Metric
+	}
+	return strings.Join(parts, ", ")
+}
+
+// conclude names the winner, says so in a sentence, and adds the doubts that
+// belong beside every verdict.
+func (j *judge) conclude() {
+	r := j.result
+	if len(r.Arms) < 2 {
+		return
+	}
+	base := r.Arms[0]
+	var all []standing
+	refused := true
+	for _, a := range r.Arms[2:] {
+		s := standing{arm: a.Name}
+		for _, v := range r.Verdicts {
+			if v.Arm != a.Name || !v.Primary {
+				continue
+			}
+			switch stats.Decision(v.Verdict) {
+			case stats.Faster:
+				s.faster = append(s.faster, v)
+			case stats.Slower:
+				s.slower = append(s.slower, v)
+			case stats.Same:
+				s.same = append(s.same, v)
+			default:
+				s.open = append(s.open, v)
+			}
+			refused = refused && stats.Decision(v.Verdict) == stats.Refused
+		}
+		all = append(all, s)
+	}
+	r.Winner, r.Headline = j.pick(base, all)
+	if refused {
+		r.Headline = "No verdict: " + refusalReason(r.Verdicts) + "."
+	}
+	j.standingDoubts()
+}
+
+// pick applies the rule: a winner wins at least one primary metric and loses
+// none, and starves nobody.
+func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) {
+	var better []string
+	worse, trades := 0, 0
+	phrases := make([]string, len(all))
+	for i, s := range all {
+		phrases[i] = s.phrase(base.Name)
+		if s.better() && j.starved(s.arm) == 0 {
+			better = append(better, s.arm)
+		}
+		worse += count(s.worse())
+		trades += count(s.trade())
+	}
+	detail := strings.Join(phrases, "; ") + "."
+	switch {
+	case len(better) == 1:
+		return better[0], better[0] + " wins: " + detail
+	case len(better) > 1:
+		return "undecided", fmt.Sprintf("%s each beat %s; compare them with one another: %s", strings.Join(better, " and "), base.Name, detail)
+	case trades > 0:
+		return "trade", "A trade: " + detail
+	case len(all) > 0 && worse == len(all) && base.StarvedConnections == 0:
+		return base.Name, base.Name + " wins: " + detail
+	}
+	return "undecided", "No single winner: " + detail
+}
+
+func (j *judge) starved(arm string) int {
+	for _, a := range j.result.Arms {
+		if a.Name == arm {
+			return a.StarvedConnections
+		}
+	}
+	return 0
+}
+
+func refusalReason(vs []record.Verdict) string {
+	for _, v := range vs {
+		if v.Reason != "" {
+			return v.Reason
+		}
+	}
+	return "nothing could be compared"
+}
+
+func (j *judge) standingDoubts() {
+	r := j.result
+	var first []record.Doubt
+	add := func(arm, format string, args ...any) {
+		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
+	}
+	if r.Status != record.Complete {
+		add("", "the run is %s: %d of %d blocks count", r.Status, r.Valid, r.Planned)
+	}
+	for _, a := range r.Arms {
+		if a.StarvedConnections > 0 {
+			add(a.Name, "%d connections never got an answer: its times are those of the others, and it cannot win", a.StarvedConnections)
+		}
+		if a.Errors > 0 {
+			add(a.Name, "%d of %d requests failed or were refused; they are in every percentile", a.Errors, a.Requests)
+		}
+		if j.over[a.Name] {
+			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
+		}
+	}
+	if serverCPUs(r.Env) == 1 {
+		add("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
+	}
+	r.Doubts = append(append(first, j.run.Plan.Doubts...), r.Doubts...)
+	if r.Env.Virtualised {
+		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
+	}
+	j.doubt("", "one host, loopback, synthetic demand")
+}
+
+// splitList walks the parts of a,b,c.
+func splitList(s string) iter.Seq[string] { return strings.SplitSeq(s, ",") }
+
+func unionKeys[K comparable, V any](a, b map[K]V) iter.Seq[K] {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return maps.Keys(all)
+}
+
+// JoinCommand writes argv as a line for a shell.
+func JoinCommand(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`|&;<>()*?[]#~!") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		words[i] = w
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,92 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/record"
+)
+
+// fingerprint describes the machine and this program.
+func fingerprint(version string, cpus cpuSets) record.Env {
+	e := record.Env{
+		CPU:         cpuinfo("model name"),
+		CPUs:        runtime.NumCPU(),
+		Virtualised: strings.Contains(" "+cpuinfo("flags")+" ", " hypervisor "),
+		Kernel:      line("/proc/sys/kernel/osrelease"),
+		Clocksource: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Governor:    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		Go:          runtime.Version(),
+		Version:     version,
+		ServerCPUs:  cpuList(cpus.server),
+		LoadCPUs:    cpuList(cpus.load),
+		ServerProcs: cpus.server.Count(),
+		LoadProcs:   cpus.loadProcs(),
+		GOGC:        os.Getenv("GOGC"),
+		CPUMax:      cpuMax(),
+		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
+	}
+	if e.GOGC == "" {
+		e.GOGC = "100"
+	}
+	if v := os.Getenv("GOMAXPROCS"); v != "" {
+		if n, err := strconv.Atoi(v); err == nil && n > 0 {
+			e.ServerProcs = n
+		}
+	}
+	e.Somaxconn, _ = strconv.Atoi(line("/proc/sys/net/core/somaxconn"))
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil {
+		e.NoFile = files.Cur
+	}
+	if fields := strings.Fields(line("/proc/loadavg")); len(fields) > 0 {
+		e.Load1, _ = strconv.ParseFloat(fields[0], 64)
+	}
+	for l := range strings.Lines(read("/proc/pressure/cpu")) {
+		if strings.HasPrefix(l, "some") {
+			e.PSI = strings.TrimSpace(l)
+		}
+	}
+	return e
+}
+
+// read returns a file's text, "" when it cannot be read: what a machine does
+// not tell is left out of its fingerprint.
+func read(name string) string {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func line(name string) string {
+	l, _, _ := strings.Cut(read(name), "\n")
+	return strings.Join(strings.Fields(l), " ")
+}
+
+func cpuinfo(key string) string {
+	for l := range strings.Lines(read("/proc/cpuinfo")) {
+		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// cpuMax is the cgroup's CPU limit, "" for none.
+func cpuMax() string {
+	if v := line("/sys/fs/cgroup/cpu.max"); v != "" && !strings.HasPrefix(v, "max") {
+		return v
+	}
+	quota := line(filepath.Join("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"))
+	if quota == "" || quota == "-1" {
+		return ""
+	}
+	return quota + " " + line("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+}

@@ -1,0 +1,336 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Limits of the run rules (measurement.md §5), on totals over valid blocks.
+const (
+	errorLimit  = .001
+	statusLimit = .001
+	stealLimit  = .01
+	driftLimit  = .01
+)
+
+// notChecked are rules that need server-side stamps or longer records.
+var notChecked = []string{
+	"unjoined requests and negative parts: there are no server-side stamps yet",
+	"n_eff: the autocorrelation within a window is not estimated",
+	"pauses that decide a quantile: the platform's pauses are not measured yet",
+}
+
+// Judge computes the result of a run from its record: every figure again from
+// the raw requests, then the rules, then the verdicts. Trials that cannot be
+// read are doubts, not errors.
+func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
+	j := &judge{run: run, windows: map[int]map[string]window{}, judged: map[string]bool{}}
+	for name, q := range quantiles {
+		j.judged[name] = judgeable(run.Plan, q)
+	}
+	j.newResult(dir)
+	for t, err := range dir.Trials() {
+		if err != nil {
+			j.doubt("", "a trial could not be read and is left out: %v", err)
+			continue
+		}
+		if t.Failure != "" || t.Omitted != "" {
+			j.doubt(t.Arm, "trial %d is left out: %s", t.Number, t.Failure+t.Omitted)
+			continue
+		}
+		if j.windows[t.Block] == nil {
+			j.windows[t.Block] = map[string]window{}
+		}
+		j.windows[t.Block][t.Arm] = reduce(t, loadCPUs(run.Env))
+	}
+	left, err := dir.Unfinished()
+	if err != nil {
+		return nil, err
+	}
+	if len(left) > 0 {
+		j.doubt("", "%d trials were cut short and are left out", len(left))
+	}
+	j.validate()
+	j.fillArms()
+	j.verdicts()
+	j.conclude()
+	return j.result, nil
+}
+
+type judge struct {
+	run     record.Run
+	judged  map[string]bool           // quantiles the plan can judge
+	windows map[int]map[string]window // by block and arm
+	valid   []int                     // blocks that count
+	over    map[string]bool           // arms whose queue grows without end
+	result  *record.Result
+}
+
+func loadCPUs(e record.Env) int   { return cpuCount(e.LoadCPUs) }
+func serverCPUs(e record.Env) int { return cpuCount(e.ServerCPUs) }
+
+// cpuCount counts a list like 0-3,5; at least 1.
+func cpuCount(list string) int {
+	n := 0
+	for part := range splitList(list) {
+		var from, to int
+		if k, _ := fmt.Sscanf(part, "%d-%d", &from, &to); k == 2 {
+			n += to - from + 1
+		} else {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+func (j *judge) newResult(dir *record.Dir) {
+	p := j.run.Plan
+	j.result = &record.Result{
+		Schema: record.Schema, Run: dir.Name(), Dir: dir.Path(), Scenario: p.Scenario, Question: p.Question,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
+		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
+		AA: []record.Verdict{}, NotChecked: notChecked,
+	}
+	for _, block := range p.Order {
+		var names []string
+		for _, i := range block {
+			names = append(names, p.Arms[i].Name)
+		}
+		j.result.Order = append(j.result.Order, names)
+	}
+}
+
+func (j *judge) doubt(arm, format string, args ...any) {
+	j.result.Doubts = append(j.result.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
+}
+
+// validate chooses the blocks that count: whole ones in which no arm broke a
+// window rule. An arm whose backlog grows in most of its windows is overloaded,
+// which is a fact about the arm and not about the window: it is judged by its
+// goodput only and spoils no block.
+func (j *judge) validate() {
+	whole := map[int]map[string][]breach{}
+	growing := map[string]int{}
+	for block, arms := range j.windows {
+		if len(arms) < len(j.run.Plan.Arms) {
+			continue
+		}
+		whole[block] = map[string][]breach{}
+		for name, w := range arms {
+			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged)
+			growing[name] += count(slices.ContainsFunc(whole[block][name], func(b breach) bool { return b.rule == ruleBacklog }))
+		}
+	}
+	j.over = map[string]bool{}
+	for name, n := range growing {
+		j.over[name] = 2*n > len(whole)
+	}
+	for _, block := range slices.Sorted(maps.Keys(whole)) {
+		spoiled := false
+		for _, a := range j.run.Plan.Arms {
+			for _, b := range whole[block][a.Name] {
+				if b.rule == ruleBacklog && j.over[a.Name] {
+					continue
+				}
+				spoiled = true
+				j.result.Refused = append(j.result.Refused, record.Refusal{Block: block, Arm: a.Name, Rule: b.rule, Value: b.value, Limit: b.limit})
+			}
+		}
+		if !spoiled {
+			j.valid = append(j.valid, block)
+		}
+	}
+	j.result.Valid = len(j.valid)
+}
+
+// series is a metric of one arm over the valid blocks.
+func (j *judge) series(arm, metric string) []float64 {
+	v := make([]float64, len(j.valid))
+	for i, block := range j.valid {
+		v[i] = j.windows[block][arm].values[metric]
+	}
+	return v
+}
+
+func (j *judge) fillArms() {
+	for _, pa := range j.run.Plan.Arms {
+		a := record.Arm{
+			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
+			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+		}
+		for _, m := range stats.Metrics() {
+			v := j.series(pa.Name, m.Name)
+			if !slices.ContainsFunc(v, math.IsNaN) {
+				a.Blocks[m.Name] = v
+			}
+		}
+		median := func(metric string) *float64 {
+			v, ok := a.Blocks[metric]
+			if !ok || len(v) == 0 || quantiles[metric] > 0 && !j.judged[metric] {
+				return nil
+			}
+			m := stats.Median(v)
+			return &m
+		}
+		a.P50, a.P90, a.P99 = median("p50"), median("p90"), median("p99")
+		if v := median("goodput"); v != nil {
+			a.Goodput = *v
+		}
+		if v := median("cpu_per_request"); v != nil {
+			a.CPUPerRequest = *v
+		}
+		hist := record.NewHistogram()
+		for i, block := range j.valid {
+			w := j.windows[block][pa.Name]
+			hist.Merge(w.hist)
+			a.Requests += w.requests
+			a.Errors += w.requests - w.good
+			a.StarvedConnections = max(a.StarvedConnections, w.starved)
+			if i == 0 || w.jain < a.Jain {
+				a.Jain = w.jain
+			}
+		}
+		if len(j.valid) > 0 {
+			a.Curve = hist.Curve()
+		}
+		j.result.Arms = append(j.result.Arms, a)
+	}
+}
+
+// verdicts compares every challenger with the baseline, and the baseline with
+// its copy.
+func (j *judge) verdicts() {
+	arms := j.result.Arms
+	if len(arms) < 2 {
+		return
+	}
+	base, twin := arms[0], arms[1]
+	primary := 0
+	for _, m := range stats.Metrics() {
+		primary += count(m.Primary)
+	}
+	comparisons := primary * (len(arms) - 2)
+	runwide := j.refuseRun()
+	broken := map[string]string{}
+	for _, m := range stats.Metrics() {
+		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))
+		if reason := j.refuseMetric(m, base); reason != "" && c.Decision != stats.Refused {
+			c = c.Refuse(reason)
+		}
+		j.result.AA = append(j.result.AA, verdict(c, base, twin))
+		switch {
+		case c.Decision == stats.Refused:
+		case !clean:
+			broken[m.Name] = fmt.Sprintf("A/A: %s differs from its own copy at %s by %+.1f %%, so the set-up tells identical programs apart", base.Name, m.Name, 100*(c.Ratio-1))
+		}
+	}
+	for _, a := range arms[2:] {
+		for _, m := range stats.Metrics() {
+			c := stats.Compare(m, j.series(base.Name, m.Name), j.series(a.Name, m.Name), comparisons)
+			reason := firstOf(runwide, j.refuseArm(a, base), j.refuseMetric(m, a), j.refuseMetric(m, base), j.drift(m, base), broken[m.Name])
+			if reason != "" {
+				c = c.Refuse(reason)
+			}
+			j.result.Verdicts = append(j.result.Verdicts, verdict(c, base, a))
+		}
+	}
+}
+
+func firstOf(reasons ...string) string {
+	for _, r := range reasons {
+		if r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {
+	return record.Verdict{
+		Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Verdict: string(c.Decision),
+		Ratio: c.Ratio, Low: c.Low, High: c.High, Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason,
+	}
+}
+
+// refuseRun is a reason against every verdict of the run, "" for none.
+func (j *judge) refuseRun() string {
+	p := j.run.Plan
+	switch {
+	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
+		return fmt.Sprintf("%d valid blocks, fewer than %d: the run was cut short", len(j.valid), p.MinValid)
+	case len(j.valid) < p.MinValid:
+		return fmt.Sprintf("%d valid blocks of %d, fewer than %d", len(j.valid), len(j.windows), p.MinValid)
+	}
+	var steal, throttled, total float64
+	for _, block := range j.valid {
+		for _, w := range j.windows[block] {
+			steal += max(0, w.trial.Client.Steal)
+			throttled += max(0, w.trial.Client.Throttled)
+			total += w.trial.Window
+		}
+	}
+	j.result.Env.StealRatio = steal / (total * float64(max(j.run.Env.CPUs, 1)))
+	switch {
+	case j.result.Env.StealRatio > stealLimit:
+		return fmt.Sprintf("steal %.1f %% of the CPUs, above %.0f %%: the hypervisor gave them to others", 100*j.result.Env.StealRatio, 100*stealLimit)
+	case throttled > 0:
+		return fmt.Sprintf("the cgroup's CPU limit held processes back for %.2f s", throttled)
+	}
+	return ""
+}
+
+// refuseArm is a reason against every verdict on an arm.
+func (j *judge) refuseArm(a, base record.Arm) string {
+	for _, arm := range []record.Arm{a, base} {
+		if ratio := float64(arm.Errors) / float64(max(arm.Requests, 1)); ratio > errorLimit && !j.over[arm.Name] {
+			return fmt.Sprintf("errors: %s failed %d of %d requests (%.2f %%), above %.1f %%", arm.Name, arm.Errors, arm.Requests, 100*ratio, 100*errorLimit)
+		}
+	}
+	if j.over[a.Name] || j.over[base.Name] {
+		return ""
+	}
+	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
+	for code := range unionKeys(mix, other) {
+		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
+			return fmt.Sprintf("status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
+		}
+	}
+	return ""
+}
+
+// statusMix is the mean share of each status over the valid blocks.
+func (j *judge) statusMix(arm string) map[uint16]float64 {
+	mix := map[uint16]float64{}
+	for _, block := range j.valid {
+		for code, share := range j.windows[block][arm].status {
+			mix[code] += share / float64(len(j.valid))
+		}
+	}
+	return mix
+}
+
+// refuseMetric is a reason against one metric of an arm.
+func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
+	q, timed := quantiles[m.Name]
+	switch {
+	case timed && !j.judged[m.Name]:
+		return fmt.Sprintf("too few requests: %.0f a window, %s needs %.0f", j.run.Plan.Rate*j.run.Plan.Window, m.Name, runMargin*float64(stats.MinRequests(q)))
+	case m.Name != "goodput" && j.over[a.Name]:
+		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
+	}
+	return ""
+}
+
+// drift is a reason when the baseline moves over the run.
+func (j *judge) drift(m stats.Metric, base record.Arm) string {
+	rho, p := stats.Spearman(j.series(base.Name, m.Name))
+	if p < driftLimit {
+		return fmt.Sprintf("drift: %s of %s moves over the blocks (Spearman %.2f, p %.3f)", m.Name, base.Name, rho, p)
+	}
+	return ""
+}

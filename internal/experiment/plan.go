@@ -1,0 +1,325 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Options are what a person adds to a scenario when a comparison is asked for.
+// The zero value adds nothing.
+type Options struct {
+	Self       string // path of this program, which serves the modes
+	Seed       uint64
+	Note       string
+	Protocol   string        // "", quick or full
+	Blocks     int           // 0: the protocol's
+	Window     time.Duration // 0: the protocol's
+	Warmup     time.Duration // 0: the protocol's
+	Budget     time.Duration // 0: the scenario's or the protocol's
+	Rate       Rate          // zero: the scenario's
+	Arms       []Arm         // replace or, with AddArms, join the scenario's
+	ServerCPUs string        // list like 0-3,5; "" chooses
+	LoadCPUs   string
+	Pin        string  // "auto" or "none"
+	Iters      float64 // calibration of CPU demand, iterations per microsecond
+	Version    string
+	Modes      map[string]Mode // the modes Self serves, by name
+}
+
+// A Mode is what planning must know of a mode.
+type Mode struct {
+	Pool   bool // has --workers
+	Sticky bool // a worker keeps its connection
+}
+
+// A protocol is a row of measurement.md §5.
+type protocol struct {
+	blocks, minValid, spare int
+	warmup, window          time.Duration
+	budget                  time.Duration
+}
+
+var protocols = map[string]protocol{
+	"quick": {blocks: 12, minValid: 10, spare: 3, warmup: 200 * time.Millisecond, window: 1050 * time.Millisecond, budget: 75 * time.Second},
+	"full":  {blocks: 27, minValid: 20, spare: 3, warmup: 400 * time.Millisecond, window: 3600 * time.Millisecond, budget: 10 * time.Minute},
+}
+
+const (
+	// minBlocks is the fewest blocks a plan may shrink to.
+	minBlocks = 10
+	// Costs beside the windows themselves.
+	trialCost = 30 * time.Millisecond
+	probeCost = 600 * time.Millisecond
+	fixedCost = 3 * time.Second
+
+	probeClients = 64
+	probeWindow  = 500 * time.Millisecond
+	probeWarmup  = 50 * time.Millisecond
+
+	// highestLoad is the share of the slowest arm's throughput above which a
+	// rate chosen from it is refused: the queue would never end.
+	highestLoad = 0.85
+	// runMargin is the surplus of requests that a Poisson window needs so that
+	// it rarely falls short of a quantile's minimum.
+	runMargin = 1.1
+)
+
+// A planned comparison: what will run, before anything has.
+type plan struct {
+	record.Plan
+	scenario Scenario
+	arms     []Arm // as in Plan.Arms, the baseline's copy included
+	cpus     cpuSets
+	modes    map[string]Mode
+	budget   time.Duration
+}
+
+// An Impossible error says why a plan cannot be carried out as asked.
+type Impossible struct{ msg string }
+
+func (e *Impossible) Error() string { return e.msg }
+
+func impossible(format string, args ...any) error {
+	return &Impossible{fmt.Sprintf(format, args...)}
+}
+
+// newPlan lays out the comparison. Only the rate may still be open.
+func newPlan(s Scenario, o Options) (*plan, error) {
+	cpus, err := chooseCPUs(o)
+	if err != nil {
+		return nil, err
+	}
+	if n := cpus.server.Count(); s.Needs.ServerCPUs > n {
+		return nil, impossible("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
+			s.Name, s.Needs.ServerCPUs, n)
+	}
+	p := &plan{scenario: s, cpus: cpus, modes: o.Modes}
+	p.Plan = record.Plan{
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note,
+		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
+	}
+	if err := p.takeArms(s, o); err != nil {
+		return nil, err
+	}
+	if err := p.takeProtocol(s, o); err != nil {
+		return nil, err
+	}
+	p.takeOrder()
+	p.takeRate(o)
+	p.warn()
+	return p, nil
+}
+
+// takeArms puts the baseline first, its copy second, the challengers after.
+func (p *plan) takeArms(s Scenario, o Options) error {
+	var arms []Arm
+	for _, a := range s.Arms {
+		arms = append(arms, a.expand()...)
+	}
+	if len(arms) < 2 {
+		return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+	}
+	twin := arms[0]
+	twin.Name += "'"
+	arms = slices.Insert(arms, 1, twin)
+	for i, a := range arms {
+		role := record.Challenger
+		switch i {
+		case 0:
+			role = record.Baseline
+		case 1:
+			role = record.Copy
+		}
+		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
+			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+		}
+		p.Arms = append(p.Arms, record.PlanArm{
+			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters), KeepAlive: s.keepAlive(a),
+		})
+	}
+	p.arms = arms
+	return nil
+}
+
+func (p *plan) takeProtocol(s Scenario, o Options) error {
+	p.Protocol = s.Protocol.Kind
+	if o.Protocol != "" {
+		p.Protocol = o.Protocol
+	}
+	kind, ok := protocols[p.Protocol]
+	if !ok {
+		return impossible("--protocol %q is none of quick, full", p.Protocol)
+	}
+	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
+		kind.warmup = first(time.Duration(s.Protocol.Warmup), kind.warmup)
+		kind.window = first(time.Duration(s.Protocol.Window), kind.window)
+		kind.budget = first(time.Duration(s.Protocol.Budget), kind.budget)
+		kind.blocks = first(s.Protocol.Blocks, kind.blocks)
+	}
+	kind.blocks = first(o.Blocks, kind.blocks)
+	kind.warmup, kind.window = first(o.Warmup, kind.warmup), first(o.Window, kind.window)
+	p.budget = first(o.Budget, kind.budget)
+	if kind.blocks < minBlocks {
+		return impossible("--blocks %d is below %d, too few for any verdict", kind.blocks, minBlocks)
+	}
+	if kind.window < 100*time.Millisecond {
+		return impossible("--window %v is below 100ms", kind.window)
+	}
+	trial := kind.warmup + kind.window + trialCost
+	probes := len(p.arms) - 1
+	cost := func(blocks int) time.Duration {
+		return time.Duration(blocks*len(p.arms))*trial + time.Duration(probes)*probeCost + fixedCost
+	}
+	blocks := kind.blocks
+	for cost(blocks) > p.budget && blocks > minBlocks {
+		blocks--
+	}
+	if cost(blocks) > p.budget {
+		return impossible("%d blocks of %d arms take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+			blocks, len(p.arms), cost(blocks).Round(time.Second), p.budget)
+	}
+	if blocks < kind.blocks {
+		p.doubt("", "%d blocks instead of %d, to stay within the budget of %v", blocks, kind.blocks, p.budget)
+	}
+	p.Blocks, p.Spare = blocks, kind.spare
+	p.MinValid = max(minBlocks, kind.minValid*blocks/kind.blocks)
+	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
+	p.Estimate = cost(blocks).Seconds()
+	return nil
+}
+
+func first[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}
+
+// takeOrder draws every block's order: random, and the next block reversed.
+func (p *plan) takeOrder() {
+	rng := rand.New(rand.NewPCG(p.Seed, 0))
+	order := make([]int, len(p.arms))
+	for i := range order {
+		order[i] = i
+	}
+	for block := range p.Blocks + p.Spare {
+		if block%2 == 0 {
+			rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		} else {
+			slices.Reverse(order)
+		}
+		p.Order = append(p.Order, slices.Clone(order))
+	}
+}
+
+func (p *plan) takeRate(o Options) {
+	if o.Rate != (Rate{}) {
+		p.scenario.Load.Rate = o.Rate
+	}
+	p.Rate = p.scenario.Load.Rate.PerSecond
+}
+
+// chooseRate fixes a relative rate from the arms' throughput.
+func (p *plan) chooseRate(xmax map[string]float64) error {
+	slowest, name := 0.0, ""
+	for _, a := range p.arms {
+		if x, ok := xmax[a.Name]; ok && (name == "" || x < slowest) {
+			slowest, name = x, a.Name
+		}
+	}
+	if want := p.scenario.Load.Rate.OfSlowest; want > 0 {
+		p.Rate = max(want*slowest, p.scenario.Load.MinRate.PerSecond)
+		if p.Rate > highestLoad*slowest {
+			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
+				p.Rate, highestLoad, name, slowest)
+		}
+	}
+	for _, q := range []float64{.5, .9, .99} {
+		if p.Rate*p.Window < runMargin*float64(stats.MinRequests(q)) {
+			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
+				100*q, p.Rate*p.Window, runMargin*float64(stats.MinRequests(q)))
+		}
+	}
+	p.warnShort()
+	return nil
+}
+
+// judgeable reports whether a window holds enough requests for quantile q.
+func judgeable(p record.Plan, q float64) bool {
+	return p.Rate*p.Window >= runMargin*float64(stats.MinRequests(q))
+}
+
+func (p *plan) doubt(arm, format string, args ...any) {
+	p.Doubts = append(p.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
+}
+
+// warn adds what can be told before anything runs.
+func (p *plan) warn() {
+	if p.cpus.shared {
+		p.doubt("", "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs")
+	}
+	for i, a := range p.Arms {
+		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive {
+			continue
+		}
+		if w := p.workers(p.arms[i]); p.Connections > w {
+			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %d workers hold the others", p.Connections-w, p.Connections, w)
+		}
+	}
+}
+
+// warnShort says when Little's law leaves a pool short of workers.
+func (p *plan) warnShort() {
+	if !p.scenario.asksWork() {
+		return
+	}
+	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	need := queueing.Workers(p.Rate, held)
+	for i, a := range p.Arms {
+		if a.Role == record.Copy || !p.modes[a.Mode].Pool {
+			continue
+		}
+		if w := p.workers(p.arms[i]); w < need {
+			p.doubt(a.Name, "%d workers cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", w, p.Rate, 1e3*held, need)
+		}
+	}
+}
+
+// workers is how many workers a pool arm will have.
+func (p *plan) workers(a Arm) int {
+	var n int
+	if _, err := fmt.Sscan(a.Flags["workers"], &n); err == nil && n > 0 {
+		return n
+	}
+	return 2 * p.cpus.server.Count()
+}
+
+// trace is the list of arrivals of a block, the same for each of its arms.
+func (p *plan) trace(block int, iters float64) load.Trace {
+	seed := blockSeed(p.Seed, block)
+	span := seconds(p.Warmup + p.Window)
+	var t load.Trace
+	if p.scenario.Load.Arrivals == "constant" {
+		t.At = load.Constant(p.Rate, span)
+	} else {
+		t.At = load.Poisson(p.Rate, span, rand.New(rand.NewPCG(seed, 1)))
+	}
+	if p.scenario.asksWork() {
+		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
+	}
+	return t
+}
+
+func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,186 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+)
+
+// Progress is called as a run goes on: what it does now, how far it is, and how
+// long it should still take. It is called between windows only.
+type Progress func(doing string, done, total int, left time.Duration)
+
+// A Comparison is planned and ready to run.
+type Comparison struct {
+	plan *plan
+	opts Options
+}
+
+// Plan lays a comparison out without starting anything. An [*Impossible] error
+// says what to change.
+func Plan(s Scenario, o Options) (*Comparison, error) {
+	p, err := newPlan(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{p, o}, nil
+}
+
+// Planned is what will run; its rate is 0 when it depends on the probes.
+func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
+
+// Rate is the planned rate as the scenario says it.
+func (c *Comparison) Rate() Rate { return c.plan.scenario.Load.Rate }
+
+// Env is the machine the comparison would run on.
+func (c *Comparison) Env() record.Env {
+	e := fingerprint(c.opts.Version, c.plan.cpus)
+	e.ItersPerUsec = c.opts.Iters
+	return e
+}
+
+// Run carries the comparison out and records it below root. Whatever happens
+// after the first trial, the record is readable and is returned; err says what
+// cut it short: the context's cause, or a server that died.
+func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*record.Dir, record.Run, error) {
+	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: c.plan.Plan, XMax: map[string]float64{}}
+	dir, err := record.Create(root, c.plan.Scenario, run.Started, rand.Uint32)
+	if err != nil {
+		return nil, run, err
+	}
+	run.Name = dir.Name()
+	if err := dir.WriteRun(run); err != nil {
+		return dir, run, err
+	}
+	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now()}
+	runErr := r.carryOut(ctx)
+	run.Plan = r.plan.Plan
+	run.Ended = time.Now().UTC()
+	switch {
+	case runErr == nil:
+		run.Status = record.Complete
+	case ctx.Err() != nil:
+		run.Status = record.Interrupted
+		runErr = context.Cause(ctx)
+	default:
+		run.Status = record.Partial
+	}
+	if run.Result, err = Judge(dir, run); err != nil {
+		return dir, run, errors.Join(runErr, err)
+	}
+	return dir, run, errors.Join(runErr, dir.WriteRun(run))
+}
+
+type runner struct {
+	plan     *plan
+	iters    float64
+	dir      *record.Dir
+	run      *record.Run
+	launcher *launcher
+	progress Progress
+	began    time.Time
+}
+
+func (r *runner) carryOut(ctx context.Context) error {
+	undo, err := r.plan.cpus.bindLoad()
+	if err != nil {
+		return err
+	}
+	defer undo()
+	if r.launcher, err = r.plan.cpus.newLauncher(); err != nil {
+		return err
+	}
+	defer r.launcher.close()
+	if err := r.probeAll(ctx); err != nil {
+		return err
+	}
+	if err := r.plan.chooseRate(r.run.XMax); err != nil {
+		return err
+	}
+	r.run.Plan = r.plan.Plan
+	if err := r.dir.WriteRun(*r.run); err != nil {
+		return err
+	}
+	return r.runBlocks(ctx)
+}
+
+func (r *runner) probeAll(ctx context.Context) error {
+	for i, a := range r.plan.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		if same := r.plan.sameAs(i); same >= 0 {
+			r.run.XMax[a.Name] = r.run.XMax[r.plan.Arms[same].Name]
+			continue
+		}
+		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.Arms))
+		x, err := r.probe(ctx, i)
+		if err != nil {
+			return err
+		}
+		r.run.XMax[a.Name] = x
+	}
+	return nil
+}
+
+// runBlocks runs the planned blocks, and spare ones for those a rule refused,
+// while the budget lasts.
+func (r *runner) runBlocks(ctx context.Context) error {
+	p := r.plan
+	number, valid := 0, 0
+	for block := range p.Order {
+		if valid >= p.Blocks || block >= p.Blocks && !r.affords(block) {
+			break
+		}
+		trace := p.trace(block, r.iters)
+		spoiled := false
+		for _, arm := range p.Order[block] {
+			r.tell(fmt.Sprintf("block %d of %d: %s", block+1, p.Blocks, p.Arms[arm].Name), number, p.Blocks*len(p.Arms))
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			number++
+			bad, err := r.trial(ctx, number, block, arm, trace)
+			if err != nil {
+				return err
+			}
+			spoiled = spoiled || bad
+		}
+		if !spoiled {
+			valid++
+		}
+	}
+	return nil
+}
+
+// trial runs one trial and reports whether it broke a window rule other than
+// the backlog, which may be the arm's nature.
+func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.Trace) (spoiled bool, err error) {
+	t, requests, err := r.runTrial(ctx, number, block, arm, trace)
+	if err != nil {
+		return false, err
+	}
+	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, loadCPUs(r.run.Env))
+	for _, b := range w.breaches(serverCPUs(r.run.Env), map[string]bool{}) {
+		spoiled = spoiled || b.rule != ruleBacklog
+	}
+	return spoiled, nil
+}
+
+// affords reports whether one more block fits the budget, at the pace so far.
+func (r *runner) affords(done int) bool {
+	each := time.Since(r.began) / time.Duration(max(done, 1))
+	return time.Since(r.began)+each <= r.plan.budget
+}
+
+func (r *runner) tell(doing string, done, total int) {
+	if r.progress != nil {
+		left := seconds(r.plan.Estimate) - time.Since(r.began)
+		r.progress(doing, done, total, max(0, left))
+	}
+}

@@ -1,0 +1,221 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+)
+
+// readyPath is asked until a server answers.
+func (s *Scenario) readyPath(a Arm) string {
+	if a.Mode != "" {
+		return "/plaintext"
+	}
+	return s.targets("x")[0].URL[len("http://x"):]
+}
+
+// runTrial serves one window of one arm from a fresh process. A server that
+// dies, or stops answering altogether, is an error; everything else a server
+// does is in the record.
+func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace load.Trace) (record.Trial, []record.Request, error) {
+	p := r.plan
+	a := p.arms[arm]
+	t := record.Trial{
+		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
+		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
+	}
+	server, err := r.launcher.start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
+	if err != nil {
+		return t, nil, fmt.Errorf("arm %q: %w", a.Name, err)
+	}
+	defer server.kill()
+	t.Server.PID = server.pid()
+
+	quiet := quietCollector()
+	clocks := watch(server.pid(), seconds(p.Warmup), seconds(p.Window))
+	result, err := load.Attack(ctx, load.Options{
+		Targets: p.scenario.targets(server.addr), Trace: trace,
+		Connections: p.connections(arm), KeepAlive: p.Arms[arm].KeepAlive,
+		Timeout: seconds(p.Timeout), Started: clocks.begin,
+	})
+	quiet()
+	if err != nil {
+		return t, nil, fmt.Errorf("arm %q: %w", a.Name, err)
+	}
+	used := clocks.end()
+	t.Server.CPU, t.Server.RunWait = used.server, used.runWait
+	t.Client = record.ClientSide{
+		CPU: used.load, Steal: used.steal, Throttled: used.throttled,
+		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
+	}
+	if result.Exhausted > 0 {
+		return t, nil, fmt.Errorf("arm %q: the load ran out of local ports or descriptors %d times; lower --rate or raise the limits", a.Name, result.Exhausted)
+	}
+	metrics := r.settle(ctx, server, &t.Server)
+	if err := server.stop(); err != nil {
+		t.Failure = err.Error()
+		return t, nil, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
+			r.dir.WriteTrial(t, result.Requests, record.Files{Log: server.log.Bytes()}))
+	}
+	return t, result.Requests, r.dir.WriteTrial(t, result.Requests, record.Files{Metrics: metrics, Log: server.log.Bytes()})
+}
+
+func unknownServer() record.ServerSide {
+	return record.ServerSide{CPU: -1, RunWait: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+}
+
+func (p *plan) connections(arm int) int {
+	if p.Arms[arm].KeepAlive {
+		return p.Connections
+	}
+	return 0
+}
+
+// quietCollector keeps the garbage collector out of the window; what it undoes
+// collects what the window left.
+func quietCollector() (undo func()) {
+	percent := debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		runtime.GC()
+	}
+}
+
+// settleTime is how long the server's counters get to agree that the clients
+// have gone.
+const settleTime = 500 * time.Millisecond
+
+// settle scrapes the server until its connections are closed, and reads the
+// counters. A server without metrics stays unknown.
+func (r *runner) settle(ctx context.Context, server *process, side *record.ServerSide) []byte {
+	deadline := time.Now().Add(settleTime)
+	for {
+		text, err := server.scrape(ctx)
+		if err != nil || text == nil {
+			return nil
+		}
+		c := counters(text)
+		side.Accepted, side.Done, side.Open = c["schedlab_connections_accepted_total"], c["schedlab_connections_done_total"], c["schedlab_connections_open"]
+		side.Rejected, side.Dropped = c["schedlab_connections_rejected_total"], c["schedlab_connections_dropped_total"]
+		if side.Open == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return text
+		}
+		time.Sleep(readyPoll)
+	}
+}
+
+// counters sums the connection series of a scrape by name, over their labels.
+func counters(text []byte) map[string]float64 {
+	sums := map[string]float64{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		l := lines.Text()
+		if !strings.HasPrefix(l, "schedlab_connections_") {
+			continue
+		}
+		name, rest, _ := strings.Cut(l, "{")
+		_, value, ok := strings.Cut(rest, "} ")
+		if !ok {
+			continue
+		}
+		value, _, _ = strings.Cut(value, " ")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			sums[name] += v
+		}
+	}
+	return sums
+}
+
+// A watcher reads the clocks at both ends of the window.
+type watcher struct {
+	pid            int
+	warmup, window time.Duration
+	ends           chan [2]reading
+	began          bool
+}
+
+func watch(pid int, warmup, window time.Duration) *watcher {
+	return &watcher{pid: pid, warmup: warmup, window: window, ends: make(chan [2]reading, 1)}
+}
+
+// begin is called once with the attack's start.
+func (w *watcher) begin(start time.Time) {
+	w.began = true
+	go func() {
+		time.Sleep(time.Until(start.Add(w.warmup)))
+		first := readClocks(w.pid)
+		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
+		w.ends <- [2]reading{first, readClocks(w.pid)}
+	}()
+}
+
+// end waits for the second reading and returns the change, scaled from the
+// time between the readings to the window.
+func (w *watcher) end() reading {
+	if !w.began {
+		return reading{server: -1, runWait: -1, load: -1, steal: -1, throttled: -1}
+	}
+	ends := <-w.ends
+	used := ends[1].since(ends[0])
+	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
+	for _, v := range []*float64{&used.server, &used.runWait, &used.load} {
+		if *v > 0 {
+			*v *= scale
+		}
+	}
+	return used
+}
+
+// probe measures an arm's closed-loop throughput.
+func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
+	p := r.plan
+	a := p.arms[arm]
+	server, err := r.launcher.start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
+	if err != nil {
+		return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+	}
+	defer server.kill()
+	var d []load.Demand
+	if p.scenario.asksWork() {
+		const cycle = 4096 // draws are used in turn
+		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
+	}
+	result, err := load.Closed(ctx, load.ClosedOptions{
+		Targets: p.scenario.targets(server.addr), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
+		Duration: probeWindow, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+	}
+	if !server.alive() {
+		return 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
+	}
+	if result.Answered == 0 {
+		return 0, fmt.Errorf("arm %q: not one good reply in %v of closed-loop load (%d failed); try it with curl first", a.Name, probeWindow, result.Failed)
+	}
+	return result.Rate(), nil
+}
+
+// sameAs finds an earlier arm that is served and asked alike, so that one probe
+// does for both; -1 for none.
+func (p *plan) sameAs(arm int) int {
+	for i := range arm {
+		a, b := p.Arms[i], p.Arms[arm]
+		if a.KeepAlive == b.KeepAlive && slices.Equal(a.Command, b.Command) && maps.Equal(p.arms[i].Flags, p.arms[arm].Flags) {
+			return i
+		}
+	}
+	return -1
+}

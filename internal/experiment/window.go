@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A window is the measured part of one trial, reduced to figures. Times are
+// seconds.
+type window struct {
+	trial    record.Trial
+	requests int                // scheduled in the window
+	good     int                // of those, answered well
+	status   map[uint16]float64 // share of each final status; 0 is no answer
+	values   map[string]float64 // by metric; NaN for a quantile of too few requests
+	hist     *record.Histogram
+
+	lagP99, p50, rateOff, generator, runWait float64
+	arrivals, completions                    int
+	inFlight                                 int // at the start plus at the end
+	little                                   float64
+	starved                                  int
+	jain                                     float64
+}
+
+// quantiles are the judged ones, by metric name.
+var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
+
+// reduce computes a window's figures from its requests.
+func reduce(t record.TrialRecord, loadCPUs int) window {
+	w := window{trial: t.Trial, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
+	from := int64(seconds(t.Warmup))
+	to := from + int64(seconds(t.Window))
+	var response, lag []float64
+	var sent, goodDone int
+	var inFlightTime, responseSum float64
+	within := func(at int64) bool { return at >= from && at < to }
+	for _, r := range t.Requests {
+		if overlap := min(r.Done, to) - max(r.Scheduled, from); overlap > 0 {
+			inFlightTime += time.Duration(overlap).Seconds()
+		}
+		w.inFlight += count(r.Scheduled < from && r.Done >= from) + count(r.Scheduled < to && r.Done >= to)
+		w.completions += count(within(r.Done))
+		goodDone += count(within(r.Done) && r.Good())
+		sent += count(r.Sent >= 0 && within(r.Sent))
+		if !t.InWindow(r) {
+			continue
+		}
+		w.requests++
+		w.good += count(r.Good())
+		w.status[r.Status]++
+		took := time.Duration(r.Done - r.Scheduled).Seconds()
+		responseSum += took
+		response = append(response, took)
+		if r.Sent >= 0 {
+			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
+		}
+	}
+	w.arrivals = w.requests
+	for code := range w.status {
+		w.status[code] /= float64(max(w.requests, 1))
+	}
+	slices.Sort(response)
+	slices.Sort(lag)
+	for name, q := range quantiles {
+		w.values[name] = math.NaN()
+		if w.requests >= stats.MinRequests(q) {
+			w.values[name] = stats.Quantile(response, q)
+		}
+	}
+	w.values["goodput"] = float64(goodDone) / t.Window
+	w.values["cpu_per_request"] = math.NaN()
+	if t.Server.CPU >= 0 && w.completions > 0 {
+		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
+	}
+	w.p50, w.lagP99 = stats.Quantile(response, .5), stats.Quantile(lag, .99)
+	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
+	w.generator = t.Client.CPU / (t.Window * float64(max(loadCPUs, 1)))
+	w.runWait = t.Server.RunWait / t.Window
+	// Little: mean in flight = throughput x mean response; both sides have 1/W.
+	if responseSum > 0 {
+		w.little = math.Abs(inFlightTime/responseSum - 1)
+	}
+	w.fairness()
+	return w
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (w *window) fairness() {
+	answers := make([]float64, len(w.trial.Client.ConnAnswers))
+	for i, n := range w.trial.Client.ConnAnswers {
+		answers[i] = float64(n)
+		w.starved += count(n == 0)
+	}
+	w.jain = stats.Jain(answers)
+}
+
+// Limits of the window rules (measurement.md §5): past one, a block counts for
+// no arm.
+const (
+	rateLimit      = .01
+	lagFloor       = 1e-3
+	lagShare       = .05
+	generatorLimit = .80
+	backlogLimit   = .02
+	runWaitLimit   = .05
+	littleLimit    = .02
+	cpuSlack       = 1.02
+)
+
+// A breach is one rule a window broke.
+type breach struct {
+	rule         string
+	value, limit float64
+}
+
+const ruleBacklog = "backlog"
+
+// breaches checks the window against every rule; serverCPUs is how many CPUs
+// the server had, judged the quantiles that the plan judges.
+func (w *window) breaches(serverCPUs int, judged map[string]bool) (broken []breach) {
+	rule := func(name string, value, limit float64) {
+		if value > limit {
+			broken = append(broken, breach{name, value, limit})
+		}
+	}
+	if w.requests == 0 {
+		return []breach{{"requests in the window", 0, 1}}
+	}
+	for _, name := range []string{"p50", "p90", "p99"} {
+		if need := stats.MinRequests(quantiles[name]); judged[name] && w.requests < need {
+			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
+		}
+	}
+	rule("rate", w.rateOff, rateLimit)
+	rule("lag p99", w.lagP99, max(lagFloor, lagShare*w.p50))
+	rule("generator core", w.generator, generatorLimit)
+	rule("run-queue wait", w.runWait, runWaitLimit)
+	// A backlog is growth beyond what Poisson arrivals do to the number in
+	// flight, whose difference has about the standard deviation √(start+end).
+	grown := float64(w.arrivals - w.completions)
+	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
+	rule("Little's law", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
+	rule("utilisation law", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
+	if s := w.trial.Server; s.Accepted >= 0 {
+		rule("flow law", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
+	}
+	return broken
+}

@@ -1,0 +1,169 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"schedlab/internal/record"
+)
+
+// Options say what to send, when, and over which connections.
+type Options struct {
+	// Targets are asked in rotation: request i asks Targets[i % len(Targets)].
+	// All are at one host and port. Those with path /work get the request's
+	// demand as ?iters=N&sleep=Dns.
+	Targets []Target
+	// Trace is the schedule. It may be shared between attacks; it is only read.
+	Trace Trace
+	// Connections is how many connections there are at most. With KeepAlive
+	// all are opened before the attack starts and used in turn. A request that
+	// finds none free waits in order of arrival, and that wait is part of its
+	// response time. 0 or less: as many as are needed, the one used last first.
+	Connections int
+	// KeepAlive false opens a connection per request and sends
+	// `Connection: close`.
+	KeepAlive bool
+	// Timeout bounds one request, counted from when it is sent (record.Request's
+	// Sent), with its wait for a connection and any dialling. The generator's
+	// own lag is not counted. 0: DefaultTimeout.
+	Timeout time.Duration
+	// Dial opens a connection to host:port. nil: plain TCP without MPTCP and
+	// without keep-alive probes. Safe for concurrent use.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Sleep pauses the pacer; it may return early. nil: nanosleep on the
+	// pacer's thread. Under synctest give time.Sleep.
+	Sleep func(time.Duration)
+	// Started, if not nil, is called once, on the pacer's goroutine, with the
+	// attack's start (it carries a monotonic reading) before the first arrival.
+	// It delays the schedule for as long as it takes.
+	Started func(time.Time)
+}
+
+// A Result is what became of every request of one attack.
+type Result struct {
+	// Requests holds one entry per arrival of the trace, in its order. Sent is
+	// when the request was handed to the connections: a wait for a free one
+	// comes after it.
+	Requests []record.Request
+	// Start is the zero of every stamp in Requests.
+	Start time.Time
+	// Dialled counts connections opened, those opened beforehand too.
+	Dialled uint64
+	// Exhausted counts dials that failed for want of a local port or file
+	// descriptor. Their requests are Refused, but the generator is to blame.
+	Exhausted uint64
+	// ConnAnswers holds the replies each of the Connections carried, with
+	// KeepAlive and a limit; else nil. A place keeps its count when its
+	// connection had to be opened anew.
+	ConnAnswers []uint32
+	// FirstReply is the longest time from the first request written on one of
+	// those connections to its reply, among those that got any.
+	FirstReply time.Duration
+}
+
+// workers is how many goroutines vegeta starts beforehand; it adds more as soon
+// as all are busy, without limit, so the loop stays open.
+const workers = 64
+
+// Attack sends the trace and returns when every request of it has an outcome.
+//
+// Bad options give a nil Result. When ctx ends, or requests in flight reach
+// 100,000, sending stops within 100 ms, requests under way are cut off (outcome
+// Cut), those not sent stay Cut with Sent -1, and both the Result and an error
+// are returned. Whatever the server does is an outcome, never an error.
+func Attack(ctx context.Context, o Options) (*Result, error) {
+	if err := o.Trace.check(); err != nil {
+		return nil, err
+	}
+	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the attack: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	end := c.hangUpWith(ctx)
+	defer end()
+
+	conns := newPool(c, o.Connections)
+	if o.KeepAlive {
+		c.open(ctx)
+	}
+	p := &pacer{ctx: ctx, at: o.Trace.At, sleep: o.Sleep, started: o.Started, limit: maxInFlight}
+	if p.sleep == nil {
+		p.sleep = nanosleep
+	}
+	res := &Result{Requests: scheduled(o.Trace, c)}
+	t := &transport{ctx: ctx, client: c, conns: conns, pacer: p, requests: res.Requests, demand: o.Trace.Demand, seen: unread()}
+	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
+	for range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
+		p.ended.Add(1)
+	}
+	finish(res, c, p)
+	if o.KeepAlive && o.Connections > 0 {
+		res.ConnAnswers, res.FirstReply = c.answers()
+	}
+	return res, p.err
+}
+
+// stopping cancels what is under way as soon as the schedule is given up.
+type stopping struct {
+	*pacer
+	cancel context.CancelFunc
+}
+
+// Pace implements vegeta.Pacer.
+func (s stopping) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
+	wait, stop := s.pacer.Pace(elapsed, hits)
+	if s.err != nil {
+		s.cancel()
+	}
+	return wait, stop
+}
+
+// anyTarget is the vegeta.Targeter. Targets are chosen by the transport, by
+// sequence number: targeters run concurrently and would hand them out in any
+// order.
+func anyTarget(t *vegeta.Target) error {
+	t.Method, t.URL = http.MethodGet, "/"
+	return nil
+}
+
+// scheduled lists the requests before anything is sent.
+func scheduled(trace Trace, c *client) []record.Request {
+	reqs := make([]record.Request, len(trace.At))
+	for i, at := range trace.At {
+		reqs[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut}
+		if trace.Demand != nil && c.template(uint64(i)).query != 0 {
+			reqs[i].Iters, reqs[i].Sleep = trace.Demand[i].Iters, int64(trace.Demand[i].Sleep)
+		}
+	}
+	return reqs
+}
+
+// finish closes the entries of what was never sent.
+func finish(res *Result, c *client, p *pacer) {
+	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
+	end := int64(time.Since(p.start))
+	for i := range res.Requests {
+		if r := &res.Requests[i]; r.Sent < 0 {
+			r.Done = max(end, r.Scheduled)
+		}
+	}
+}
+
+// answers reports the replies per place and the slowest first one.
+func (c *client) answers() (counts []uint32, slowest time.Duration) {
+	for _, k := range c.conns {
+		counts = append(counts, k.answers)
+		slowest = max(slowest, k.first)
+	}
+	return counts, slowest
+}
+
+var errUnsequenced = errors.New("request without X-Vegeta-Seq")

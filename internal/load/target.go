@@ -1,0 +1,205 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+)
+
+// A Target is one request to repeat. The URL is absolute and plain http. The
+// header's names are sent as they are spelled; Host overrides the URL's host.
+type Target struct {
+	Method string
+	URL    string
+	Header http.Header
+	Body   []byte
+}
+
+const (
+	maxTargetFile = 10 << 20
+	maxTargetLine = 64<<10 - 1 // vegeta's scanner silently stops at a longer line
+)
+
+// ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
+// header lines, then optionally "@file" naming the body, then an empty line. It
+// refuses what the driver could not send, and files beyond 10 MiB.
+func ReadTargets(r io.Reader) ([]Target, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxTargetFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading targets: %w", err)
+	}
+	if len(text) > maxTargetFile {
+		return nil, fmt.Errorf("reading targets: more than %d bytes; split the file", maxTargetFile)
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		if number++; len(line) > maxTargetLine {
+			return nil, fmt.Errorf("reading targets: line %d has %d bytes, at most %d are read; put a long body into a file and name it with @", number, len(line), maxTargetLine)
+		}
+	}
+	read, err := vegeta.ReadAllTargets(vegeta.NewHTTPTargeter(bytes.NewReader(text), nil, nil))
+	if err != nil {
+		return nil, fmt.Errorf("reading targets: %w", err)
+	}
+	targets := make([]Target, len(read))
+	for i, t := range read {
+		targets[i] = Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}
+		if _, _, err := targets[i].template(true); err != nil {
+			return nil, fmt.Errorf("reading targets: target %d: %w", i+1, err)
+		}
+	}
+	return targets, nil
+}
+
+// A template is a target's request, rendered but for its demand and its number.
+type template struct {
+	line       []byte // method and request target, "GET /work"
+	query      byte   // what joins a demand to line, '?' or '&'; 0 takes none
+	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
+	body       []byte
+	bodiless   bool // HEAD: the reply has no body whatever its head says
+	idempotent bool // may be repeated when a stale connection swallowed it
+}
+
+// workPath is the path whose targets take a demand.
+const workPath = "/work"
+
+// template renders t and returns the host:port to dial.
+func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
+	u, err := url.Parse(t.URL)
+	switch {
+	case err != nil:
+		return tp, "", err
+	case u.Scheme != "http":
+		return tp, "", fmt.Errorf("scheme %q of %q; only plain http is driven", u.Scheme, t.URL)
+	case u.Hostname() == "":
+		return tp, "", fmt.Errorf("no host in %q; give an absolute URL", t.URL)
+	case u.User != nil:
+		return tp, "", errors.New("credentials in the URL; send an Authorization header instead")
+	case t.Method == http.MethodConnect || strings.ContainsFunc(t.Method, notToken) || t.Method == "":
+		return tp, "", fmt.Errorf("method %q cannot be sent", t.Method)
+	}
+	host := u.Host
+	var fields []byte
+	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
+		if name == "" || strings.ContainsFunc(name, notToken) {
+			return tp, "", fmt.Errorf("header name %q is not a token", name)
+		}
+		switch http.CanonicalHeaderKey(name) {
+		case "Connection", "Content-Length", "Transfer-Encoding", "X-Vegeta-Seq":
+			return tp, "", fmt.Errorf("header %q is set by the driver; leave it out", name)
+		}
+		for _, value := range t.Header[name] {
+			if strings.ContainsAny(value, "\r\n\x00") {
+				return tp, "", fmt.Errorf("header %q has a line break or NUL in its value", name)
+			}
+			if http.CanonicalHeaderKey(name) == "Host" {
+				host = value
+				continue
+			}
+			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
+		}
+	}
+	tp.line = []byte(t.Method + " " + u.RequestURI())
+	if u.Path == workPath {
+		tp.query = '?'
+		if strings.Contains(u.RequestURI(), "?") {
+			tp.query = '&'
+		}
+	}
+	tp.head = fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\n", host)
+	if !keepAlive {
+		tp.head = append(tp.head, "Connection: close\r\n"...)
+	}
+	tp.head = append(tp.head, fields...)
+	switch t.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		// What net/http's Transport repeats too.
+		tp.idempotent = true
+		tp.bodiless = t.Method == http.MethodHead
+	}
+	if len(t.Body) > 0 || !tp.idempotent {
+		tp.head = fmt.Appendf(tp.head, "Content-Length: %d\r\n", len(t.Body))
+	}
+	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
+	tp.body = t.Body
+	return tp, net.JoinHostPort(u.Hostname(), portOf(u)), nil
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return "80"
+}
+
+// notToken tells what RFC 9110, section 5.6.2, does not allow in a token.
+func notToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+// request appends request number seq to b.
+func (tp *template) request(b []byte, seq uint64, d Demand) []byte {
+	b = append(b, tp.line...)
+	b = tp.demand(b, d)
+	b = append(b, tp.head...)
+	b = strconv.AppendUint(b, seq, 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, tp.body...)
+}
+
+// demand appends d as query parameters, where the target takes one.
+func (tp *template) demand(b []byte, d Demand) []byte {
+	if tp.query == 0 || d == (Demand{}) {
+		return b
+	}
+	b = append(b, tp.query)
+	b = append(b, "iters="...)
+	b = strconv.AppendUint(b, uint64(d.Iters), 10)
+	if d.Sleep > 0 {
+		b = append(b, "&sleep="...)
+		b = strconv.AppendInt(b, int64(d.Sleep), 10)
+		b = append(b, "ns"...)
+	}
+	return b
+}
+
+// templates renders all targets, which must name one server. With demanded, a
+// target that already states a demand is refused.
+func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr string, err error) {
+	if len(targets) == 0 {
+		return nil, "", errors.New("no targets; give at least one")
+	}
+	for i, t := range targets {
+		tp, a, err := t.template(keepAlive)
+		switch {
+		case err != nil:
+			return nil, "", fmt.Errorf("target %d: %w", i+1, err)
+		case i > 0 && a != addr:
+			return nil, "", fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, a, addr)
+		case demanded && tp.query != 0 && statesDemand(t.URL):
+			return nil, "", fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
+		}
+		tps, addr = append(tps, tp), a
+	}
+	return tps, addr, nil
+}
+
+func statesDemand(target string) bool {
+	u, err := url.Parse(target)
+	if err != nil {
+		return false
+	}
+	q := u.Query()
+	return q.Has("cpu") || q.Has("iters") || q.Has("sleep")
+}

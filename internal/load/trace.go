@@ -1,0 +1,84 @@
+// Package load drives HTTP servers: open loop from a fixed list of arrivals, on
+// vegeta's attacker, and closed loop for the highest throughput. It stamps what
+// happened to every request into record.Request and judges none of it.
+//
+// It speaks plain HTTP/1.1 to one server at a time: no TLS, no HTTP/2, no
+// redirects, no cookies, no compression.
+package load
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// A Trace is the list of arrivals of one window. It is drawn before the attack,
+// so that every arm of a block meets the same one.
+type Trace struct {
+	// At holds the arrivals, ascending, as times from the attack's start.
+	At []time.Duration
+	// Demand holds what each arrival asks for: nil, or as long as At.
+	Demand []Demand
+}
+
+// A Demand is what one request asks of a target whose path is /work. Both parts
+// zero ask for nothing.
+type Demand struct {
+	Iters uint32        // calibrated CPU iterations
+	Sleep time.Duration // time spent blocked
+}
+
+// Poisson draws the arrivals of a Poisson process of rate requests per second
+// over [0, span): the sums of exponential gaps of mean 1/rate. Equal generators
+// give equal lists. A rate that is not positive and finite gives none.
+func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	at, gap := arrivals(rate, span)
+	if at == nil {
+		return nil
+	}
+	for t := rng.ExpFloat64() * gap; t < float64(span); t += rng.ExpFloat64() * gap {
+		at = append(at, time.Duration(t))
+	}
+	return at
+}
+
+// Constant lists the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
+// in requests per second. A rate that is not positive and finite gives none.
+func Constant(rate float64, span time.Duration) []time.Duration {
+	at, gap := arrivals(rate, span)
+	if at == nil {
+		return nil
+	}
+	for k := 0.0; k*gap < float64(span); k++ {
+		at = append(at, time.Duration(k*gap))
+	}
+	return at
+}
+
+// arrivals makes room for about rate x span arrivals and returns the mean gap in
+// nanoseconds; nil for a rate that has no gap.
+func arrivals(rate float64, span time.Duration) (at []time.Duration, gap float64) {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		return nil, 0
+	}
+	gap = float64(time.Second) / rate
+	expected := max(0, float64(span)/gap)
+	const most = 1 << 20 // a hint only: longer lists grow
+	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
+}
+
+func (t Trace) check() error {
+	if t.Demand != nil && len(t.Demand) != len(t.At) {
+		return fmt.Errorf("checking the trace: %d demands for %d arrivals; give one each, or none", len(t.Demand), len(t.At))
+	}
+	for i, at := range t.At {
+		if at < 0 || i > 0 && at < t.At[i-1] {
+			return fmt.Errorf("checking the trace: arrival %d is at %v, after one at %v; sort the arrivals and begin at 0", i, at, t.At[max(i-1, 0)])
+		}
+		if t.Demand != nil && t.Demand[i].Sleep < 0 {
+			return fmt.Errorf("checking the trace: arrival %d sleeps for %v; a demand is never negative", i, t.Demand[i].Sleep)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Package queueing predicts what an ideal queue would do with measured inputs:
+// arrival rate, service demand and number of servers. It fits nothing and
+// simulates nothing; it holds the closed formulas that a measurement is drawn
+// against, as pure functions safe for concurrent use.
+//
+// Times are in seconds and rates per second, though every formula is
+// homogeneous and any one unit of time will do. In Kendall's notation:
+//
+//	lambda   arrival rate, Poisson unless said otherwise
+//	service  mean service demand S of a request; one server's rate is 1/S
+//	servers  c, servers working in parallel on one queue
+//	load     a = lambda·S, in erlangs: the servers kept busy on average
+//	rho      a/c, utilisation of a server
+//	scv      C² = variance/mean² of the demand: 0 constant, 1 exponential
+//
+// A queue with rho >= 1 has no steady state and its response time is +Inf.
+// Arguments without meaning (a rate below 0, no service time, no server) give
+// NaN.
+package queueing
+
+import "math"
+
+// Little returns the mean number present: rate arrivals per second, each held
+// for held seconds on average (Little, "A Proof for the Queuing Formula
+// L = λW", Operations Research 9, 1961). It needs no assumption about arrivals
+// or demands. Applied to workers it is how many are busy.
+func Little(rate, held float64) float64 {
+	if !(rate >= 0 && held >= 0) {
+		return math.NaN()
+	}
+	return rate * held
+}
+
+// Workers returns the fewest workers that keep up with rate requests per
+// second, each holding its worker for held seconds: the first whole number
+// above Little(rate, held), since exactly as many as are busy on average have
+// no time left to work off a random backlog. It is 0 when the arguments have
+// no meaning or the number does not fit an int.
+func Workers(rate, held float64) int {
+	busy := Little(rate, held) * (1 + 1e-12) // 0.1·30 must count as 3
+	if !(busy < math.MaxInt) {
+		return 0
+	}
+	return int(busy) + 1
+}
+
+// meaningful reports whether lambda and service can describe a queue.
+func meaningful(lambda, service float64) bool {
+	return lambda >= 0 && service > 0 && !math.IsInf(lambda, 1) && !math.IsInf(service, 1)
+}

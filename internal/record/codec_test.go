@@ -1,0 +1,153 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sample is n requests as an open-loop trial makes them, every tenth failing.
+func sample(n int) []Request {
+	rng := rand.New(rand.NewPCG(1, 2))
+	requests := make([]Request, n)
+	var at int64
+	for i := range requests {
+		at += rng.Int64N(2e6)
+		requests[i] = Request{
+			Scheduled: at, Sent: at + rng.Int64N(1e5), Done: at + 1e5 + rng.Int64N(1e7),
+			Bytes: 3, Status: 200, Iters: rng.Uint32N(1e5), Sleep: rng.Int64N(2) * 1e7,
+		}
+		if i%10 == 9 {
+			requests[i].Sent, requests[i].Status, requests[i].Bytes, requests[i].Outcome = -1, 0, 0, Outcome(1+i/10%4)
+		}
+	}
+	return requests
+}
+
+func encoded(t testing.TB, requests []Request) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := Encode(&buf, requests); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestRequestsRoundTrip(t *testing.T) {
+	t.Parallel()
+	edge := Request{Scheduled: math.MaxInt64, Sent: math.MinInt64, Done: -1, Bytes: math.MaxUint32,
+		Status: math.MaxUint16, Outcome: Cut, Iters: math.MaxUint32, Sleep: math.MinInt64}
+	for name, want := range map[string][]Request{
+		"none":   nil,
+		"one":    sample(1),
+		"trial":  sample(5000),
+		"edges":  {edge, {}, edge, {Scheduled: math.MinInt64, Sent: math.MaxInt64}},
+		"unsent": {{Scheduled: 5, Sent: -1, Done: 9, Outcome: Cut}},
+	} {
+		got, err := Decode(bytes.NewReader(encoded(t, want)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestRequestsAreSmall(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	if got := float64(len(encoded(t, sample(n)))) / n; got > 20 {
+		t.Errorf("%.1f bytes a request, want at most 20", got)
+	}
+}
+
+func TestEncodeRefusesUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	err := Encode(io.Discard, []Request{{}, {Outcome: 9}})
+	if want := "encoding request 1: unknown outcome 9"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// zipped is the file with these uncompressed bytes.
+func zipped(parts ...[]byte) []byte {
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	w.Write(bytes.Join(parts, nil))
+	w.Close()
+	return buf.Bytes()
+}
+
+func TestDecodeNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	good := encoded(t, sample(20))
+	magic, v1 := []byte(requestsMagic), []byte{1}
+	varints := func(v ...int64) (b []byte) {
+		for _, v := range v {
+			b = binary.AppendVarint(b, v)
+		}
+		return b
+	}
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-6] ^= 1 // in gzip's sum
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"empty":     {nil, "not a gzip file: unexpected EOF"},
+		"foreign":   {[]byte(`{"schema":1}, not ours at all`), "not a gzip file"},
+		"other":     {zipped([]byte("vegeta results, or something")), "not a schedlab requests file"},
+		"short":     {zipped(magic[:4]), "header: unexpected EOF"},
+		"newer":     {zipped(magic, []byte{2}), "format version 2, this schedlab reads version 1: use a newer schedlab"},
+		"count":     {zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests+1)), "50000001 requests are more than the limit"},
+		"bomb":      {zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests)), `column "scheduled", request 0 of 50000000, offset 22: unexpected EOF`},
+		"truncated": {good[:len(good)/2], "unexpected EOF"},
+		"sum":       {flipped, "checksum"},
+		"range":     {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 65536)), `column "status", request 0 of 1, offset 23: difference 65536 leaves`},
+		"outcome":   {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 200, 5)), `column "outcome"`},
+		"trailing":  {zipped(magic, v1, []byte{0}, []byte("x")), "data after the last column, offset 19"},
+	} {
+		_, err := Decode(bytes.NewReader(c.file))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line with %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{}, true)
+	f.Add(encoded(f, sample(30)), false)
+	f.Add(append([]byte(requestsMagic), 1, 2, 3, 4), true)
+	f.Add(append([]byte(requestsMagic), 1, 0xff, 0xff, 0xff, 0x7f), true)
+	f.Fuzz(func(t *testing.T, data []byte, zip bool) {
+		if zip { // spare the fuzzer from having to invent gzip's sums
+			data = zipped(data)
+		}
+		requests, err := Decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := Decode(bytes.NewReader(encoded(t, requests)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(requests, again); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func BenchmarkEncode(b *testing.B) {
+	requests := sample(2000)
+	for b.Loop() {
+		_ = Encode(io.Discard, requests)
+	}
+}

@@ -1,0 +1,251 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// DefaultRoot is where runs are kept unless told otherwise.
+	DefaultRoot = "schedlab-runs"
+	// MaxBytes bounds the bulky files of one record: requests, scraped
+	// metrics and server logs, 200 MB in all.
+	MaxBytes = 200_000_000
+
+	latest     = "latest"
+	runFile    = "run.json"
+	trialsDir  = "trials"
+	unfinished = ".unfinished" // suffix of a trial that is being written
+	probeBytes = 1 << 20       // room that must be there before load starts
+)
+
+// Files of a trial's directory.
+const (
+	trialFile    = "trial.json"
+	requestsFile = "requests.col.gz"
+	responseFile = "response.hgrm"
+	metricsFile  = "metrics.om"
+	logFile      = "server.log"
+)
+
+// A Dir is the record of one run on disk. Create or Open makes one. It is not
+// safe for concurrent use; several processes may read one directory.
+type Dir struct {
+	path  string
+	bulk  int64 // bytes of bulky files written so far
+	limit int64
+	full  bool
+}
+
+// Create makes a new, empty run directory root/YYYYMMDD-HHMMSS-scenario-xxxx,
+// proves that it can be written, and points root/latest at it. xxxx comes from
+// random (rand.Uint32 will do), which is asked again when the name is taken:
+// nothing is ever overwritten. Errors name the path and come before any load.
+func Create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
+	d, err := create(root, scenario, now, random)
+	if err != nil {
+		return nil, fmt.Errorf("creating a record under %q: %w; choose another place with --out", root, err)
+	}
+	return d, nil
+}
+
+func create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, err
+	}
+	path, err := claim(root, now.Format("20060102-150405")+"-"+slug(scenario), random)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(probe(path), os.Mkdir(filepath.Join(path, trialsDir), 0o755))
+	if err == nil {
+		err = link(root, filepath.Base(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return &Dir{path: path, limit: MaxBytes}, nil
+}
+
+// claim makes the directory under a name nobody else has.
+func claim(root, stem string, random func() uint32) (path string, err error) {
+	for range 64 {
+		path = filepath.Join(root, fmt.Sprintf("%s-%04x", stem, random()&0xffff))
+		if err = os.Mkdir(path, 0o755); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return path, err
+}
+
+// probe writes and removes a file, since a full disk still makes directories.
+func probe(dir string) error {
+	name := filepath.Join(dir, ".probe")
+	err := writeSync(name, func(w io.Writer) error {
+		_, err := w.Write(make([]byte, probeBytes))
+		return err
+	})
+	return errors.Join(err, os.RemoveAll(name))
+}
+
+// link points root/latest at name in one step.
+func link(root, name string) error {
+	path := filepath.Join(root, latest)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return fmt.Errorf("%q is not a symbolic link, so it cannot name the newest run", path)
+	}
+	temp := filepath.Join(root, "."+latest+"-"+name)
+	if err := os.Symlink(name, temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
+}
+
+// slug keeps what is safe in a file name on every system, lower case, at most
+// 40 bytes.
+func slug(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, s)
+	s = strings.Trim(s[:min(len(s), 40)], "-")
+	if s == "" {
+		return "run"
+	}
+	return s
+}
+
+// Path returns where the record lies, as given to Create or found by Open.
+func (d *Dir) Path() string { return d.path }
+
+// Name returns the run's name, the last element of its path.
+func (d *Dir) Name() string { return filepath.Base(d.path) }
+
+// Full reports whether the record reached MaxBytes. From then on trials are
+// written without their bulky files, and say so in Trial.Omitted.
+func (d *Dir) Full() bool { return d.full }
+
+// WriteRun replaces run.json atomically. r.Schema and r.Name are filled in.
+func (d *Dir) WriteRun(r Run) error {
+	r.Schema, r.Name = Schema, d.Name()
+	return d.WriteFile(runFile, func(w io.Writer) error { return writeJSON(w, r) })
+}
+
+// WriteFile writes name (bench.txt, report.html) in the run directory with
+// what write produces, atomically: until it has succeeded an earlier file
+// stays as it was.
+func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
+	if name != filepath.Base(name) || !filepath.IsLocal(name) {
+		return fmt.Errorf("writing %q: not a plain file name", name)
+	}
+	path := filepath.Join(d.path, name)
+	temp, err := os.CreateTemp(d.path, "."+name+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	if err = temp.Close(); err == nil {
+		err = writeSync(temp.Name(), write)
+	}
+	if err == nil {
+		err = os.Chmod(temp.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	syncDir(d.path)
+	return nil
+}
+
+// Files are a trial's files beyond what schedlab computes itself; nil ones
+// are not written.
+type Files struct {
+	Metrics []byte // the scraped series as OpenMetrics
+	Log     []byte // the server's log
+}
+
+// WriteTrial writes trials/NNN-arm. The directory appears under its name only
+// when it is whole, so a killed run is readable to its last trial. (Files of a
+// trial are not forced to the disk one by one: that would cost the machine
+// under test more than the trial; a power cut may spoil the last ones, which
+// Trials then names.) A number may be written once.
+func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
+	if err := d.writeTrial(t, requests, files); err != nil {
+		return fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
+	}
+	return nil
+}
+
+func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
+	var encoded bytes.Buffer
+	if err := Encode(&encoded, requests); err != nil {
+		return err
+	}
+	bulk := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, logFile: files.Log}
+	var size int64
+	for _, b := range bulk {
+		size += int64(len(b))
+	}
+	if d.full = d.full || d.bulk+size > d.limit; d.full {
+		bulk, size = nil, 0
+		t.Omitted = fmt.Sprintf("requests, metrics and log left out: the record is full (%d MB)", d.limit/1_000_000)
+	}
+	t.Schema = Schema
+
+	path := filepath.Join(d.path, trialsDir, fmt.Sprintf("%03d-%s", t.Number, slug(t.Arm)))
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%q: %w", path, fs.ErrExist)
+	}
+	temp := path + unfinished
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		return err
+	}
+	err := func() error {
+		for name, b := range bulk {
+			if b == nil {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(temp, name), b, 0o644); err != nil {
+				return err
+			}
+		}
+		if err := writeTo(filepath.Join(temp, responseFile), t.Histogram(requests).WriteHGRM); err != nil {
+			return err
+		}
+		if err := writeTo(filepath.Join(temp, trialFile), func(w io.Writer) error { return writeJSON(w, t) }); err != nil {
+			return err
+		}
+		return os.Rename(temp, path)
+	}()
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	d.bulk += size
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,107 @@
+package record
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The range of a Histogram; 600 s lies beyond every request timeout.
+const (
+	minResponse = time.Nanosecond
+	maxResponse = 600 * time.Second
+)
+
+// curveNine is the number of points of a Curve between one nine and the next
+// (between 0.9 and 0.99, say).
+const curveNine = 20
+
+// curveTail is how many requests must lie above a quantile before it is shown
+// (measurement.md §5: 10/(1-q) requests).
+const curveTail = 10
+
+// A Histogram counts response times of 1 ns to 600 s to three significant
+// digits; about 250 KiB each. Use NewHistogram. Not safe for concurrent use.
+type Histogram struct{ hdr *hdrhistogram.Histogram }
+
+// NewHistogram returns an empty histogram.
+func NewHistogram() *Histogram {
+	return &Histogram{hdrhistogram.New(int64(minResponse), int64(maxResponse), 3)}
+}
+
+// Record counts one response time. One outside the range counts at its edge.
+func (h *Histogram) Record(d time.Duration) {
+	d = min(max(d, minResponse), maxResponse)
+	// The library refuses only values outside the range.
+	_ = h.hdr.RecordValue(int64(d))
+}
+
+// Merge adds the counts of other, exactly.
+func (h *Histogram) Merge(other *Histogram) { h.hdr.Merge(other.hdr) }
+
+// Count returns how many response times were recorded.
+func (h *Histogram) Count() int64 { return h.hdr.TotalCount() }
+
+// Quantile returns the response time that a share q (0..1) of all stayed at or
+// below, to three digits, upwards; 0 when the histogram is empty.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.hdr.ValueAtQuantile(q * 100))
+}
+
+// Curve returns the distribution for a chart: ascending quantiles on one grid
+// for every histogram, 20 to a nine, so dense at the tail. It ends where fewer
+// than ten requests lie above, so no maximum poses as evidence. Nil below ten
+// requests.
+func (h *Histogram) Curve() []Point {
+	n := float64(h.Count())
+	var points []Point
+	for i := 0; ; i++ {
+		above := math.Pow(10, -float64(i)/curveNine)
+		// The small factor keeps 1000 requests at p99 despite rounding.
+		if n*above < curveTail*(1-1e-9) {
+			return points
+		}
+		q := math.Round((1-above)*1e9) / 1e9 // finer than MaxRequests can resolve
+		points = append(points, Point{Quantile: q, Seconds: h.Quantile(q).Seconds()})
+	}
+}
+
+// WriteHGRM writes the percentile distribution in HdrHistogram's text format,
+// values in milliseconds, five ticks per halving: what HdrHistogram's plotters
+// and wrk2's tools read.
+func (h *Histogram) WriteHGRM(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	if _, err := h.hdr.PercentilesPrint(buf, 5, float64(time.Millisecond)); err != nil {
+		return fmt.Errorf("writing percentile distribution: %w", err)
+	}
+	if err := buf.Flush(); err != nil {
+		return fmt.Errorf("writing percentile distribution: %w", err)
+	}
+	return nil
+}
+
+// InWindow reports whether r was scheduled after the warm-up and before the
+// end of the window.
+func (t Trial) InWindow(r Request) bool {
+	at := float64(r.Scheduled) / 1e9
+	return at >= t.Warmup && at < t.Warmup+t.Window
+}
+
+// Histogram counts the response times, from the scheduled time, of the good
+// replies in t's window. Failures have no response time and are left out.
+func (t Trial) Histogram(requests []Request) *Histogram {
+	h := NewHistogram()
+	for _, r := range requests {
+		if r.Good() && t.InWindow(r) {
+			h.Record(time.Duration(r.Done - r.Scheduled))
+		}
+	}
+	return h
+}

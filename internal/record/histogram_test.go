@@ -1,0 +1,97 @@
+package record
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHistogramQuantiles(t *testing.T) {
+	t.Parallel()
+	even, odd := NewHistogram(), NewHistogram()
+	for i := range 10_000 {
+		h := even
+		if i%2 == 1 {
+			h = odd
+		}
+		h.Record(time.Duration(i+1) * time.Microsecond)
+	}
+	even.Merge(odd)
+	if got := even.Count(); got != 10_000 {
+		t.Errorf("merged count %d, want 10000", got)
+	}
+	for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 0.999} {
+		got, want := even.Quantile(q).Seconds(), q*10_000e-6
+		if math.Abs(got/want-1) > 0.001 {
+			t.Errorf("q%g = %g s, want %g s to three digits", q, got, want)
+		}
+	}
+}
+
+func TestHistogramEdges(t *testing.T) {
+	t.Parallel()
+	h := NewHistogram()
+	if got := h.Quantile(0.5); got != 0 {
+		t.Errorf("quantile of nothing = %v, want 0", got)
+	}
+	if got := h.Curve(); got != nil {
+		t.Errorf("curve of nothing = %v, want nil", got)
+	}
+	h.Record(-time.Second)
+	h.Record(time.Hour)
+	if got := h.Quantile(0.01); got != 1 {
+		t.Errorf("below the range: %v, want 1ns", got)
+	}
+	if got := h.Quantile(1); math.Abs(got.Seconds()-600) > 0.6 {
+		t.Errorf("above the range: %v, want 600s", got)
+	}
+}
+
+func TestCurveEndsWhereEvidenceEnds(t *testing.T) {
+	t.Parallel()
+	h := NewHistogram()
+	for i := range 1000 {
+		h.Record(time.Duration(i+1) * time.Millisecond)
+	}
+	curve := h.Curve()
+	last := curve[len(curve)-1]
+	if math.Abs(last.Quantile-0.99) > 1e-9 || math.Abs(last.Seconds-0.990) > 0.001 {
+		t.Errorf("last point %+v, want p99 at 0.990 s: ten requests above it", last)
+	}
+	sorted := slices.IsSortedFunc(curve, func(a, b Point) int {
+		if a.Quantile < b.Quantile && a.Seconds <= b.Seconds {
+			return -1
+		}
+		return 1
+	})
+	if !sorted || curve[0].Quantile != 0 {
+		t.Errorf("curve does not ascend from the least value: %v", curve)
+	}
+}
+
+func TestTrialHistogramTakesGoodRepliesOfTheWindow(t *testing.T) {
+	t.Parallel()
+	trial := Trial{Warmup: 1, Window: 2}
+	h := trial.Histogram([]Request{
+		{Scheduled: 0.999e9, Done: 9e9, Status: 200}, // warm-up
+		{Scheduled: 1e9, Sent: 1.2e9, Done: 1.5e9, Status: 200},
+		{Scheduled: 2e9, Done: 9e9, Status: 503},
+		{Scheduled: 2e9, Done: 9e9, Outcome: TimedOut},
+		{Scheduled: 3e9, Done: 9e9, Status: 200}, // after the window
+	})
+	if h.Count() != 1 || h.Quantile(1).Round(time.Millisecond) != 500*time.Millisecond {
+		t.Errorf("count %d, longest %v; want 1 and 500ms from the scheduled time", h.Count(), h.Quantile(1))
+	}
+	var text bytes.Buffer
+	if err := h.WriteHGRM(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Value", "1/(1-Percentile)", "500.", "#[Mean", "Total count    =            1"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("distribution lacks %q:\n%s", want, text.String())
+		}
+	}
+}

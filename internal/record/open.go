@@ -1,0 +1,213 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// maxJSON bounds run.json and trial.json when they are read, in bytes.
+const maxJSON = 64 << 20
+
+// Open finds and reads a run: name is `latest`, a run's name under root, or
+// the path of a run directory (or of its run.json). Every error is one line
+// that names the file and what to do.
+func Open(name, root string) (*Dir, Run, error) {
+	path, err := find(name, root)
+	if err != nil {
+		return nil, Run{}, err
+	}
+	var run Run
+	if err := readJSON(filepath.Join(path, runFile), &run); err != nil {
+		return nil, Run{}, err
+	}
+	return &Dir{path: path, limit: MaxBytes}, run, nil
+}
+
+func find(name, root string) (string, error) {
+	places := []string{filepath.Join(root, name), name}
+	switch {
+	case name == "":
+		return "", errors.New("opening a run: no name given; give a path, a run's name or \"latest\"")
+	case name == latest:
+		places = places[:1]
+	case filepath.IsAbs(name) || strings.ContainsRune(name, filepath.Separator):
+		places = places[1:]
+	}
+	for _, place := range places {
+		if filepath.Base(place) == runFile {
+			place = filepath.Dir(place)
+		}
+		if _, err := os.Stat(filepath.Join(place, runFile)); err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				continue
+			}
+			return "", fmt.Errorf("opening run %q: %w", name, err)
+		}
+		if real, err := filepath.EvalSymlinks(place); err == nil {
+			return real, nil
+		}
+		return place, nil
+	}
+	hint := "no runs there yet; make one with \"schedlab compare\""
+	if runs, err := Runs(root); err == nil && len(runs) > 0 {
+		hint = "the newest there is " + runs[0]
+	}
+	return "", fmt.Errorf("opening run %q: no %s in %s (runs are kept in %q: %s)", name, runFile, quoteAll(places), root, hint)
+}
+
+func quoteAll(paths []string) string {
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = fmt.Sprintf("%q", p)
+	}
+	return strings.Join(quoted, " or ")
+}
+
+// Runs returns the names of the runs under root, newest first.
+func Runs(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, fmt.Errorf("listing runs: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(root, e.Name(), runFile)); err == nil && e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, nil
+}
+
+// A TrialRecord is one trial as read back.
+type TrialRecord struct {
+	Trial
+	Path     string    // its directory
+	Requests []Request // in the order they were scheduled; nil when Omitted says why
+}
+
+// Trials reads the trials in the order they ran, one at a time, so memory
+// holds one trial's requests. One that cannot be read yields its error, with a
+// TrialRecord that has only its Path, and the next follows. Trials a killed
+// run left half-written are not read: see Unfinished.
+func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
+	return func(yield func(TrialRecord, error) bool) {
+		names, err := d.trialNames(func(name string) bool { return !strings.HasSuffix(name, unfinished) })
+		if err != nil {
+			yield(TrialRecord{}, err)
+			return
+		}
+		for _, name := range names {
+			if !yield(readTrial(filepath.Join(d.path, trialsDir, name))) {
+				return
+			}
+		}
+	}
+}
+
+// Unfinished returns the paths of trials that were cut off while being
+// written; empty for a run that ended by itself.
+func (d *Dir) Unfinished() ([]string, error) {
+	names, err := d.trialNames(func(name string) bool { return strings.HasSuffix(name, unfinished) })
+	for i, name := range names {
+		names[i] = filepath.Join(d.path, trialsDir, name)
+	}
+	return names, err
+}
+
+// trialNames lists the trial directories that keep says, by number.
+func (d *Dir) trialNames(keep func(string) bool) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(d.path, trialsDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing trials: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && keep(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return trialNumber(a) - trialNumber(b) })
+	return names, nil
+}
+
+// trialNumber is the number a trial's directory name starts with, 0 if none.
+func trialNumber(name string) (n int) {
+	_, _ = fmt.Sscanf(name, "%d-", &n)
+	return n
+}
+
+func readTrial(path string) (TrialRecord, error) {
+	t := TrialRecord{Path: path}
+	if err := readJSON(filepath.Join(path, trialFile), &t.Trial); err != nil {
+		return TrialRecord{Path: path}, err
+	}
+	file := filepath.Join(path, requestsFile)
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) && t.Omitted != "" {
+		return t, nil
+	}
+	if err != nil {
+		return TrialRecord{Path: path}, fmt.Errorf("reading a trial's requests: %w", err)
+	}
+	defer f.Close()
+	if t.Requests, err = Decode(f); err != nil {
+		return TrialRecord{Path: path}, fmt.Errorf("reading %q: %w", file, err)
+	}
+	return t, nil
+}
+
+// readJSON reads one of our JSON files into v, refusing one that is too large,
+// foreign, or of a newer schema.
+func readJSON(path string, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if len(data) > maxJSON {
+		return fmt.Errorf("reading %q: larger than %d MiB, so not written by schedlab", path, maxJSON>>20)
+	}
+	var head struct {
+		Schema int `json:"schema"`
+	}
+	err = json.Unmarshal(data, &head)
+	switch {
+	case err != nil:
+		// Told below, unless the document is whole and only its head is odd.
+	case head.Schema > Schema:
+		return fmt.Errorf("reading %q: schema %d, this schedlab reads up to %d: use a newer schedlab", path, head.Schema, Schema)
+	case head.Schema < 1:
+		return fmt.Errorf("reading %q: no schema number, so not written by schedlab", path)
+	default:
+		err = json.Unmarshal(data, v)
+	}
+	if err == nil {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case len(data) == 0:
+		return fmt.Errorf("reading %q: the file is empty; the run cannot be recovered from it", path)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, syntax.Offset, err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, kind.Offset, err)
+	}
+	return fmt.Errorf("reading %q: %w", path, err)
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// A curveChart is response time over percentile, one line per arm. Its x axis
+// counts nines: -log10(1-q), so p90, p99 and p99.9 are equally far apart.
+type curveChart struct {
+	Width, Height            px
+	Left, Right, Top, Bottom px // of the plot
+	X, Y                     []tick
+	Lines                    []curveLine
+	Log                      bool
+	Table                    curveTable // the same in figures
+}
+
+// A curveLine is one arm. Later lines are thinner, so that one that runs where
+// an earlier one does leaves it visible on both sides.
+type curveLine struct {
+	series
+	Path  string // SVG path data
+	Width px
+}
+
+type curveTable struct {
+	Head []string
+	Rows [][]string
+}
+
+// curves draws the arms' distributions; nil when no arm has one.
+func curves(arms []record.Arm) *curveChart {
+	c := &curveChart{Width: 640, Height: 380, Left: 74, Right: 622, Top: 14, Bottom: 334}
+	var values []float64
+	nines := 0.0
+	for _, a := range arms {
+		for _, p := range a.Curve {
+			values = append(values, p.Seconds)
+			nines = max(nines, ninesOf(p.Quantile))
+		}
+	}
+	if nines == 0 {
+		return nil
+	}
+	x := axis{low: 0, high: nines, from: c.Left, to: c.Right}
+	y := timeAxis(values, c.Bottom, c.Top)
+	c.Log, c.Y = y.log, y.timeTicks(6)
+	c.Table.Head = []string{"arm"}
+	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
+	for _, q := range marks {
+		if n := ninesOf(q); n <= nines+1e-9 {
+			label := "p" + strconv.FormatFloat(q*100, 'g', -1, 64)
+			minor := q == 0 || q == 0.75 || q == 0.95 || q == 0.995
+			if q == 0 {
+				label = "least"
+			}
+			c.X = append(c.X, tick{x.at(n), label, minor})
+			c.Table.Head = append(c.Table.Head, label)
+		}
+	}
+	for i, s := range seriesOf(arms) {
+		curve := arms[i].Curve
+		if len(curve) == 0 {
+			continue
+		}
+		var path strings.Builder
+		for j, p := range curve {
+			fmt.Fprintf(&path, "%c%s %s", "ML"[min(j, 1)], x.at(ninesOf(p.Quantile)), y.at(p.Seconds))
+		}
+		c.Lines = append(c.Lines, curveLine{s, path.String(), px(min(2.2+1.2*float64(len(arms)-1-i), 7))})
+		row := []string{s.Name}
+		for _, q := range marks[:len(c.X)] {
+			row = append(row, along(curve, q))
+		}
+		c.Table.Rows = append(c.Table.Rows, row)
+	}
+	return c
+}
+
+// along reads a curve at quantile q: its first point not below.
+func along(curve []record.Point, q float64) string {
+	for _, p := range curve {
+		if p.Quantile >= q-1e-9 {
+			return seconds(p.Seconds)
+		}
+	}
+	return none
+}
+
+// ninesOf is how many nines q has; q of 1 and beyond counts as nine of them.
+func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"schedlab/internal/record"
+)
+
+// JSON writes the whole result, indented, with lists of numbers and points of
+// curves on one line each. Lists are never null. A figure that is no number is
+// an error.
+func JSON(w io.Writer, r *record.Result) error {
+	full := *r
+	full.Arms, full.Verdicts, full.AA = list(r.Arms), list(r.Verdicts), list(r.AA)
+	full.Doubts, full.Refused, full.NotChecked = list(r.Doubts), list(r.Refused), list(r.NotChecked)
+	for i, a := range full.Arms {
+		full.Arms[i].Curve = list(a.Curve)
+	}
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(full); err != nil {
+		return fmt.Errorf("writing json report: %w", err)
+	}
+	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+}
+
+// list is a copy of s that is not nil.
+func list[T any](s []T) []T { return append([]T{}, s...) }
+
+// compact joins the lines of every list and object that holds no other. A raw
+// line break is never part of a JSON string, so strings stay as they are.
+func compact(indented []byte) []byte {
+	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}`)
+	space := regexp.MustCompile(`\n\s*`)
+	return leaf.ReplaceAllFunc(indented, func(m []byte) []byte {
+		inner := space.ReplaceAll(m[1:len(m)-1], []byte(" "))
+		return append(append([]byte{m[0]}, bytes.TrimSpace(inner)...), m[len(m)-1])
+	})
+}
+
+// CSV writes one row per arm and metric in base units (seconds, 1/s), the
+// verdict beside the value. The baseline has no verdict, its copy the A/A one.
+func CSV(w io.Writer, r *record.Result) error {
+	return emit(w, "csv", func(b *bytes.Buffer) {
+		out := csv.NewWriter(b)
+		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error
+		put("run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
+			"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason")
+		for i := range r.Arms {
+			a := &r.Arms[i]
+			for _, m := range metrics() {
+				value := ""
+				if v := m.value(a); v != nil {
+					value = float(*v)
+				}
+				row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.name, strconv.FormatBool(m.Primary), m.unit, value}
+				put(append(row, judged(r, a, m.name)...)...)
+			}
+		}
+		out.Flush()
+	})
+}
+
+// judged are the verdict columns of one arm and metric, empty without one.
+func judged(r *record.Result, a *record.Arm, metric string) []string {
+	verdicts := r.Verdicts
+	if a.Role == record.Copy {
+		verdicts = r.AA
+	}
+	for _, v := range verdicts {
+		if v.Arm == a.Name && v.Metric == metric {
+			return []string{v.Verdict, float(v.Ratio), float(v.Low), float(v.High),
+				strconv.Itoa(v.Blocks), strconv.Itoa(v.Won), strconv.Itoa(v.Needed), v.Reason}
+		}
+	}
+	return make([]string, 8)
+}
+
+func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

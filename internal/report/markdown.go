@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// Markdown renders r for an issue, a commit or a README. Everything that came
+// from outside is escaped.
+func Markdown(w io.Writer, r *record.Result) error {
+	return emit(w, "markdown", func(b *bytes.Buffer) {
+		line := func(format string, args ...any) {
+			fmt.Fprintf(b, format+"\n", args...)
+		}
+		line("## %s", md(r.Scenario))
+		if r.Question != "" {
+			line("\n*%s*", md(r.Question))
+		}
+		if s := state(r); s != "" {
+			line("\n**%s**", md(s))
+		}
+		if r.Headline != "" {
+			line("\n**%s**", md(r.Headline))
+		}
+		line("\n%s; %s.", md(offered(r)), md(machine(r.Env)))
+		if len(r.Arms) > 0 {
+			line("")
+			markdownArms(line, r)
+			line("")
+			for _, c := range complaints(r.Arms) {
+				line("- %s", md(c))
+			}
+		}
+		if len(r.Verdicts) > 0 {
+			line("\n### Verdicts (%s)\n", md(conditions(r)))
+			for _, group := range byArm(r.Verdicts) {
+				for _, v := range group {
+					if v.Primary {
+						line("- %s", md(sentence(v)))
+					}
+				}
+				for _, v := range group {
+					if !v.Primary {
+						line("- %s: %s", md(v.Arm), md(aside(v)))
+					}
+				}
+			}
+		}
+		line("\n### Reservations\n")
+		line("- A/A: %s", md(controls(r.AA)))
+		for i, d := range r.Doubts {
+			of := ""
+			if d.Arm != "" {
+				of = md(d.Arm) + ": "
+			}
+			line("- [%d] %s%s", i+1, of, md(d.Text))
+		}
+		for _, x := range r.Refused {
+			line("- refused %s", md(refusal(x)))
+		}
+		if len(r.NotChecked) > 0 {
+			line("- not checked in this version: %s", md(strings.Join(r.NotChecked, ", ")))
+		}
+		if r.Note != "" {
+			line("- note: %s", md(r.Note))
+		}
+		line("\nRecord `%s`; render again with `%s`.", code(r.Dir), code(again(r)))
+	})
+}
+
+func markdownArms(line func(string, ...any), r *record.Result) {
+	head, rule := "| arm |", "|---|"
+	rows := make([]string, len(r.Arms))
+	for i, a := range r.Arms {
+		rows[i] = "| " + md(a.Name)
+		for _, n := range notes(r, a.Name) {
+			rows[i] += fmt.Sprintf(" [%d]", n)
+		}
+		rows[i] += " |"
+	}
+	for _, m := range metrics() {
+		head += " " + m.label + " |"
+		rule += "---:|"
+		for i, cell := range m.cells(r.Arms) {
+			rows[i] += " " + md(cell) + " |"
+		}
+	}
+	line("%s\n%s\n%s", head, rule, strings.Join(rows, "\n"))
+}
+
+// md escapes what Markdown and the HTML inside it would take for markup.
+func md(s string) string {
+	return strings.NewReplacer(nbsp, " ", "\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
+		"[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(s)
+}
+
+// code makes s safe inside one pair of backticks.
+func code(s string) string { return strings.NewReplacer("`", "'", "\n", " ", "\r", " ").Replace(s) }

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A metric is how one figure of an arm is named, read and written.
+type metric struct {
+	name  string // as in records
+	label string // as in reports
+	in    string // what follows "than nethttp": "at p99", "in goodput"
+	bench string // unit in the Go benchmark format
+	unit  string // base unit, as in CSV
+	per   float64
+	value func(a *record.Arm) *float64 // nil: not judged
+	stats.Metric
+}
+
+// metrics are the figures every arm has, in presentation order: those that are
+// compared, described for people.
+func metrics() []metric {
+	always := func(f func(a *record.Arm) float64) func(a *record.Arm) *float64 {
+		return func(a *record.Arm) *float64 { v := f(a); return &v }
+	}
+	words := map[string]metric{
+		"p50":             {label: "p50", in: "at p50", bench: "p50-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P50 }},
+		"p90":             {label: "p90", in: "at p90", bench: "p90-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P90 }},
+		"p99":             {label: "p99", in: "at p99", bench: "p99-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P99 }},
+		"goodput":         {label: "goodput", in: "in goodput", bench: "req/s", unit: "1/s", per: 1, value: always(func(a *record.Arm) float64 { return a.Goodput })},
+		"cpu_per_request": {label: "CPU/request", in: "in CPU per request", bench: "cpu-ns/req", unit: "s", per: 1e9, value: always(func(a *record.Arm) float64 { return a.CPUPerRequest })},
+	}
+	var all []metric
+	for _, s := range stats.Metrics() {
+		if m, ok := words[s.Name]; ok {
+			m.name, m.Metric = s.Name, s
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// find returns the metric of that name; a record may hold one this version
+// does not know, which then keeps its own name.
+func find(name string) metric {
+	for _, m := range metrics() {
+		if m.name == name {
+			return m
+		}
+	}
+	return metric{name: name, label: name, in: "in " + name}
+}
+
+// cells writes one metric of every arm, aligned.
+func (m metric) cells(arms []record.Arm) []string {
+	var values []float64
+	for i := range arms {
+		if v := m.value(&arms[i]); v != nil {
+			values = append(values, *v)
+		}
+	}
+	s := timeScale(values...)
+	cells := make([]string, len(arms))
+	for i := range arms {
+		switch v := m.value(&arms[i]); {
+		case v == nil || *v == 0 && m.unit == "s":
+			cells[i] = none
+		case m.unit == "s":
+			cells[i] = s.format(*v)
+		default:
+			cells[i] = rate(*v)
+		}
+	}
+	return cells
+}

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+func results() map[string]*record.Result {
+	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed()}
+}
+
+func rendered(t *testing.T, format string, r *record.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Render(&b, format, r); err != nil {
+		t.Fatalf("%s: %v", format, err)
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
+	for name, r := range results() {
+		for _, f := range Formats() {
+			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" {
+				continue
+			}
+			got := rendered(t, f.Name, r)
+			path := filepath.Join("testdata", name+"."+extension[f.Name])
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
+			}
+		}
+	}
+}
+
+func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
+	t.Parallel()
+	text := strings.Join(strings.Fields(rendered(t, "text", quick())), " ")
+	for _, want := range []string{
+		"1,127 requests/s offered to each arm", "12 of 12 blocks valid", "server on CPU 0 (1 CPU, 1 P)", "seed 42",
+		"Verdicts (server: 1 CPU, 1 P; 6 comparisons, 95 % together)", "fasthttp is the SAME as nethttp at p99",
+		"schedlab report schedlab-runs/20261107-123005-quick-beef --output html",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("text lacks %q:\n%s", want, text)
+		}
+	}
+	slower := regexp.MustCompile(`pool is SLOWER than nethttp at p99: \+4\d % \(95 % interval \+\d+ % to \+\d+ %\), slower in 12 of 12 blocks`)
+	if !slower.MatchString(text) {
+		t.Errorf("text lacks a verdict like %s:\n%s", slower, text)
+	}
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	v := func(verdict string, ratio, low, high float64, won, needed int, reason string) record.Verdict {
+		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Needed: needed, Reason: reason}
+	}
+	for _, c := range []struct {
+		v    record.Verdict
+		want string
+	}{
+		{v("FASTER", 0.8, 0.7, 0.9, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -30 % to -10 %), faster in 11 of 12 blocks"},
+		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
+		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
+		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
+		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
+		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
+	} {
+		if got := strings.ReplaceAll(sentence(c.v), nbsp, " "); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestTextFitsItsWidthAndTerminal(t *testing.T) {
+	t.Parallel()
+	for name, r := range results() {
+		r.Dir = "d"
+		for _, width := range []int{60, 80, 120} {
+			var b bytes.Buffer
+			if err := Text(&b, r, TextOptions{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsAny(b.String(), "\x1b\r") {
+				t.Errorf("%s: control characters in plain text", name)
+			}
+			for line := range strings.Lines(b.String()) {
+				table := strings.Contains(line, "/s  ") || strings.Contains(line, "goodput  ")
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && !table {
+					t.Errorf("%s at %d: line of %d: %q", name, width, n, line)
+				}
+			}
+		}
+	}
+	var plain, coloured bytes.Buffer
+	_ = Text(&plain, quick(), TextOptions{})
+	_ = Text(&coloured, quick(), TextOptions{Colour: true})
+	if !strings.Contains(coloured.String(), "\x1b[1;31mSLOWER\x1b[0m") {
+		t.Error("no colour on SLOWER")
+	}
+	bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured.String(), "")
+	if diff := cmp.Diff(plain.String(), bare); diff != "" {
+		t.Errorf("colour changed the text: %s", diff)
+	}
+}
+
+func TestJSONRoundTrips(t *testing.T) {
+	t.Parallel()
+	for name, want := range results() {
+		text := rendered(t, "json", want)
+		var got record.Result
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		var before, after bytes.Buffer
+		_ = json.NewEncoder(&before).Encode(want)
+		_ = json.NewEncoder(&after).Encode(got)
+		same := strings.NewReplacer("null", "[]").Replace
+		if diff := cmp.Diff(same(before.String()), same(after.String())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		for _, key := range []string{"arms", "verdicts", "aa", "doubts", "refused", "not_checked"} {
+			if strings.Contains(text, `"`+key+`": null`) {
+				t.Errorf("%s: %s is null", name, key)
+			}
+		}
+	}
+}
+
+// Lines as golang.org/design/14313-benchmark-format has them.
+func TestBenchLines(t *testing.T) {
+	t.Parallel()
+	line := regexp.MustCompile(`^([a-z][^\sA-Z]*: \S.*|Unit \S+ better=(lower|higher) assume=nothing|Benchmark\S+ 1( [0-9.]+ \S+)+)$`)
+	full := regexp.MustCompile(`^BenchmarkServe/mode=pool/scenario=quick 1 [0-9.]+ p50-ns [0-9.]+ p90-ns [0-9.]+ p99-ns [0-9.]+ req/s [0-9.]+ cpu-ns/req$`)
+	perArm := 0
+	for l := range strings.Lines(rendered(t, "benchstat", quick())) {
+		l = strings.TrimSuffix(l, "\n")
+		if !line.MatchString(l) {
+			t.Errorf("not a line of the benchmark format: %q", l)
+		}
+		if full.MatchString(l) {
+			perArm++
+		}
+	}
+	if perArm != 12 {
+		t.Errorf("%d whole lines for pool, want one per block, 12", perArm)
+	}
+	odd := quick()
+	odd.Scenario, odd.Env.CPU = "rate 7/8-2", "one\nBenchmarkForged 1 1 ns/op"
+	text := rendered(t, "benchstat", odd)
+	if !strings.Contains(text, "/scenario=rate_7_8-2-1 1 ") || strings.Contains(text, "\nBenchmarkForged") {
+		t.Errorf("name or value not made safe:\n%.600s", text)
+	}
+}
+
+func TestCSVIsRectangular(t *testing.T) {
+	t.Parallel()
+	rows, err := csv.NewReader(strings.NewReader(rendered(t, "csv", hopeless()))).ReadAll()
+	if err != nil || len(rows) != 1+4*5 {
+		t.Errorf("%d rows, %v; want a head and arms × metrics", len(rows), err)
+	}
+}
+
+func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
+	t.Parallel()
+	for name, r := range results() {
+		html := rendered(t, "html", r)
+		if m := regexp.MustCompile(`(?i)(src|href)\s*=\s*"[^#"d]|https?://|@import|url\(|<img|<script>|<svg onload|\son\w+="`).FindString(html); m != "" {
+			t.Errorf("%s: page holds %q", name, m)
+		}
+		if strings.Contains(html, "ZgotmplZ") || strings.Contains(html, "<no value>") || strings.Contains(html, "NaN") {
+			t.Errorf("%s: the template could not write a value", name)
+		}
+		data := regexp.MustCompile(`(?s)<script type="application/json" id="result">(.*?)</script>`).FindStringSubmatch(html)
+		var got record.Result
+		if data == nil || json.Unmarshal([]byte(data[1]), &got) != nil || got.Question != r.Question || len(got.Arms) != len(r.Arms) {
+			t.Errorf("%s: the result cannot be read back from the page", name)
+		}
+		opened, closed := strings.Count(html, "<svg"), strings.Count(html, "</svg>")
+		if opened != closed {
+			t.Errorf("%s: %d <svg, %d </svg>", name, opened, closed)
+		}
+	}
+}
+
+func TestHGRMNeedsDistributions(t *testing.T) {
+	t.Parallel()
+	if err := HGRM(&bytes.Buffer{}, killed()); err == nil || !strings.Contains(err.Error(), "holds no distributions") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for _, f := range Formats() {
+		if err := f.Render(brokenPipe{}, quick()); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s on a broken writer: got %v", f.Name, err)
+		}
+	}
+	err := Render(&bytes.Buffer{}, "pdf", quick())
+	if want := `unknown report format "pdf": use one of text, json, markdown, html, csv, benchstat, hgrm`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

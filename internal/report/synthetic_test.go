@@ -1,0 +1,155 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// quick is a whole comparison as the quick scenario makes them: fasthttp like
+// nethttp, pool slower at the tail. Its verdicts are stats' own.
+func quick() *record.Result {
+	r := &record.Result{
+		Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/20261107-123005-quick-beef",
+		Scenario: "quick", Question: "Does a small fixed pool keep up when one request in five waits 10 ms?",
+		Status: record.Complete, Seed: 42, Rate: 1127, Window: 1.05, Planned: 12, Valid: 12,
+		Started: time.Date(2026, 11, 7, 12, 30, 5, 0, time.UTC),
+		Env: record.Env{CPU: "Intel Xeon 2.80GHz", CPUs: 2, Virtualised: true, Kernel: "Linux 6.1.0", Clocksource: "tsc",
+			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
+			Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5},
+		Winner: "trade", Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
+		Doubts: []record.Doubt{
+			{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
+			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
+		},
+		NotChecked: []string{"run-queue wait of the server", "pauses of the platform"},
+		Order:      [][]string{{"pool", "nethttp", "fasthttp", "nethttp'"}, {"nethttp'", "fasthttp", "nethttp", "pool"}},
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	base := record.Arm{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, XMax: 1610, Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}
+	twin := record.Arm{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, Command: base.Command}
+	fast := record.Arm{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, XMax: 1795, Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}
+	pool := record.Arm{Name: "pool", Mode: "pool", Role: record.Challenger, XMax: 1702, Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}
+	r.Arms = []record.Arm{base, twin, fast, pool}
+	effect := [][5]float64{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {0.985, 1.004, 0.99, 1, 0.9}, {1.01, 1.18, 1.42, 1, 1.04}}
+	level := [5]float64{0.00041, 0.0107, 0.0131, 1126, 0.00021}
+	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
+	}
+	for range 12 {
+		for k, m := range stats.Metrics() {
+			common := rng.NormFloat64() * 0.06 // what the arms of a block share
+			for i := range r.Arms {
+				v := level[k] * effect[i][k] * math.Exp(common*noise[k]*20+noise[k]*rng.NormFloat64())
+				r.Arms[i].Blocks[m.Name] = append(r.Arms[i].Blocks[m.Name], digits(v))
+			}
+		}
+	}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		p50, p90, p99 := digits(stats.Median(a.Blocks["p50"])), digits(stats.Median(a.Blocks["p90"])), digits(stats.Median(a.Blocks["p99"]))
+		a.P50, a.P90, a.P99 = &p50, &p90, &p99
+		a.Goodput, a.CPUPerRequest = digits(stats.Median(a.Blocks["goodput"])), digits(stats.Median(a.Blocks["cpu_per_request"]))
+	}
+	for _, m := range stats.Metrics() {
+		if m.Primary {
+			c, _ := stats.AAClean(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name])
+			r.AA = append(r.AA, verdict(c, "nethttp", "nethttp'"))
+		}
+	}
+	for i := 2; i < 4; i++ {
+		for _, m := range stats.Metrics() {
+			r.Verdicts = append(r.Verdicts, verdict(stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[i].Blocks[m.Name], 6), "nethttp", r.Arms[i].Name))
+		}
+	}
+	return r
+}
+
+// digits keeps six, so that golden files hold on every processor.
+func digits(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	return v
+}
+
+func verdict(c stats.Comparison, base, arm string) record.Verdict {
+	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: string(c.Decision),
+		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Won: c.Won, Needed: c.Needed, Reason: c.Reason}
+}
+
+// shape is a two-humped distribution: most requests compute, one in five also
+// sleeps 10 ms.
+func shape(effect [5]float64) []record.Point {
+	h := record.NewHistogram()
+	rng := rand.New(rand.NewPCG(3, 9))
+	for range 14196 {
+		t := 0.00025 + rng.ExpFloat64()*0.00022*effect[0]
+		if rng.Float64() < 0.2 {
+			t = 0.0103*effect[1] + rng.ExpFloat64()*0.0006*math.Pow(effect[2], 5)
+		}
+		h.Record(time.Duration(t * 1e9))
+	}
+	return h.Curve()
+}
+
+// interrupted is a run cut off after eleven blocks, one refused, with failing
+// and starved clients and a foreign arm.
+func interrupted() *record.Result {
+	r := quick()
+	r.Status, r.Valid = record.Interrupted, 10
+	r.Env.ServerCPUs, r.Env.LoadCPUs, r.Env.ServerProcs = "", "", 2
+	r.Note = "laptop on battery"
+	r.Headline = "pool starved 28 connections; nothing else is certain"
+	r.Refused = []record.Refusal{{Block: 3, Arm: "pool", Rule: "lag p99 (s)", Value: 0.00342, Limit: 0.001}}
+	r.Arms[3].Errors, r.Arms[3].StarvedConnections, r.Arms[3].Jain = 31, 28, 0.5625
+	for i := range r.Arms[:3] {
+		r.Arms[i].Jain = 1
+	}
+	r.Arms[2].P99 = nil
+	r.Arms[2].Curve = r.Arms[2].Curve[:30]
+	for i, v := range r.Verdicts {
+		if v.Arm == "fasthttp" && v.Metric == "p99" {
+			r.Verdicts[i] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: "REFUSED", Blocks: 10,
+				Reason: "940 requests in the shortest window, p99 needs 1,000"}
+		}
+	}
+	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
+	return r
+}
+
+// hopeless is a run in which every verdict was refused, its strings hostile.
+func hopeless() *record.Result {
+	r := quick()
+	r.Status, r.Valid, r.Winner = record.Partial, 4, "undecided"
+	r.Question = `Is <b>5 > 3 & "true"</b>? </script><script>alert(1)</script> | \x1b[31m` + "\x1b[2J"
+	r.Headline = "REFUSED: 4 of 12 blocks valid, at least 10 needed"
+	r.Dir = "runs/it's <here>"
+	r.Arms[3].Name, r.Arms[3].Mode = `ev|il_*"<svg onload=alert(1)>`, ""
+	r.AA = nil
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "4 valid blocks, at least 10 needed"}
+		if v.Arm == "pool" {
+			v.Arm = r.Arms[3].Name
+		}
+	}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.P50, a.P90, a.P99, a.Curve = nil, nil, nil, nil
+		for name := range a.Blocks {
+			a.Blocks[name] = slices.Clip(a.Blocks[name][:1])
+		}
+	}
+	return r
+}
+
+// killed is a run that ended before its first trial.
+func killed() *record.Result {
+	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
+}

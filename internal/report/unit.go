@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// nbsp joins a number to its unit, so that no line breaks between them.
+const nbsp = "\u00a0"
+
+// none stands for a figure that was not measured.
+const none = "-"
+
+// A scale writes the values of one column in one unit with one number of
+// decimals, so that digits of equal weight stand above each other.
+type scale struct {
+	unit     string
+	factor   float64 // of one unit, in the column's base unit
+	decimals int
+}
+
+// timeScale fits seconds: the largest unit that keeps the largest value at or
+// above 1, with three significant digits for the smallest, three decimals at
+// most.
+func timeScale(seconds ...float64) scale {
+	low, high := span(seconds)
+	s := scale{unit: "ns", factor: 1e-9}
+	for _, larger := range []scale{{unit: "µs", factor: 1e-6}, {unit: "ms", factor: 1e-3}, {unit: "s", factor: 1}} {
+		if high >= larger.factor {
+			s = larger
+		}
+	}
+	s.decimals = decimals(low/s.factor, 3)
+	return s
+}
+
+// decimals is how many show digits significant digits of v, 0..3.
+func decimals(v float64, digits int) int {
+	if !(v > 0) {
+		return 0
+	}
+	return min(max(digits-1-int(math.Floor(math.Log10(v))), 0), 3)
+}
+
+// span is the smallest and largest positive finite value, 0 and 0 without one.
+func span(values []float64) (low, high float64) {
+	for _, v := range values {
+		if !(v > 0) || math.IsInf(v, 1) {
+			continue
+		}
+		if low == 0 || v < low {
+			low = v
+		}
+		high = max(high, v)
+	}
+	return low, high
+}
+
+func (s scale) number(v float64) string {
+	return group(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
+}
+
+func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
+
+// seconds writes one time in the unit that suits it.
+func seconds(v float64) string {
+	if v == 0 {
+		return "0" + nbsp + "s"
+	}
+	return timeScale(v).format(v)
+}
+
+// rate writes a number per second, to the unit.
+func rate(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
+
+// count writes a whole number.
+func count(n int) string { return group(strconv.Itoa(n)) }
+
+// group puts a comma between every three digits before the point.
+func group(number string) string {
+	sign, digits := "", number
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	whole, fraction, _ := strings.Cut(digits, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// change writes a ratio as a signed difference: 1.42 is "+42 %", 0.985 is
+// "-1.5 %", and from fourfold on "×12".
+func change(ratio float64) string {
+	if ratio >= 4 {
+		return "×" + strconv.FormatFloat(ratio, 'f', decimals(ratio, 2), 64)
+	}
+	percent := (ratio - 1) * 100
+	digits := 1
+	if math.Abs(percent) >= 9.95 {
+		digits = 0
+	}
+	text := strconv.FormatFloat(percent, 'f', digits, 64)
+	if zero := strings.Trim(text, "-0."); zero == "" {
+		text = "±0"
+	} else if percent > 0 {
+		text = "+" + text
+	}
+	return text + nbsp + "%"
+}
+
+// plain writes a figure whose unit is not known here, to three digits.
+func plain(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+
+// plural writes n and the word, with an s unless n is 1.
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1" + nbsp + word
+	}
+	return fmt.Sprintf("%s%s%ss", count(n), nbsp, word)
+}

@@ -1,0 +1,271 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// sentence says one primary verdict in full.
+func sentence(v record.Verdict) string {
+	m := find(v.Metric)
+	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
+	switch stats.Decision(v.Verdict) {
+	case stats.Faster:
+		return fmt.Sprintf("%s is FASTER than %s %s: %s (%s), faster in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Won, plural(v.Blocks, "block"))
+	case stats.Slower:
+		return fmt.Sprintf("%s is SLOWER than %s %s: %s (%s), slower in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Blocks-v.Won, plural(v.Blocks, "block"))
+	case stats.Same:
+		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, within(m))
+	case stats.Inconclusive:
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, needed(v))
+	}
+	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.in, reason(v))
+}
+
+// aside says one secondary verdict in a few words.
+func aside(v record.Verdict) string {
+	m := find(v.Metric)
+	if stats.Decision(v.Verdict) == stats.Refused {
+		return fmt.Sprintf("%s REFUSED: %s", m.label, reason(v))
+	}
+	by := change(v.Ratio)
+	if d := stats.Decision(v.Verdict); d == stats.Faster || d == stats.Slower {
+		// FASTER and SLOWER mean better and worse; say which way that is.
+		if more, ok := strings.CutPrefix(by, "+"); ok {
+			by = more + " more"
+		} else if less, ok := strings.CutPrefix(by, "-"); ok {
+			by = less + " less"
+		}
+	}
+	return fmt.Sprintf("%s %s, %s (%s)", m.label, v.Verdict, by, between(v))
+}
+
+// control says how one metric of the baseline differs from its own copy.
+func control(v record.Verdict) string {
+	label := find(v.Metric).label
+	if stats.Decision(v.Verdict) == stats.Refused && v.Ratio == 0 {
+		return fmt.Sprintf("%s not known: %s", label, reason(v))
+	}
+	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
+}
+
+// clean reports whether an A/A comparison shows no difference.
+func clean(v record.Verdict) bool { return v.Low > 0 && v.Low <= 1 && v.High >= 1 }
+
+// controls says the A/A comparison in one sentence.
+func controls(aa []record.Verdict) string {
+	if len(aa) == 0 {
+		return "no A/A control was run"
+	}
+	var parts, bad []string
+	for _, v := range aa {
+		parts = append(parts, control(v))
+		if !clean(v) {
+			bad = append(bad, find(v.Metric).label)
+		}
+	}
+	finding := "every interval includes no difference, as it must"
+	if len(bad) > 0 {
+		finding = fmt.Sprintf("NOT CLEAN for %s, so no verdict on it may stand", strings.Join(bad, ", "))
+	}
+	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
+}
+
+func between(v record.Verdict) string { return change(v.Low) + " to " + change(v.High) }
+
+func within(m metric) string {
+	if m.Same == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
+}
+
+func needed(v record.Verdict) string {
+	if v.Needed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
+}
+
+func reason(v record.Verdict) string {
+	if v.Reason == "" {
+		return "no reason recorded"
+	}
+	return v.Reason
+}
+
+// refusal says why one block was left out.
+func refusal(r record.Refusal) string {
+	return fmt.Sprintf("block %d: %s, %s %s, limit %s", r.Block, r.Arm, r.Rule, plain(r.Value), plain(r.Limit))
+}
+
+// state says how much of its plan the run holds; "" when all of it.
+func state(r *record.Result) string {
+	had := fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block"))
+	switch r.Status {
+	case record.Complete:
+		return ""
+	case record.Interrupted:
+		return "INTERRUPTED: stopped before the plan was done, " + had
+	case record.Running:
+		return "INCOMPLETE: the run was killed or still goes on, " + had
+	case record.Partial:
+		return "PARTIAL: the plan could not be done in full, " + had
+	}
+	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
+}
+
+// offered says what every arm was asked, and how often.
+func offered(r *record.Result) string {
+	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
+	if r.Rate == 0 {
+		parts[0] = "no rate chosen yet"
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block")),
+		seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+}
+
+// share relates the offered rate to the slowest arm's closed-loop throughput.
+func share(r *record.Result) string {
+	slowest := ""
+	var x float64
+	for _, a := range r.Arms {
+		if a.XMax > 0 && (x == 0 || a.XMax < x) {
+			slowest, x = a.Name, a.XMax
+		}
+	}
+	if x == 0 || r.Rate == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s)", r.Rate/x, slowest)
+}
+
+// machine says what the two sides ran on.
+func machine(e record.Env) string {
+	if e.CPUs == 0 {
+		return "the machine was not recorded"
+	}
+	parts := []string{"server " + side(e.ServerCPUs, e.CPUs, e.ServerProcs), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
+	if e.CPU != "" {
+		parts = append(parts, e.CPU)
+	}
+	if e.Virtualised {
+		parts = append(parts, "virtual machine")
+	}
+	if e.Go != "" {
+		parts = append(parts, e.Go)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// side says how many CPUs and Ps one side had, and which.
+func side(list string, cpus, procs int) string {
+	n, ok := cpuCount(list)
+	if !ok {
+		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), plural(procs, "P"))
+	}
+	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(n, "CPU"), plural(procs, "P"))
+}
+
+// cpuCount counts a kernel CPU list such as "0,2-3"; false when it is none.
+func cpuCount(list string) (n int, ok bool) {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		low, err := strconv.Atoi(first)
+		high := low
+		if err == nil && isRange {
+			high, err = strconv.Atoi(last)
+		}
+		if err != nil || low < 0 || high < low {
+			return 0, false
+		}
+		n += high - low + 1
+	}
+	return n, true
+}
+
+// conditions is what every verdict holds under.
+func conditions(r *record.Result) string {
+	server := plural(r.Env.ServerProcs, "P")
+	if n, ok := cpuCount(r.Env.ServerCPUs); ok {
+		server = plural(n, "CPU") + ", " + server
+	} else {
+		server = fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), server)
+	}
+	primary := 0
+	for _, v := range r.Verdicts {
+		if v.Primary {
+			primary++
+		}
+	}
+	together := ""
+	if primary > 0 {
+		together = fmt.Sprintf("; %s, 95%s%% together", plural(primary, "comparison"), nbsp)
+	}
+	return "server: " + server + together
+}
+
+// complaints says what went wrong with requests, per arm; one reassuring line
+// when nothing did.
+func complaints(arms []record.Arm) []string {
+	var lines []string
+	requests, errors := 0, 0
+	for _, a := range arms {
+		requests, errors = requests+a.Requests, errors+a.Errors
+		if a.Errors > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests)))
+		}
+		if a.StarvedConnections > 0 {
+			lines = append(lines, fmt.Sprintf("%s STARVED %s that never got an answer; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
+		}
+	}
+	if requests > 0 && errors == 0 {
+		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
+	}
+	return lines
+}
+
+// notes numbers the doubts that concern an arm, from 1.
+func notes(r *record.Result, arm string) []int {
+	var numbers []int
+	for i, d := range r.Doubts {
+		if d.Arm == arm {
+			numbers = append(numbers, i+1)
+		}
+	}
+	return numbers
+}
+
+// again is the command that renders the record once more.
+func again(r *record.Result) string { return "schedlab report " + quote(r.Dir) + " --output html" }
+
+// quote makes s one shell word.
+func quote(s string) string {
+	safe := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=+,@", c)
+	}
+	if s != "" && !slices.ContainsFunc([]rune(s), func(c rune) bool { return !safe(c) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// byArm groups verdicts by arm, in their order.
+func byArm(verdicts []record.Verdict) [][]record.Verdict {
+	var groups [][]record.Verdict
+	for _, v := range verdicts {
+		i := slices.IndexFunc(groups, func(g []record.Verdict) bool { return g[0].Arm == v.Arm })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], v)
+	}
+	return groups
+}

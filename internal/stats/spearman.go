@@ -1,0 +1,109 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// exactSpearman is the largest sample whose permutations are counted one by
+// one: 9! takes a few milliseconds.
+const exactSpearman = 9
+
+// Spearman tests x for drift: rho is the rank correlation of the values with
+// their index, in -1..1 and positive when they rise; p is the probability,
+// two-sided, of one at least as large if the order were random. Equal values
+// share their mean rank.
+//
+// Up to 9 values p is exact, ties included. Beyond, it is the Edgeworth series
+// of Best and Roberts (Algorithm AS 89, Applied Statistics 24, 1975), which
+// near an exact p of 0.01 is at most 0.0012 too large at n = 10 and closer
+// beyond, where Student's t, the usual choice, is a quarter too small. It knows
+// no ties: with many of them p is rougher.
+//
+// Fewer than three values, or all values equal, show no drift: rho 0, p 1. A
+// NaN among them gives NaN for both.
+func Spearman(x []float64) (rho, p float64) {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return math.NaN(), math.NaN()
+	}
+	n := len(x)
+	ranks := centredRanks(x)
+	product, squares, indexSquares := 0, 0, 0
+	for i, r := range ranks {
+		index := 2*i + 1 - n
+		product += index * r
+		squares += r * r
+		indexSquares += index * index
+	}
+	if n < 3 || squares == 0 {
+		return 0, 1
+	}
+	rho = float64(product) / math.Sqrt(float64(indexSquares)*float64(squares))
+	rho = min(max(rho, -1), 1)
+	if n <= exactSpearman {
+		return rho, permutationP(ranks, product)
+	}
+	return rho, edgeworthP(rho, n)
+}
+
+// centredRanks returns 2·rank - (n+1) for each value of x, ranks counted from
+// 1 and averaged over equal values. Doubled, they are all whole numbers.
+func centredRanks(x []float64) []int {
+	sorted := slices.Sorted(slices.Values(x))
+	ranks := make([]int, len(x))
+	for i, v := range x {
+		first, _ := slices.BinarySearch(sorted, v)
+		last := first
+		for last+1 < len(sorted) && sorted[last+1] == v {
+			last++
+		}
+		ranks[i] = first + last + 2 - (len(x) + 1)
+	}
+	return ranks
+}
+
+// permutationP returns the share of the orders of ranks whose product with the
+// index is at least as far from 0 as observed.
+func permutationP(ranks []int, observed int) float64 {
+	n := len(ranks)
+	r := slices.Clone(ranks)
+	extreme, orders := 0, 0
+	var place func(i, sum int)
+	place = func(i, sum int) {
+		if i == n {
+			orders++
+			if max(sum, -sum) >= max(observed, -observed) {
+				extreme++
+			}
+			return
+		}
+		for j := i; j < n; j++ {
+			r[i], r[j] = r[j], r[i]
+			place(i+1, sum+(2*i+1-n)*r[i])
+			r[i], r[j] = r[j], r[i]
+		}
+	}
+	place(0, 0)
+	return float64(extreme) / float64(orders)
+}
+
+// edgeworthP approximates the two-sided p of rho over n values without ties:
+// the normal tail at z = rho·√(n-1), corrected for continuity, plus the series
+// of AS 89 with its published coefficients. The tail of the sum of squared rank
+// differences is the same on both sides, so one is doubled.
+func edgeworthP(rho float64, n int) float64 {
+	count := float64(n)
+	b := 1 / count
+	// The sum of squared differences moves in steps of 2; half a step of rho is 6/(n³-n).
+	z := (math.Abs(rho) - 6/(count*(count*count-1))) * math.Sqrt(count-1)
+	y := z * z
+	series := 0.2274 + b*(0.2531+0.1745*b) +
+		y*(-0.0758+b*(0.1033+0.3932*b)-
+			y*b*(0.0879+0.0151*b-
+				y*(0.0072-0.0831*b+
+					y*b*(0.0131-0.00046*y))))
+	tail := z*b*series*math.Exp(-y/2) + math.Erfc(z/math.Sqrt2)/2
+	// Far out the series may pass below 0; no order is rarer than the two perfect ones.
+	least := 2 * math.Exp(-logFactorial(n))
+	return min(max(2*tail, least), 1)
+}

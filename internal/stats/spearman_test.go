@@ -1,0 +1,167 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestSpearmanRho(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3, 4, 5}, 1},
+		{[]float64{5, 4, 3, 2, 1}, -1},
+		{[]float64{1, 10, 100, 1000, math.Inf(1)}, 1}, // only ranks count
+		{[]float64{2, 1, 4, 3, 5}, 0.8},               // Σd² = 4: 1 - 6·4/120
+		{[]float64{1, 2, 2, 3}, 0.9486832980505138},   // 4.5/√(5·4.5), ranks 1 2.5 2.5 4
+		{[]float64{1, 1, 2, 2}, 0.8944271909999159},   // 4/√(5·4)
+		{[]float64{7, 7, 7, 7}, 0},
+		{[]float64{1, 2}, 0},
+		{nil, 0},
+	} {
+		if rho, _ := Spearman(tt.x); math.Abs(rho-tt.want) > 1e-12 {
+			t.Errorf("Spearman(%v) rho = %v, want %v", tt.x, rho, tt.want)
+		}
+	}
+	if rho, p := Spearman([]float64{1, math.NaN(), 3, 4}); !math.IsNaN(rho) || !math.IsNaN(p) {
+		t.Errorf("Spearman with a NaN = %v, %v, want NaN, NaN", rho, p)
+	}
+}
+
+func TestSpearmanExactP(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3}, 2.0 / 6},
+		{[]float64{4, 3, 2, 1}, 2.0 / 24},
+		{[]float64{1, 2, 3, 4, 5, 6, 7}, 2.0 / 5040},
+		{[]float64{2, 1, 3, 4, 5, 6, 7}, 14.0 / 5040}, // Σd² = 2: the perfect order or one of six neighbour swaps, both ways
+		{[]float64{1, 1, 2, 2}, 2.0 / 6},              // of six arrangements of the pairs two are as extreme
+		{[]float64{7, 7, 7, 7}, 1},
+		{[]float64{1, 2}, 1},
+	} {
+		if _, p := Spearman(tt.x); math.Abs(p-tt.want) > 1e-12 {
+			t.Errorf("Spearman(%v) p = %v, want %v", tt.x, p, tt.want)
+		}
+	}
+}
+
+// Beyond nine values the series must agree with the exact distribution of Σd²,
+// counted here by placing one rank after the other over all subsets of ranks.
+func TestSpearmanSeriesAgainstExact(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{10, 11, 12} {
+		counts, orders := squaredDifferences(n), 0.0
+		for _, c := range counts {
+			orders += c
+		}
+		beyond := 0.0
+		for s := len(counts) - 1; s >= 0; s-- {
+			if counts[s] == 0 {
+				continue
+			}
+			beyond += counts[s]
+			exact := 2 * beyond / orders
+			if exact > 0.5 {
+				break
+			}
+			rho := 1 - 6*float64(s)/float64(n*n*n-n)
+			got := edgeworthP(rho, n)
+			if math.Abs(got-exact) > 0.0013 {
+				t.Errorf("n=%d rho=%.4f: p = %.5f, exact %.5f", n, rho, got, exact)
+			}
+			// At the protocol's limit it may miss the last step of Σd², but never refuses one too many.
+			if exact < 0.009 && got >= 0.01 || exact >= 0.01 && got < 0.01 {
+				t.Errorf("n=%d rho=%.4f: p = %.5f, on the wrong side of 0.01 from exact %.5f", n, rho, got, exact)
+			}
+		}
+	}
+}
+
+// squaredDifferences returns how many permutations of n ranks have each Σd².
+func squaredDifferences(n int) []float64 {
+	size := (n*n*n-n)/3 + 1
+	byRanks := make([][]float64, 1<<n)
+	byRanks[0] = []float64{0: 1}
+	for used := range byRanks {
+		index := 0
+		for b := used; b > 0; b &= b - 1 {
+			index++
+		}
+		for rank := range n {
+			if used>>rank&1 == 1 {
+				continue
+			}
+			next := used | 1<<rank
+			if byRanks[next] == nil {
+				byRanks[next] = make([]float64, size)
+			}
+			d := (index - rank) * (index - rank)
+			for s, c := range byRanks[used] {
+				if c > 0 {
+					byRanks[next][s+d] += c
+				}
+			}
+		}
+		if used+1 < len(byRanks) {
+			byRanks[used] = nil // no longer needed: a subset is reached from smaller numbers only
+		}
+	}
+	return byRanks[len(byRanks)-1]
+}
+
+// Baselines without drift must be refused at the nominal rate, and a steady
+// drift of half the noise per block must be seen.
+func TestSpearmanRates(t *testing.T) {
+	t.Parallel()
+	const runs = 4000
+	for _, n := range []int{10, 12, 20, 27} {
+		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(1, uint64(n)))
+			rate := func(slope float64) float64 {
+				refused := 0
+				for range runs {
+					x := make([]float64, n)
+					for i := range x {
+						x[i] = slope*float64(i) + rng.NormFloat64()
+					}
+					if _, p := Spearman(x); p < 0.01 {
+						refused++
+					}
+				}
+				return float64(refused) / runs
+			}
+			if got := rate(0); got > 0.015 {
+				t.Errorf("without drift %.2f %% refused, want about 1 %%", 100*got)
+			}
+			if got := rate(0.5); got < 0.6 {
+				t.Errorf("with drift %.2f %% refused, want most", 100*got)
+			}
+		})
+	}
+}
+
+func TestSpearmanIsSymmetric(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(7, 7))
+	for n := 3; n < 30; n++ {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(rng.IntN(n)) // with ties
+		}
+		rho, p := Spearman(x)
+		slices.Reverse(x)
+		back, q := Spearman(x)
+		if math.Abs(rho+back) > 1e-12 || math.Abs(p-q) > 1e-12 || !(p > 0 && p <= 1) {
+			t.Errorf("n=%d: rho %v, p %v forwards, rho %v, p %v backwards", n, rho, p, back, q)
+		}
+	}
+}
