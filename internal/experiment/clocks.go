@@ -18,16 +18,18 @@ type reading struct {
 	at        time.Time
 	server    float64 // CPU time of the server process
 	runWait   float64 // time its threads waited for a CPU
+	idle      float64 // time the server's CPUs were idle, summed
 	load      float64 // CPU time of this process
 	steal     float64 // time the hypervisor gave to others, over all CPUs
 	throttled float64 // time the cgroup held this process's group back
 }
 
-func readClocks(pid int) reading {
+func readClocks(pid int, cpus unix.CPUSet) reading {
 	return reading{
 		at:        time.Now(),
 		server:    processCPU(pid),
 		runWait:   runWait(pid),
+		idle:      idle(cpus),
 		load:      processCPU(os.Getpid()),
 		steal:     steal(),
 		throttled: throttled(),
@@ -45,6 +47,7 @@ func (r reading) since(earlier reading) reading {
 	return reading{
 		server:    diff(r.server, earlier.server),
 		runWait:   diff(r.runWait, earlier.runWait),
+		idle:      diff(r.idle, earlier.idle),
 		load:      diff(r.load, earlier.load),
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
@@ -90,21 +93,55 @@ func runWait(pid int) float64 {
 const userHZ = 100
 
 func steal() float64 {
-	data, err := os.ReadFile("/proc/stat")
-	if err != nil {
+	for l := range strings.Lines(read("/proc/stat")) {
+		if ticks, ok := cpuTicks(l, "cpu"); ok {
+			return ticks[stealField] / userHZ
+		}
+	}
+	return -1
+}
+
+// idle sums the idle and I/O-wait time of a set of CPUs.
+func idle(cpus unix.CPUSet) float64 {
+	sum, found := 0.0, 0
+	for l := range strings.Lines(read("/proc/stat")) {
+		name, _, _ := strings.Cut(l, " ")
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
+		if err != nil || !cpus.IsSet(n) {
+			continue
+		}
+		if ticks, ok := cpuTicks(l, name); ok {
+			sum += (ticks[idleField] + ticks[iowaitField]) / userHZ
+			found++
+		}
+	}
+	if found < cpus.Count() {
 		return -1
 	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal ...
-	const stealField = 8
-	if len(fields) <= stealField {
-		return -1
+	return sum
+}
+
+// Fields of a cpu line in /proc/stat: user nice system idle iowait irq softirq steal.
+const (
+	idleField   = 3
+	iowaitField = 4
+	stealField  = 7
+	cpuFields   = 8
+)
+
+func cpuTicks(line, name string) (ticks [cpuFields]float64, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) <= cpuFields || fields[0] != name {
+		return ticks, false
 	}
-	ticks, err := strconv.ParseFloat(fields[stealField], 64)
-	if err != nil {
-		return -1
+	for i := range ticks {
+		v, err := strconv.ParseFloat(fields[i+1], 64)
+		if err != nil {
+			return ticks, false
+		}
+		ticks[i] = v
 	}
-	return ticks / userHZ
+	return ticks, true
 }
 
 // throttled reads how long the cgroup's CPU limit has held us back; 0 without

@@ -152,9 +152,6 @@ func (j *judge) standingDoubts() {
 		if a.StarvedConnections > 0 {
 			add(a.Name, "%d connections never got an answer: its times are those of the others, and it cannot win", a.StarvedConnections)
 		}
-		if a.Errors > 0 {
-			add(a.Name, "%d of %d requests failed or were refused; they are in every percentile", a.Errors, a.Requests)
-		}
 		if j.over[a.Name] {
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
 		}

@@ -179,6 +179,20 @@ func bindThreads(set unix.CPUSet) error {
 	return nil
 }
 
+// foreign is the CPU time that others took from the server on its CPUs over a
+// window: what was neither idle nor its own.
+func (c cpuSets) foreign(used reading, window float64) float64 {
+	if used.idle < 0 || used.server < 0 {
+		return -1
+	}
+	busy := float64(c.server.Count())*window - used.idle
+	own := used.server
+	if c.shared {
+		own += max(0, used.load)
+	}
+	return max(0, busy-own)
+}
+
 // A launcher starts processes from one thread that is bound to the server's
 // CPUs, so that they inherit them. The thread lives until close: the kernel
 // kills the processes when it ends, so none outlives this program.

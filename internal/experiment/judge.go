@@ -46,7 +46,7 @@ func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
 		if j.windows[t.Block] == nil {
 			j.windows[t.Block] = map[string]window{}
 		}
-		j.windows[t.Block][t.Arm] = reduce(t, loadCPUs(run.Env))
+		j.windows[t.Block][t.Arm] = reduce(t, run.Env)
 	}
 	left, err := dir.Unfinished()
 	if err != nil {

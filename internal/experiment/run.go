@@ -165,7 +165,7 @@ func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.T
 	if err != nil {
 		return false, err
 	}
-	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, loadCPUs(r.run.Env))
+	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env)
 	for _, b := range w.breaches(serverCPUs(r.run.Env), map[string]bool{}) {
 		spoiled = spoiled || b.rule != ruleBacklog
 	}

@@ -44,7 +44,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 	t.Server.PID = server.pid()
 
 	quiet := quietCollector()
-	clocks := watch(server.pid(), seconds(p.Warmup), seconds(p.Window))
+	clocks := watch(server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	result, err := load.Attack(ctx, load.Options{
 		Targets: p.scenario.targets(server.addr), Trace: trace,
 		Connections: p.connections(arm), KeepAlive: p.Arms[arm].KeepAlive,
@@ -55,7 +55,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 		return t, nil, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	used := clocks.end()
-	t.Server.CPU, t.Server.RunWait = used.server, used.runWait
+	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
 	t.Client = record.ClientSide{
 		CPU: used.load, Steal: used.steal, Throttled: used.throttled,
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
@@ -73,7 +73,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 }
 
 func unknownServer() record.ServerSide {
-	return record.ServerSide{CPU: -1, RunWait: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+	return record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
 func (p *plan) connections(arm int) int {
@@ -141,13 +141,14 @@ func counters(text []byte) map[string]float64 {
 // A watcher reads the clocks at both ends of the window.
 type watcher struct {
 	pid            int
+	cpus           cpuSets
 	warmup, window time.Duration
 	ends           chan [2]reading
 	began          bool
 }
 
-func watch(pid int, warmup, window time.Duration) *watcher {
-	return &watcher{pid: pid, warmup: warmup, window: window, ends: make(chan [2]reading, 1)}
+func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
+	return &watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, ends: make(chan [2]reading, 1)}
 }
 
 // begin is called once with the attack's start.
@@ -155,9 +156,9 @@ func (w *watcher) begin(start time.Time) {
 	w.began = true
 	go func() {
 		time.Sleep(time.Until(start.Add(w.warmup)))
-		first := readClocks(w.pid)
+		first := readClocks(w.pid, w.cpus.server)
 		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
-		w.ends <- [2]reading{first, readClocks(w.pid)}
+		w.ends <- [2]reading{first, readClocks(w.pid, w.cpus.server)}
 	}()
 }
 
@@ -165,12 +166,12 @@ func (w *watcher) begin(start time.Time) {
 // time between the readings to the window.
 func (w *watcher) end() reading {
 	if !w.began {
-		return reading{server: -1, runWait: -1, load: -1, steal: -1, throttled: -1}
+		return reading{server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1}
 	}
 	ends := <-w.ends
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.load} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load} {
 		if *v > 0 {
 			*v *= scale
 		}

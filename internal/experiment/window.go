@@ -19,7 +19,7 @@ type window struct {
 	values   map[string]float64 // by metric; NaN for a quantile of too few requests
 	hist     *record.Histogram
 
-	lagP99, p50, rateOff, generator, runWait float64
+	lagP99, p50, rateOff, generator, foreign float64
 	arrivals, completions                    int
 	inFlight                                 int // at the start plus at the end
 	little                                   float64
@@ -31,7 +31,7 @@ type window struct {
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 
 // reduce computes a window's figures from its requests.
-func reduce(t record.TrialRecord, loadCPUs int) window {
+func reduce(t record.TrialRecord, e record.Env) window {
 	w := window{trial: t.Trial, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
@@ -79,8 +79,8 @@ func reduce(t record.TrialRecord, loadCPUs int) window {
 	}
 	w.p50, w.lagP99 = stats.Quantile(response, .5), stats.Quantile(lag, .99)
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
-	w.generator = t.Client.CPU / (t.Window * float64(max(loadCPUs, 1)))
-	w.runWait = t.Server.RunWait / t.Window
+	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
+	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
 	// Little: mean in flight = throughput x mean response; both sides have 1/W.
 	if responseSum > 0 {
 		w.little = math.Abs(inFlightTime/responseSum - 1)
@@ -113,7 +113,7 @@ const (
 	lagShare       = .05
 	generatorLimit = .80
 	backlogLimit   = .02
-	runWaitLimit   = .05
+	foreignLimit   = .05
 	littleLimit    = .02
 	cpuSlack       = 1.02
 )
@@ -124,7 +124,7 @@ type breach struct {
 	value, limit float64
 }
 
-const ruleBacklog = "backlog"
+const ruleBacklog = "backlog (ratio)"
 
 // breaches checks the window against every rule; serverCPUs is how many CPUs
 // the server had, judged the quantiles that the plan judges.
@@ -142,18 +142,18 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool) (broken []brea
 			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
 		}
 	}
-	rule("rate", w.rateOff, rateLimit)
-	rule("lag p99", w.lagP99, max(lagFloor, lagShare*w.p50))
-	rule("generator core", w.generator, generatorLimit)
-	rule("run-queue wait", w.runWait, runWaitLimit)
+	rule("rate off (ratio)", w.rateOff, rateLimit)
+	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
+	rule("generator core (ratio)", w.generator, generatorLimit)
+	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
 	grown := float64(w.arrivals - w.completions)
 	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
-	rule("Little's law", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
-	rule("utilisation law", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
+	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
+	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
 	if s := w.trial.Server; s.Accepted >= 0 {
-		rule("flow law", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
+		rule("flow law (connections)", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}
 	return broken
 }

@@ -94,12 +94,13 @@ func (t Trial) InWindow(r Request) bool {
 	return at >= t.Warmup && at < t.Warmup+t.Window
 }
 
-// Histogram counts the response times, from the scheduled time, of the good
-// replies in t's window. Failures have no response time and are left out.
+// Histogram counts the response times, from the scheduled time, of every
+// request in t's window. One that failed counts with the time until it did, so
+// a timeout weighs as much as it made its client wait, at the least.
 func (t Trial) Histogram(requests []Request) *Histogram {
 	h := NewHistogram()
 	for _, r := range requests {
-		if r.Good() && t.InWindow(r) {
+		if t.InWindow(r) {
 			h.Record(time.Duration(r.Done - r.Scheduled))
 		}
 	}

@@ -72,7 +72,7 @@ func TestCurveEndsWhereEvidenceEnds(t *testing.T) {
 	}
 }
 
-func TestTrialHistogramTakesGoodRepliesOfTheWindow(t *testing.T) {
+func TestTrialHistogramTakesEveryRequestOfTheWindow(t *testing.T) {
 	t.Parallel()
 	trial := Trial{Warmup: 1, Window: 2}
 	h := trial.Histogram([]Request{
@@ -82,14 +82,14 @@ func TestTrialHistogramTakesGoodRepliesOfTheWindow(t *testing.T) {
 		{Scheduled: 2e9, Done: 9e9, Outcome: TimedOut},
 		{Scheduled: 3e9, Done: 9e9, Status: 200}, // after the window
 	})
-	if h.Count() != 1 || h.Quantile(1).Round(time.Millisecond) != 500*time.Millisecond {
-		t.Errorf("count %d, longest %v; want 1 and 500ms from the scheduled time", h.Count(), h.Quantile(1))
+	if h.Count() != 3 || h.Quantile(0.1).Round(time.Millisecond) != 500*time.Millisecond || h.Quantile(1).Round(10*time.Millisecond) != 7*time.Second {
+		t.Errorf("count %d, shortest %v, longest %v; want 3, 500ms and 7s, from the scheduled times, failures included", h.Count(), h.Quantile(0.1), h.Quantile(1))
 	}
 	var text bytes.Buffer
 	if err := h.WriteHGRM(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Value", "1/(1-Percentile)", "500.", "#[Mean", "Total count    =            1"} {
+	for _, want := range []string{"Value", "1/(1-Percentile)", "500.", "#[Mean", "Total count    =            3"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("distribution lacks %q:\n%s", want, text.String())
 		}

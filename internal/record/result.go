@@ -215,7 +215,8 @@ type Trial struct {
 type ServerSide struct {
 	PID      int     `json:"pid"`
 	CPU      float64 `json:"cpu"`      // CPU seconds in the window, -1 unknown
-	RunWait  float64 `json:"run_wait"` // seconds its threads waited for a CPU, -1 unknown
+	RunWait  float64 `json:"run_wait"` // seconds its threads waited for a CPU, for one another included; -1 unknown
+	Foreign  float64 `json:"foreign"`  // CPU seconds that others than it used on its CPUs, -1 unknown
 	Accepted float64 `json:"accepted"` // connection counters after the window, -1 unknown
 	Done     float64 `json:"done"`
 	Rejected float64 `json:"rejected"`

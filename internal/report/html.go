@@ -66,9 +66,7 @@ func HTML(w io.Writer, r *record.Result) error {
 		Series: seriesOf(r.Arms), Forest: plant(r), Curves: curves(r.Arms), Panels: panels(r.Arms),
 		Figures: tabulate(r), Complaints: complaints(r.Arms), Fingerprint: fingerprint(r),
 	}
-	for _, x := range r.Refused {
-		p.Refusals = append(p.Refusals, refusal(x))
-	}
+	p.Refusals = refusals(r.Refused)
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -38,15 +38,8 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if len(r.Verdicts) > 0 {
 			line("\n### Verdicts (%s)\n", md(conditions(r)))
 			for _, group := range byArm(r.Verdicts) {
-				for _, v := range group {
-					if v.Primary {
-						line("- %s", md(sentence(v)))
-					}
-				}
-				for _, v := range group {
-					if !v.Primary {
-						line("- %s: %s", md(v.Arm), md(aside(v)))
-					}
+				for _, l := range sentences(group) {
+					line("- %s", md(l))
 				}
 			}
 		}
@@ -59,8 +52,8 @@ func Markdown(w io.Writer, r *record.Result) error {
 			}
 			line("- [%d] %s%s", i+1, of, md(d.Text))
 		}
-		for _, x := range r.Refused {
-			line("- refused %s", md(refusal(x)))
+		for _, l := range refusals(r.Refused) {
+			line("- refused blocks: %s", md(l))
 		}
 		if len(r.NotChecked) > 0 {
 			line("- not checked in this version: %s", md(strings.Join(r.NotChecked, ", ")))

@@ -80,7 +80,7 @@ func digits(v float64) float64 {
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
 	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: string(c.Decision),
-		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Won: c.Won, Needed: c.Needed, Reason: c.Reason}
+		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason}
 }
 
 // shape is a two-humped distribution: most requests compute, one in five also

@@ -150,21 +150,17 @@ func (p printer) verdicts(r *record.Result) {
 		return
 	}
 	p.line("")
+	if why := oneReason(r.Verdicts); why != "" {
+		p.prose("", fmt.Sprintf("All %d verdicts are REFUSED: %s", len(r.Verdicts), why))
+		return
+	}
 	p.prose("", "Verdicts ("+conditions(r)+")")
 	for i, group := range byArm(r.Verdicts) {
 		if i > 0 {
 			p.line("")
 		}
-		var asides []string
-		for _, v := range group {
-			if v.Primary {
-				p.prose("  ", sentence(v))
-			} else {
-				asides = append(asides, aside(v))
-			}
-		}
-		if len(asides) > 0 {
-			p.prose("  ", group[0].Arm+", also: "+strings.Join(asides, "; "))
+		for _, l := range sentences(group) {
+			p.prose("  ", l)
 		}
 	}
 }
@@ -179,8 +175,8 @@ func (p printer) reservations(r *record.Result) {
 		}
 		p.item(fmt.Sprintf("[%d]", i+1), text)
 	}
-	for i, x := range r.Refused {
-		p.item(first(i, "Refused"), refusal(x))
+	for i, l := range refusals(r.Refused) {
+		p.item(first(i, "Refused"), l)
 	}
 	if len(r.NotChecked) > 0 {
 		p.item("Unchecked", "rules this version does not have yet: "+strings.Join(r.NotChecked, ", "))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ func sentence(v record.Verdict) string {
 	case stats.Faster:
 		return fmt.Sprintf("%s is FASTER than %s %s: %s (%s), faster in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Won, plural(v.Blocks, "block"))
 	case stats.Slower:
-		return fmt.Sprintf("%s is SLOWER than %s %s: %s (%s), slower in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Blocks-v.Won, plural(v.Blocks, "block"))
+		return fmt.Sprintf("%s is SLOWER than %s %s: %s (%s), slower in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Lost, plural(v.Blocks, "block"))
 	case stats.Same:
 		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, within(m))
 	case stats.Inconclusive:
@@ -63,6 +64,9 @@ func controls(aa []record.Verdict) string {
 	if len(aa) == 0 {
 		return "no A/A control was run"
 	}
+	if why := oneReason(aa); why != "" {
+		return fmt.Sprintf("%s against its own copy: not known: %s", aa[0].Baseline, why)
+	}
 	var parts, bad []string
 	for _, v := range aa {
 		parts = append(parts, control(v))
@@ -100,9 +104,71 @@ func reason(v record.Verdict) string {
 	return v.Reason
 }
 
-// refusal says why one block was left out.
-func refusal(r record.Refusal) string {
-	return fmt.Sprintf("block %d: %s, %s %s, limit %s", r.Block, r.Arm, r.Rule, plain(r.Value), plain(r.Limit))
+// refusals says why blocks were left out, one line per rule: a rule that broke
+// in many windows is one cause. The record has every window.
+func refusals(all []record.Refusal) (lines []string) {
+	var rules []string
+	byRule := map[string][]record.Refusal{}
+	for _, x := range all {
+		if byRule[x.Rule] == nil {
+			rules = append(rules, x.Rule)
+		}
+		byRule[x.Rule] = append(byRule[x.Rule], x)
+	}
+	for _, rule := range rules {
+		windows := byRule[rule]
+		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int { return cmp.Compare(a.Value/a.Limit, b.Value/b.Limit) })
+		var blocks []string
+		for _, x := range windows {
+			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
+				blocks = append(blocks, n)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s %s; worst %s (%s, block %d), limit %s", rule, plural(len(windows), "window"),
+			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, plain(worst.Limit)))
+	}
+	return lines
+}
+
+func pluralS(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// oneReason is the reason that all of vs were refused for, "" when they differ
+// or some were judged.
+func oneReason(vs []record.Verdict) string {
+	for _, v := range vs {
+		if stats.Decision(v.Verdict) != stats.Refused || v.Reason != vs[0].Reason {
+			return ""
+		}
+	}
+	if len(vs) == 0 {
+		return ""
+	}
+	return reason(vs[0])
+}
+
+// sentences says the verdicts of one arm, a sentence each, the secondary
+// metrics together; one refusal that covers all of them is said once.
+func sentences(group []record.Verdict) (lines []string) {
+	if why := oneReason(group); why != "" && len(group) > 1 {
+		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
+	}
+	var asides []string
+	for _, v := range group {
+		if v.Primary {
+			lines = append(lines, sentence(v))
+		} else {
+			asides = append(asides, aside(v))
+		}
+	}
+	if len(asides) > 0 {
+		lines = append(lines, group[0].Arm+", also: "+strings.Join(asides, "; "))
+	}
+	return lines
 }
 
 // state says how much of its plan the run holds; "" when all of it.
