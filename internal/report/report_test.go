@@ -80,7 +80,7 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	v := func(verdict string, ratio, low, high float64, won, needed int, reason string) record.Verdict {
-		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Needed: needed, Reason: reason}
+		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: reason}
 	}
 	for _, c := range []struct {
 		v    record.Verdict

@@ -1,0 +1,73 @@
+# schedlab: every job a contributor or CI runs. `make` lists them.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# What may be set on the command line.
+ARGS     ?= compare
+FUZZTIME ?= 20s
+BENCH    ?= .
+COUNT    ?= 10
+OLD      ?=
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
+
+# A missing real part (Prometheus, Chromium) fails the tests instead of skipping
+# them. Shuffled tests find those that lean on each other.
+GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
+
+.PHONY: help build run test check race lint fuzz golden bench deps clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Variables: ARGS="$(ARGS)" FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) COUNT=$(COUNT) OLD=$(OLD)'
+
+build: ## build bin/schedlab, static and reproducible
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/schedlab ./cmd/schedlab
+
+run: ## go run ./cmd/schedlab $(ARGS)
+	go run ./cmd/schedlab $(ARGS)
+
+test: deps ## every test, with a real Prometheus and a real Chromium
+	$(GOTEST) ./...
+
+check: lint test race ## all that CI holds a change to: lint, test, race
+
+race: deps ## the same tests under the race detector
+	$(GOTEST) -race ./internal/... ./cmd/...
+
+lint: ## gofmt, go vet, tidy and unmodified modules, golangci-lint
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go mod tidy -diff && go mod verify
+	cd tools && go mod tidy -diff && go mod verify
+	@$(MAKE) --no-print-directory bin/golangci-lint
+	bin/golangci-lint run ./...
+
+fuzz: ## every fuzz target for $(FUZZTIME)
+	@tools/fuzz $(FUZZTIME)
+
+# Directories of the packages whose test files match a pattern.
+packages_with = $(sort $(dir $(shell grep -rlE --include='*_test.go' '$(1)' cmd internal)))
+
+golden: ## rewrite the golden files; look at git diff afterwards
+	@set -- $(addprefix ./,$(call packages_with,flag\.Bool.*"update")); [ $$# -gt 0 ] || { echo 'no package has golden files'; exit 0; }; \
+	set -x; go test -count=1 "$$@" -update
+
+bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=file compares)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt
+	bin/benchstat $(OLD) bin/bench.txt
+
+deps: ## install what the tests drive: Prometheus with promtool, Chromium (apt)
+	@tools/deps
+
+clean: ## remove bin, with the built tools
+	rm -rf bin
+
+# The pinned tools, rebuilt when their pins change.
+bin/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+bin/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
+bin/golangci-lint bin/benchstat: tools/go.mod tools/go.sum
+	cd tools && go build -o ../bin/ $(PACKAGE)

@@ -1,0 +1,107 @@
+package experiment
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Attack returns the scenario's requests and arrivals against a server at addr
+// (host:port): rate per second over span, drawn from seed; iters converts CPU
+// demand as in a comparison.
+func (s *Scenario) Attack(addr string, rate float64, span time.Duration, seed uint64, iters float64) load.Options {
+	o := load.Options{
+		Targets: s.targets(addr), Trace: load.Trace{At: Arrivals(s.Load.Arrivals, rate, span, seed)},
+		Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
+	}
+	if s.asksWork() {
+		o.Trace.Demand = demands(s.Workload, len(o.Trace.At), seed, iters)
+	}
+	return o
+}
+
+// Arrivals draws a schedule: "constant", or else Poisson.
+func Arrivals(kind string, rate float64, span time.Duration, seed uint64) []time.Duration {
+	if kind == "constant" {
+		return load.Constant(rate, span)
+	}
+	return load.Poisson(rate, span, rand.New(rand.NewPCG(seed, 1)))
+}
+
+// Limits past which a summary carries a doubt.
+const (
+	lagDoubt   = time.Millisecond
+	unanswered = .001
+)
+
+// Summarise fills in what became of the requests of an attack. a has what was
+// asked for; result what happened.
+func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attack {
+	a.Schema, a.Started = record.Schema, result.Start.UTC()
+	a.Scheduled, a.Dialled = scheduled, result.Dialled
+	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Doubt{}
+	response, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
+	var last, lastSent int64
+	for _, r := range result.Requests {
+		a.Outcomes[r.Outcome.String()]++
+		a.Bytes += uint64(r.Bytes)
+		if r.Outcome == record.Answered {
+			a.Statuses[r.Status]++
+		}
+		a.Good += count(r.Good())
+		if !r.Good() && (a.FirstError < 0 || time.Duration(r.Done).Seconds() < a.FirstError) {
+			a.FirstError = time.Duration(r.Done).Seconds()
+		}
+		if r.Sent < 0 {
+			continue // the attack was stopped before its time
+		}
+		a.Sent++
+		last, lastSent = max(last, r.Done), max(lastSent, r.Sent)
+		response.Record(time.Duration(r.Done - r.Scheduled))
+		service.Record(time.Duration(r.Done - r.Sent))
+		lag.Record(time.Duration(r.Sent - r.Scheduled))
+	}
+	a.Response, a.Service, a.Lag = response.Quantiles(), service.Quantiles(), lag.Quantiles()
+	if a.Sent > 0 {
+		a.SentRate = float64(a.Sent) / max(a.Duration, time.Duration(lastSent).Seconds())
+		a.Goodput = float64(a.Good) / max(a.Duration, time.Duration(last).Seconds())
+		if a.Status == record.Interrupted {
+			a.SentRate = float64(a.Sent) / time.Duration(lastSent).Seconds()
+			a.Goodput = float64(a.Good) / time.Duration(last).Seconds()
+		}
+	}
+	answers := make([]float64, len(result.ConnAnswers))
+	for i, n := range result.ConnAnswers {
+		answers[i] = float64(n)
+		a.Starved += count(n == 0)
+	}
+	a.Jain, a.FirstReply = stats.Jain(answers), result.FirstReply.Seconds()
+	a.Doubts = append(a.Doubts, attackDoubts(a, result)...)
+	return a
+}
+
+func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) {
+	add := func(format string, args ...any) {
+		doubts = append(doubts, record.Doubt{Text: fmt.Sprintf(format, args...)})
+	}
+	if a.Starved > 0 {
+		add("%d of %d connections never got an answer; the percentiles are those of the others", a.Starved, len(result.ConnAnswers))
+	}
+	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
+		add("%d of %d requests got no reply; a failed request counts with the time until it failed", lost, a.Scheduled)
+	}
+	if p99 := seconds(a.Lag.P99); p99 > lagDoubt {
+		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))
+	}
+	if result.Exhausted > 0 {
+		add("%d connections could not be opened for want of local ports or descriptors: the generator's limit, not the server's", result.Exhausted)
+	}
+	if a.Sent < stats.MinRequests(.99) {
+		add("%d requests are too few for p99, which needs %d", a.Sent, stats.MinRequests(.99))
+	}
+	return doubts
+}

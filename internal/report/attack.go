@@ -1,0 +1,65 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"schedlab/internal/record"
+)
+
+// Attack renders the summary of one attack for a terminal.
+func Attack(w io.Writer, a *record.Attack) error {
+	return emit(w, "attack", func(b *bytes.Buffer) {
+		tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+		row := func(label, format string, args ...any) {
+			fmt.Fprintf(tw, "%s\t%s\n", label, strings.ReplaceAll(fmt.Sprintf(format, args...), nbsp, " "))
+		}
+		target := a.Target
+		if a.Scenario != "" {
+			target += " (" + a.Scenario + ")"
+		}
+		row("target", "%s", target)
+		row("load", "%s %s for %s, seed %d", rate(a.Offered), a.Arrivals, seconds(a.Duration), a.Seed)
+		if a.Status != record.Complete {
+			row("status", "INTERRUPTED")
+		}
+		row("requests", "%s scheduled, %s sent (%s), %s good (%s)", count(a.Scheduled), count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
+		row("response", "%s", quantiles(a.Response)+", from the scheduled time")
+		row("service", "%s", quantiles(a.Service)+", from the sending")
+		row("lag", "%s", quantiles(a.Lag)+", of the sending")
+		var statuses []string
+		for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
+			statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
+		}
+		if len(statuses) > 0 {
+			row("status codes", "%s", strings.Join(statuses, ", "))
+		}
+		var ends []string
+		for _, name := range slices.Sorted(maps.Keys(a.Outcomes)) {
+			ends = append(ends, fmt.Sprintf("%s: %s", name, count(a.Outcomes[name])))
+		}
+		row("outcomes", "%s", strings.Join(ends, ", "))
+		if a.FirstError >= 0 {
+			row("first error", "after %s", seconds(a.FirstError))
+		}
+		if a.Connections > 0 {
+			row("connections", "%s kept, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
+		} else {
+			row("connections", "%d opened", a.Dialled)
+		}
+		for i, d := range a.Doubts {
+			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)
+		}
+		tw.Flush()
+	})
+}
+
+func quantiles(q record.Quantiles) string {
+	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s, mean %s",
+		seconds(q.P50), seconds(q.P90), seconds(q.P99), seconds(q.P999), seconds(q.Max), seconds(q.Mean))
+}
