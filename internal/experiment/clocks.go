@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A reading is the state of the machine's clocks at one moment. Seconds;
@@ -24,7 +23,7 @@ type reading struct {
 	throttled float64 // time the cgroup held this process's group back
 }
 
-func readClocks(pid int, cpus unix.CPUSet) reading {
+func readClocks(pid int, cpus cpuSet) reading {
 	return reading{
 		at:        time.Now(),
 		server:    processCPU(pid),
@@ -52,18 +51,6 @@ func (r reading) since(earlier reading) reading {
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
 	}
-}
-
-// processCPU reads a process's CPU clock in nanoseconds' resolution, where
-// /proc/PID/stat has 10 ms. The clock id is the kernel's encoding of a pid:
-// ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
-func processCPU(pid int) float64 {
-	const cpuclockSched = 2
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|cpuclockSched), &ts); err != nil {
-		return -1
-	}
-	return time.Duration(ts.Nano()).Seconds()
 }
 
 // runWait sums the second field of every thread's schedstat. Threads that have
@@ -102,12 +89,12 @@ func steal() float64 {
 }
 
 // idle sums the idle and I/O-wait time of a set of CPUs.
-func idle(cpus unix.CPUSet) float64 {
+func idle(cpus cpuSet) float64 {
 	sum, found := 0.0, 0
 	for l := range strings.Lines(read("/proc/stat")) {
 		name, _, _ := strings.Cut(l, " ")
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
-		if err != nil || !cpus.IsSet(n) {
+		if err != nil || !slices.Contains(cpus, n) {
 			continue
 		}
 		if ticks, ok := cpuTicks(l, name); ok {
@@ -115,7 +102,7 @@ func idle(cpus unix.CPUSet) float64 {
 			found++
 		}
 	}
-	if found < cpus.Count() {
+	if found < len(cpus) {
 		return -1
 	}
 	return sum

@@ -23,13 +23,16 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 		Governor:    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		Go:          runtime.Version(),
 		Version:     version,
-		ServerCPUs:  cpuList(cpus.server),
-		LoadCPUs:    cpuList(cpus.load),
-		ServerProcs: cpus.server.Count(),
+		ServerCPUs:  cpus.server.String(),
+		LoadCPUs:    cpus.load.String(),
+		ServerProcs: len(cpus.server),
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        os.Getenv("GOGC"),
 		CPUMax:      cpuMax(),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
+	}
+	if !cpus.pin {
+		e.ServerCPUs, e.LoadCPUs = "", ""
 	}
 	if e.GOGC == "" {
 		e.GOGC = "100"

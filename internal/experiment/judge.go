@@ -71,11 +71,14 @@ type judge struct {
 	result  *record.Result
 }
 
-func loadCPUs(e record.Env) int   { return cpuCount(e.LoadCPUs) }
-func serverCPUs(e record.Env) int { return cpuCount(e.ServerCPUs) }
+func loadCPUs(e record.Env) int   { return cpuCount(e.LoadCPUs, e.CPUs) }
+func serverCPUs(e record.Env) int { return cpuCount(e.ServerCPUs, e.CPUs) }
 
-// cpuCount counts a list like 0-3,5; at least 1.
-func cpuCount(list string) int {
+// cpuCount counts a list like 0-3,5; "" is all CPUs. At least 1.
+func cpuCount(list string, all int) int {
+	if list == "" {
+		return max(all, 1)
+	}
 	n := 0
 	for part := range splitList(list) {
 		var from, to int

@@ -98,7 +98,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := cpus.server.Count(); s.Needs.ServerCPUs > n {
+	if n := len(cpus.server); s.Needs.ServerCPUs > n {
 		return nil, impossible("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
 			s.Name, s.Needs.ServerCPUs, n)
 	}
@@ -301,7 +301,7 @@ func (p *plan) workers(a Arm) int {
 	if _, err := fmt.Sscan(a.Flags["workers"], &n); err == nil && n > 0 {
 		return n
 	}
-	return 2 * p.cpus.server.Count()
+	return 2 * len(p.cpus.server)
 }
 
 // trace is the list of arrivals of a block, the same for each of its arms.

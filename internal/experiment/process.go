@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,8 +53,7 @@ func (l *launcher) start(ctx context.Context, argv []string, path string) (*proc
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Env = serverEnv()
-	// Its own group, so that Ctrl-C reaches only us.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	isolate(p.cmd)
 	if err := l.run(p.cmd.Start); err != nil {
 		return nil, fmt.Errorf("starting %q: %w", words[0], err)
 	}

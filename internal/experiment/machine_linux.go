@@ -1,0 +1,78 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// affinity is the set of CPUs the calling thread may use.
+func affinity() (cpuSet, error) {
+	var mask unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &mask); err != nil {
+		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
+	}
+	var set cpuSet
+	for cpu := range cpuLimit {
+		if mask.IsSet(cpu) {
+			set = append(set, cpu)
+		}
+	}
+	return set, nil
+}
+
+func (s cpuSet) mask() *unix.CPUSet {
+	var mask unix.CPUSet
+	for _, cpu := range s {
+		mask.Set(cpu)
+	}
+	return &mask
+}
+
+// bindThread sets the affinity of the calling thread.
+func bindThread(set cpuSet) error { return unix.SchedSetaffinity(0, set.mask()) }
+
+// bindThreads sets the affinity of all threads, again until no new one shows up.
+func bindThreads(set cpuSet) error {
+	for seen, last := 0, -1; seen != last; {
+		last = seen
+		tasks, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return fmt.Errorf("listing threads: %w", err)
+		}
+		seen = len(tasks)
+		for _, t := range tasks {
+			tid, err := strconv.Atoi(t.Name())
+			if err != nil {
+				continue
+			}
+			if err := unix.SchedSetaffinity(tid, set.mask()); err != nil && err != unix.ESRCH {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isolate puts a server into its own process group, so that Ctrl-C reaches only
+// us, and makes the kernel end it when its launcher's thread ends.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// processCPU reads a process's CPU clock in nanoseconds' resolution, where
+// /proc/PID/stat has 10 ms. The clock id is the kernel's encoding of a pid:
+// ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
+func processCPU(pid int) float64 {
+	const cpuclockSched = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|cpuclockSched), &ts); err != nil {
+		return -1
+	}
+	return time.Duration(ts.Nano()).Seconds()
+}
