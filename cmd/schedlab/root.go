@@ -37,7 +37,7 @@ result, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newCompare(), newServe(), newAttack(), newModes(), newReport(), newScenarios(), newVersion())
+	root.AddCommand(newCompare(), newServe(), newAttack(), newModes(), newReport(), newScenarios(), newMan(), newVersion())
 	for _, cmd := range root.Commands() {
 		args := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, got []string) error {
