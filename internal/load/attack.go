@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -36,8 +35,9 @@ type Options struct {
 	// Dial opens a connection to host:port. nil: plain TCP without MPTCP and
 	// without keep-alive probes. Safe for concurrent use.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Sleep pauses the pacer; it may return early. nil: nanosleep on the
-	// pacer's thread. Under synctest give time.Sleep.
+	// Sleep pauses the pacer; it may return early. nil: nanosleep, which keeps
+	// one of the process's Ps, so that GOMAXPROCS must be 2 at least, even on
+	// one core. Under synctest give time.Sleep.
 	Sleep func(time.Duration)
 	// Started, if not nil, is called once, on the pacer's goroutine, with the
 	// attack's start (it carries a monotonic reading) before the first arrival.
@@ -75,8 +75,9 @@ const workers = 64
 //
 // Bad options give a nil Result. When ctx ends, or requests in flight reach
 // 100,000, sending stops within 100 ms, requests under way are cut off (outcome
-// Cut), those not sent stay Cut with Sent -1, and both the Result and an error
-// are returned. Whatever the server does is an outcome, never an error.
+// Cut), those not sent stay Cut with Sent -1 and end when the attack did, and
+// both the Result and an error are returned. Whatever the server does is an
+// outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Trace.check(); err != nil {
 		return nil, err
@@ -104,9 +105,12 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	for range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
 		p.ended.Add(1)
 	}
-	finish(res, c, p)
+	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
 	if o.KeepAlive && o.Connections > 0 {
 		res.ConnAnswers, res.FirstReply = c.answers()
+	}
+	if cut := res.finish(); cut > 0 && p.err == nil {
+		return res, ctx.Err() // it ended after the last request was sent
 	}
 	return res, p.err
 }
@@ -146,15 +150,19 @@ func scheduled(trace Trace, c *client) []record.Request {
 	return reqs
 }
 
-// finish closes the entries of what was never sent.
-func finish(res *Result, c *client, p *pacer) {
-	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
-	end := int64(time.Since(p.start))
+// finish ends the entries of what was never sent and counts what was cut off.
+func (res *Result) finish() (cut int) {
+	end := int64(time.Since(res.Start))
 	for i := range res.Requests {
-		if r := &res.Requests[i]; r.Sent < 0 {
+		r := &res.Requests[i]
+		if r.Sent < 0 {
 			r.Done = max(end, r.Scheduled)
 		}
+		if r.Outcome == record.Cut {
+			cut++
+		}
 	}
+	return cut
 }
 
 // answers reports the replies per place and the slowest first one.
@@ -165,5 +173,3 @@ func (c *client) answers() (counts []uint32, slowest time.Duration) {
 	}
 	return counts, slowest
 }
-
-var errUnsequenced = errors.New("request without X-Vegeta-Seq")

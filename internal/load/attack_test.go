@@ -23,16 +23,25 @@ type pipeServer struct {
 	// connection, from 0; "" closes the connection.
 	answer func(conn int, request string) string
 
-	mu    sync.Mutex
-	conns int
+	serving sync.WaitGroup
+	mu      sync.Mutex
+	conns   int
+}
+
+// newPipeServer serves until its clients have closed; the bubble's end waits.
+func newPipeServer(t *testing.T, answer func(conn int, request string) string) *pipeServer {
+	s := &pipeServer{answer: answer}
+	t.Cleanup(s.serving.Wait)
+	return s
 }
 
 func (s *pipeServer) dial(context.Context, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	client, server := net.Pipe()
-	go s.serve(server, s.conns)
+	conn := s.conns
 	s.conns++
+	s.serving.Go(func() { s.serve(server, conn) })
 	return client, nil
 }
 
@@ -103,7 +112,7 @@ func TestAttackSendsOnSchedule(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const service = 3 * time.Millisecond
-				o := pipeOptions(&pipeServer{answer: afterwards(service)}, at)
+				o := pipeOptions(newPipeServer(t, afterwards(service)), at)
 				var began []time.Time
 				o.Started = func(start time.Time) { began = append(began, start) }
 				res := attack(t, o)
@@ -129,12 +138,12 @@ func TestAttackMeetsPollaczekKhinchine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate, service = 600.0, time.Millisecond
 		server := make(chan struct{}, 1)
-		s := &pipeServer{answer: func(int, string) string {
+		s := newPipeServer(t, func(int, string) string {
 			server <- struct{}{}
 			time.Sleep(service)
 			<-server
 			return okReply
-		}}
+		})
 		at := Poisson(rate, 90*time.Second, seeded(7))
 		if len(at) < 50_000 {
 			t.Fatalf("got %d arrivals, want at least 50,000", len(at))
@@ -155,7 +164,7 @@ func TestAttackMeetsPollaczekKhinchine(t *testing.T) {
 func TestAttackWaitsForAConnectionInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &pipeServer{answer: afterwards(10 * time.Millisecond)}
+		s := newPipeServer(t, afterwards(10*time.Millisecond))
 		o := pipeOptions(s, Constant(1000, 100*time.Millisecond))
 		o.Connections = 2
 		res := attack(t, o)
@@ -177,12 +186,12 @@ func TestAttackRendersRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		got := map[string]bool{}
-		s := &pipeServer{answer: func(_ int, request string) string {
+		s := newPipeServer(t, func(_ int, request string) string {
 			mu.Lock()
 			defer mu.Unlock()
 			got[request] = true
 			return okReply
-		}}
+		})
 		o := pipeOptions(s, []time.Duration{0, 1, 2, 3, 4})
 		o.KeepAlive = false
 		o.Trace.Demand = []Demand{{}, {Iters: 7}, {Iters: 8, Sleep: time.Millisecond}, {Iters: 9}, {Sleep: 5}}
@@ -218,13 +227,13 @@ func TestAttackRendersRequests(t *testing.T) {
 func TestAttackCountsAnswersPerConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &pipeServer{answer: func(conn int, _ string) string {
+		s := newPipeServer(t, func(conn int, _ string) string {
 			if conn%2 == 1 {
 				time.Sleep(time.Hour) // a pool's connection that no worker takes
 			}
 			time.Sleep(time.Millisecond)
 			return okReply
-		}}
+		})
 		o := pipeOptions(s, Constant(100, time.Second))
 		o.Connections, o.Timeout = 4, 2*time.Second
 		res := attack(t, o)
@@ -240,7 +249,6 @@ func TestAttackCountsAnswersPerConnection(t *testing.T) {
 		if res.FirstReply != time.Millisecond {
 			t.Errorf("slowest first reply %v, want 1ms", res.FirstReply)
 		}
-		time.Sleep(time.Hour)
 	})
 }
 
@@ -250,7 +258,7 @@ func TestAttackStopsWithItsContext(t *testing.T) {
 		const service, after = 30 * time.Millisecond, 505 * time.Millisecond
 		for _, connections := range []int{0, 1} {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
-			o := pipeOptions(&pipeServer{answer: afterwards(service)}, Constant(100, time.Hour))
+			o := pipeOptions(newPipeServer(t, afterwards(service)), Constant(100, time.Hour))
 			o.Connections = connections
 			res, err := Attack(ctx, o)
 			cancel()
@@ -282,6 +290,18 @@ func TestAttackStopsWithItsContext(t *testing.T) {
 			if sent != answered+wantCut || cut != wantCut {
 				t.Errorf("connections %d: sent %d, cut %d; want %d and %d", connections, sent, cut, answered+wantCut, wantCut)
 			}
+		}
+	})
+}
+
+func TestAttackCutAfterTheLastRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		res, err := Attack(ctx, pipeOptions(newPipeServer(t, afterwards(time.Minute)), []time.Duration{0}))
+		if r := res.Requests[0]; !errors.Is(err, context.DeadlineExceeded) || r.Outcome != record.Cut || r.Done != int64(50*time.Millisecond) {
+			t.Errorf("got %+v, %v; want it cut off at 50 ms and the context's error", r, err)
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (c *client) open(ctx context.Context) {
 	for range min(64, len(c.conns)) {
 		dialers.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(c.conns); i = next.Add(1) - 1 {
-				c.dial(ctx, c.conns[i], time.Now().Add(c.timeout))
+				_ = c.dial(ctx, c.conns[i], time.Now().Add(c.timeout))
 			}
 		})
 	}

@@ -39,6 +39,9 @@ type ClosedResult struct {
 	Answered int           // good replies, status 2xx or 3xx
 	Failed   int           // any other end
 	Elapsed  time.Duration // the measured time
+	// Exhausted counts dials, warm-up included, that failed for want of a local
+	// port or file descriptor: the generator's fault, not the server's.
+	Exhausted uint64
 	// Requests are those counted, in the order they were sent, when asked for.
 	// A closed loop has no schedule: Scheduled equals Sent, so response times
 	// taken from them suffer coordinated omission.
@@ -92,7 +95,10 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	}
 	running.Wait()
 
-	res := ClosedResult{Elapsed: max(0, min(time.Since(start), o.Warmup+o.Duration)-o.Warmup)}
+	res := ClosedResult{
+		Elapsed:   max(0, min(time.Since(start), o.Warmup+o.Duration)-o.Warmup),
+		Exhausted: c.exhausted.Load(),
+	}
 	for i := range clients {
 		res.Answered += clients[i].answered
 		res.Failed += clients[i].failed

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bufio"
-	"io"
 	"math"
 	"net"
 	"sync"
@@ -29,7 +28,7 @@ type conn struct {
 
 func newConn() *conn {
 	k := &conn{quota: math.MaxInt64}
-	k.br = newReader(k)
+	k.br = bufio.NewReaderSize(k, 4<<10) // as net/http's Transport
 	return k
 }
 
@@ -103,5 +102,3 @@ func (k *conn) exchange(deadline time.Time, bodiless bool) (reply, error) {
 	}
 	return rep, err
 }
-
-var _ io.Reader = (*conn)(nil)

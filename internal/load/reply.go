@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -46,7 +45,7 @@ func (k *conn) readReply(bodiless bool) (reply, error) {
 			}
 			return rep, err
 		}
-		k.br.Discard(h.size)
+		_, _ = k.br.Discard(h.size) // it is in the buffer
 		rep := reply{status: h.status, keep: !h.close}
 		if bodiless || h.status == http.StatusNoContent || h.status == http.StatusNotModified {
 			return rep, nil
@@ -63,7 +62,7 @@ func (k *conn) fillHead() error {
 		_, err := k.br.Peek(n)
 		b, _ := k.br.Peek(k.br.Buffered())
 		switch {
-		case bytes.Contains(b, []byte("\r\n\r\n")) || bytes.Contains(b, []byte("\n\n")) || len(b) == k.br.Size():
+		case bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n")) || len(b) == k.br.Size():
 			return nil
 		case err == io.EOF && len(b) > 0:
 			return io.ErrUnexpectedEOF
@@ -216,7 +215,3 @@ func isName(b []byte, name string) bool {
 	}
 	return true
 }
-
-// newReader returns the buffer a connection keeps for life. 4 KiB is what
-// net/http's Transport uses too.
-func newReader(k *conn) *bufio.Reader { return bufio.NewReaderSize(k, 4<<10) }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -28,6 +29,8 @@ type transport struct {
 func unread() *http.Response {
 	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: http.NoBody}
 }
+
+var errUnsequenced = errors.New("request without X-Vegeta-Seq")
 
 // RoundTrip implements http.RoundTripper. Distinct requests have distinct
 // sequence numbers, so no two calls touch one entry of requests.
