@@ -27,28 +27,12 @@ type Options struct {
 }
 
 // Metrics is the registry of one server and the instruments of its request
-// path. Observe and Waited allocate nothing and take no lock.
+// path. Observe allocates nothing and takes no lock.
 type Metrics struct {
 	registry *prometheus.Registry
 	labels   prometheus.Labels
-	requests [workload.NumRoutes][]prometheus.Counter // by codeIndex
+	answered answers
 	duration [workload.NumRoutes]prometheus.Observer
-	wait     prometheus.Observer
-}
-
-// codes are the statuses a handler or model may answer; any other is counted
-// as "other". The set is a label's, so it is closed.
-var codes = []int{200, 204, 400, 404, 405, 408, 413, 431, 500, 503, 507}
-
-var codeNames = []string{"200", "204", "400", "404", "405", "408", "413", "431", "500", "503", "507", "other"}
-
-func codeIndex(status int) int {
-	for i, c := range codes {
-		if c == status {
-			return i
-		}
-	}
-	return len(codes)
 }
 
 // buckets resolve 50 µs to 10 s, five or six a decade.
@@ -78,19 +62,14 @@ func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 // metrics and the process's.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "schedlab_requests_total", Help: "Requests answered, by route and status code.", ConstLabels: m.labels,
-	}, []string{"route", "code"})
+	m.answered.desc = prometheus.NewDesc("schedlab_requests_total", "Requests answered, by route and status code.",
+		[]string{"route", "code"}, m.labels)
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
 		"Server response time: from the parsed request to its answer, queueing for a worker included."), []string{"route"})
 	for r := range workload.NumRoutes {
-		m.requests[r] = make([]prometheus.Counter, len(codeNames))
-		for i, name := range codeNames {
-			m.requests[r][i] = requests.WithLabelValues(r.String(), name)
-		}
 		m.duration[r] = duration.WithLabelValues(r.String())
 	}
-	m.registry.MustRegister(requests, duration,
+	m.registry.MustRegister(&m.answered, duration,
 		info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
 			"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
 			"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
@@ -129,11 +108,11 @@ func revision() string {
 
 // Observe counts one answered request.
 func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
-	m.requests[r][codeIndex(status)].Inc()
+	m.answered.count(r, status)
 	m.duration[r].Observe(took.Seconds())
 }
 
-// WatchQueue adds the metrics of a model's queue. Waited may be called after it.
+// WatchQueue adds the metrics of a model's queue.
 func (m *Metrics) WatchQueue(q dispatch.Queue) {
 	gauge := func(name, help string, read func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels},

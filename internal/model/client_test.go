@@ -78,7 +78,8 @@ func (c *client) read(method string) (answer, error) {
 		if err != nil {
 			return a, err
 		}
-		if _, err := fmt.Sscanf(status, "HTTP/1.1 %d ", &a.Status); err != nil {
+		var minor int
+		if _, err := fmt.Sscanf(status, "HTTP/1.%d %d ", &minor, &a.Status); err != nil {
 			return a, fmt.Errorf("reading status line %q: %w", status, err)
 		}
 		for {

@@ -9,21 +9,14 @@ import (
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
 // itself, so ReadFrom, CloseWrite and SyscallConn stay, and owns Close, that
-// is, the done count. Any goroutine may close it.
+// is, the done count, and Read, that is, when it became busy. Any goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	listener *Listener
-	phase    atomic.Uint32
+	busy     atomic.Bool // part of a request has come, or its answer is not out yet
 	closed   atomic.Bool
 	fate     atomic.Uint32
 }
-
-// A phase says whether a connection may be closed without losing a request.
-const (
-	waiting uint32 = iota // accepted, nothing known about a request yet
-	active                // a request is being read, served or answered
-	idle                  // between two requests
-)
 
 // A fate says how a connection ends: its kind, and above reasonShift the Reason.
 const (
@@ -33,6 +26,24 @@ const (
 
 	reasonShift = 8
 )
+
+// Read makes the connection busy from a request's first byte. The HTTP libraries
+// are no help there: fasthttp calls a connection active before it, and net/http
+// only once the whole head has come. That it is idle again is theirs to say.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if n > 0 {
+		c.occupy()
+	}
+	return n, err
+}
+
+// occupy makes the connection busy.
+func (c *Conn) occupy() {
+	if !c.busy.Load() { // a load costs nothing, a store some nanoseconds
+		c.busy.Store(true)
+	}
+}
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
@@ -52,21 +63,13 @@ func (c *Conn) drop(r Reason)   { c.fate.Store(dropped | uint32(r)<<reasonShift)
 // quiet reports whether no byte of a request has come since the last answer,
 // so that closing c loses nothing the client had sent.
 func (c *Conn) quiet() bool {
-	phase := c.phase.Load()
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true // closed already
 	}
-	quiet := false
-	err = raw.Control(func(fd uintptr) {
-		if phase != idle {
-			// fasthttp calls a connection active before its first byte came, so ask the kernel.
-			info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-			quiet = err == nil && info.Bytes_received == 0
-			return
-		}
-		pending, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-		quiet = err == nil && pending == 0 && c.phase.Load() == idle
-	})
-	return err != nil || quiet
+	unread := 0
+	if err := raw.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
+		return true
+	}
+	return unread == 0 && !c.busy.Load()
 }

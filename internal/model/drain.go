@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Serve runs m on l until ctx is done and then drains, in this order: accept
-// what already waits in the kernel and stop accepting; answer everything with
-// Connection: close; after a short grace close connections that wait for
-// nothing; at timeout close the rest. It returns when every connection is
-// closed and every goroutine of m has ended. A handler that outlives its connection by [patience] is left
-// behind, with an error.
+// Serve runs m on l until ctx is done, or the socket fails, and then drains, in
+// this order: accept what already waits in the kernel and stop accepting;
+// answer everything with Connection: close; after a short grace close
+// connections that wait for nothing; at timeout close the rest. It returns when
+// every connection is closed and every goroutine of m has ended. A handler that
+// outlives its connection by a second is left behind, with an error.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	served := make(chan error, 1)
-	go func() { served <- m.Serve(l) }()
-	select {
-	case err := <-served:
-		// The socket failed under the model: what it was serving ends now.
+	go func() {
+		served <- m.Serve(l)
 		l.stopAccepting()
-		return Drain{Forced: l.force()}, err
+	}()
+	select {
+	case <-l.swept: // the socket failed under the model
 	case <-ctx.Done():
 	}
 	began := time.Now()
@@ -47,12 +47,10 @@ const patience = time.Second
 func (l *Listener) drain(timeout time.Duration) (forced int) {
 	began := time.Now()
 	l.draining.Store(true)
+	ignoring := l.ignoreNew()
 	l.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
 	for {
 		elapsed := time.Since(began)
-		if elapsed >= min(grace, timeout) {
-			l.stopAccepting()
-		}
 		if l.isSwept() && l.Counts().Open == 0 {
 			return 0
 		}
@@ -60,6 +58,9 @@ func (l *Listener) drain(timeout time.Duration) (forced int) {
 			return l.force()
 		}
 		if elapsed >= grace {
+			if ignoring != nil { // newcomers could keep the accept queue from ever being empty
+				l.stopAccepting()
+			}
 			for _, c := range l.conns() {
 				if c.quiet() {
 					c.Close()
@@ -79,8 +80,10 @@ func (l *Listener) isSwept() bool {
 	}
 }
 
-// force closes every open connection and returns their number.
+// force closes the socket and every open connection, and returns their number.
 func (l *Listener) force() int {
+	l.cut.Store(true)
+	l.stopAccepting()
 	conns := l.conns()
 	for _, c := range conns {
 		c.Close()

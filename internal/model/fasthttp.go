@@ -3,7 +3,7 @@ package model
 import (
 	"errors"
 	"net"
-	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
@@ -43,13 +43,10 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	return e
 }
 
-// track keeps a connection's phase for the drain.
+// track tells a connection when it is busy no more.
 func track(nc net.Conn, state fasthttp.ConnState) {
-	switch state {
-	case fasthttp.StateActive:
-		nc.(*Conn).phase.Store(active)
-	case fasthttp.StateIdle:
-		nc.(*Conn).phase.Store(idle)
+	if state == fasthttp.StateIdle {
+		nc.(*Conn).busy.Store(false)
 	}
 }
 
@@ -73,7 +70,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x.Method = view(req.Header.Method())
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
-	if workload.RouteOf(x.Path) == workload.RouteWork {
+	if x.Query != "" { // only a demand is drawn by number
 		x.Seq = view(req.Header.Peek(seqHeader))
 	}
 	h := inspect(&req.Header)
@@ -85,7 +82,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 		refuse(x, fasthttp.StatusBadRequest, "ambiguous message framing\n")
 		x.Close = true
 	default:
-		e.serve(x, ctx.Conn().(*Conn))
+		e.serve(x, ctx.Conn().(*Conn), ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
 	}
 
 	res := &ctx.Response
@@ -111,63 +108,6 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 
 // seqHeader carries a request's number in its trace.
 const seqHeader = "X-Vegeta-Seq"
-
-// A head is what the raw bytes of a request head say and fasthttp's parser
-// loses.
-type head struct {
-	foreign   bool // a transfer coding other than chunked: the identity of old
-	ambiguous bool // a length beside a transfer coding: two readers could differ (RFC 9112 §6.1)
-	// closes says that the client wants the connection closed: a token in any case
-	// and any place (RFC 9110 §7.6.1), of which fasthttp knows a lone "close".
-	closes bool
-}
-
-func inspect(h *fasthttp.RequestHeader) head {
-	var was head
-	var coded, sized bool
-	for rest := view(h.RawHeaders()); rest != ""; {
-		var line string
-		line, rest, _ = strings.Cut(rest, "\n")
-		if line == "" {
-			continue
-		}
-		switch line[0] | 0x20 {
-		case 't':
-			if coding, ok := field(line, "transfer-encoding"); ok {
-				coded = true
-				was.foreign = was.foreign || !hasToken(coding, "chunked")
-			}
-		case 'c':
-			if _, ok := field(line, "content-length"); ok {
-				sized = true
-			} else if options, ok := field(line, "connection"); ok {
-				was.closes = was.closes || hasToken(options, "close")
-			}
-		}
-	}
-	was.ambiguous = coded && sized
-	return was
-}
-
-// field returns the value of a line of a head if it is the field of that name.
-func field(line, name string) (value string, ok bool) {
-	if len(line) <= len(name) || line[len(name)] != ':' || !strings.EqualFold(line[:len(name)], name) {
-		return "", false
-	}
-	return line[len(name)+1:], true
-}
-
-// hasToken reports whether a comma-separated list holds token, in any case.
-func hasToken(list, token string) bool {
-	for list != "" {
-		var item string
-		item, list, _ = strings.Cut(list, ",")
-		if strings.EqualFold(strings.TrimSpace(item), token) {
-			return true
-		}
-	}
-	return false
-}
 
 const unsupportedCoding = "unsupported transfer coding\n"
 
@@ -196,9 +136,34 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // fasthttpModel is fasthttp's own scheduling: an elastic pool of workers, the
 // last to become free taking the next connection and keeping it until close.
-type fasthttpModel struct{ fasthttpEngine }
+type fasthttpModel struct {
+	fasthttpEngine
+	conns sync.WaitGroup
+}
 
-func newFasthttp(cfg Config) Model { return &fasthttpModel{newFasthttpEngine(cfg)} }
+func newFasthttp(cfg Config) Model {
+	m := &fasthttpModel{fasthttpEngine: newFasthttpEngine(cfg)}
+	m.server.ConnState = m.track
+	return m
+}
 
-func (m *fasthttpModel) Serve(l *Listener) error { return m.server.Serve(l) }
-func (m *fasthttpModel) Queue() dispatch.Queue   { return nil }
+// Serve waits for the connections itself: fasthttp's returns while its workers
+// still serve. Of fasthttp's goroutines it leaves one, which looks for idle
+// workers every ten seconds and ends at its next look.
+func (m *fasthttpModel) Serve(l *Listener) error {
+	err := m.server.Serve(l)
+	m.conns.Wait()
+	return err
+}
+
+func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateNew:
+		m.conns.Add(1)
+	case fasthttp.StateClosed:
+		m.conns.Done()
+	}
+	track(nc, state)
+}
+
+func (m *fasthttpModel) Queue() dispatch.Queue { return nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -43,6 +44,7 @@ type Listener struct {
 	backlog  int
 	slots    chan struct{}
 	draining atomic.Bool
+	cut      atomic.Bool   // the drain is past its timeout: nothing may stay open
 	swept    chan struct{} // closed when the accept queue is not read any more
 	sweep    sync.Once
 	warn     func(msg string, args ...any)
@@ -81,32 +83,61 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 // setBacklog calls listen(2) again, the only way to choose the queue's length
 // after Go has opened the socket, and reads back what the kernel made of it.
 func (l *Listener) setBacklog(want int) error {
-	raw, err := l.tcp.SyscallConn()
+	if want > 0 {
+		if err := l.control(func(fd int) error { return unix.Listen(fd, want) }); err != nil {
+			return fmt.Errorf("setting the backlog: %w", err)
+		}
+	}
+	_, limit, err := l.acceptQueue()
 	if err != nil {
-		return fmt.Errorf("reaching the listening socket: %w", err)
+		return fmt.Errorf("reading the backlog: %w", err)
 	}
-	var opt error
-	err = raw.Control(func(fd uintptr) {
-		if want > 0 {
-			if opt = unix.Listen(int(fd), want); opt != nil {
-				return
-			}
-		}
-		// On a listening socket tcpi_sacked is the limit of the accept queue.
-		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err != nil {
-			opt = err
-			return
-		}
-		l.backlog = int(info.Sacked)
-	})
-	if err := errors.Join(err, opt); err != nil {
-		return fmt.Errorf("setting the backlog: %w", err)
-	}
+	l.backlog = limit
 	if l.backlog < want {
 		return &BacklogError{Want: want, Got: l.backlog}
 	}
 	return nil
+}
+
+// acceptQueue returns how many connections wait to be accepted, and how many
+// may. (On a listening socket tcpi_unacked and tcpi_sacked, tcp_get_info in
+// net/ipv4/tcp.c.)
+func (l *Listener) acceptQueue() (waiting, limit int, err error) {
+	err = l.control(func(fd int) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
+			waiting, limit = int(info.Unacked), int(info.Sacked)
+		}
+		return err
+	})
+	return waiting, limit, err
+}
+
+// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
+// be emptied for good: closing the socket resets whatever waits there, requests
+// included. A client ignored tries again after a second and is then refused.
+func (l *Listener) ignoreNew() error {
+	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0}, // drop
+		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
+	}
+	return l.control(func(fd int) error {
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	})
+}
+
+// control calls f with the listening socket.
+func (l *Listener) control(f func(fd int) error) error {
+	raw, err := l.tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	return errors.Join(raw.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
 }
 
 // A BacklogError says that the kernel cut the accept queue short.
@@ -147,6 +178,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 	c := &Conn{TCPConn: tc, listener: l}
 	l.Ledger.accept(c)
+	if l.cut.Load() { // force may have looked before c was there
+		c.Close()
+	}
 	return c, nil
 }
 
@@ -159,7 +193,13 @@ func (l *Listener) accept() (*net.TCPConn, error) {
 		switch {
 		case err == nil:
 			return tc, nil
-		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// A drain's deadline: it may have passed before the queue was looked at.
+			if waiting, _, err := l.acceptQueue(); err != nil || waiting == 0 {
+				return nil, net.ErrClosed
+			}
+			continue
+		case errors.Is(err, net.ErrClosed):
 			return nil, net.ErrClosed
 		case !passing(err):
 			return nil, err

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -13,6 +14,8 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(scarceMode); mode != "" {
 		os.Exit(serveScarce(mode))
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "16") // tests here wait for timers more than they compute
 	goleak.VerifyTestMain(m, lingering()...)
 }
 

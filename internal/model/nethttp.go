@@ -60,15 +60,13 @@ func (m *nethttpModel) Serve(l *Listener) error {
 
 func (m *nethttpModel) Queue() dispatch.Queue { return nil }
 
-// track keeps a connection's phase for the drain, and counts goroutines.
+// track counts goroutines, and tells a connection when it is busy no more.
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		m.conns.Add(1)
-	case http.StateActive:
-		nc.(*Conn).phase.Store(active)
 	case http.StateIdle:
-		nc.(*Conn).phase.Store(idle)
+		nc.(*Conn).busy.Store(false)
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
 	}
@@ -95,7 +93,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Reset()
 	x.Method = r.Method
 	x.Path, x.Query = target(r.RequestURI)
-	if workload.RouteOf(x.Path) == workload.RouteWork {
+	if x.Query != "" { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
 	if r.ContentLength != 0 {
@@ -109,7 +107,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		x.Body = *buf
 	}
-	m.serve(x, r.Context().Value(connKey{}).(*Conn))
+	m.serve(x, r.Context().Value(connKey{}).(*Conn), m.clock())
 	write(w, r, x)
 }
 

@@ -19,12 +19,13 @@ type requests struct {
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
+	epoch   time.Time
 
 	started, aborted, panics atomic.Uint64
 }
 
 func newRequests(cfg Config) *requests {
-	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log}
+	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now()}
 	r.run = r.contain
 	if r.observe == nil {
 		r.observe = func(workload.Route, int, time.Duration) {}
@@ -44,10 +45,15 @@ func (r *requests) Requests() RequestCounts {
 
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
 
-// serve runs x, which came in on c, and leaves its answer in x.
-func (r *requests) serve(x *workload.Exchange, c *Conn) {
-	began := time.Now()
+// clock is the time since the model was made: one reading where time.Now makes
+// two, and half the cost.
+func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
+
+// serve runs x, which came in on c and was parsed at began, and leaves its
+// answer in x.
+func (r *requests) serve(x *workload.Exchange, c *Conn, began time.Duration) {
 	r.started.Add(1)
+	c.occupy() // pipelined requests are read together, and all but the first find it idle
 	r.run(x)
 	if c.listener.Draining() {
 		x.Close = true
@@ -56,7 +62,7 @@ func (r *requests) serve(x *workload.Exchange, c *Conn) {
 		r.aborted.Add(1)
 		return
 	}
-	r.observe(x.Route, x.Status, time.Since(began))
+	r.observe(x.Route, x.Status, r.clock()-began)
 }
 
 // contain runs the handler and turns a panic into a 500.

@@ -15,7 +15,7 @@ import (
 
 // soon is how long a test waits for what should happen at once, on a machine
 // that is doing something else.
-const soon = 20 * time.Second
+const soon = time.Minute
 
 // eventually waits until ok reports true, and fails the test if it never does.
 func eventually(t testing.TB, what string, ok func() bool) {

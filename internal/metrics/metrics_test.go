@@ -1,0 +1,309 @@
+package metrics
+
+import (
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+
+	"schedlab/internal/model"
+	"schedlab/internal/workload"
+)
+
+// full is the registry of a server whose model has a queue.
+func full() *Metrics {
+	mode, _ := model.Lookup("pool")
+	m := New(Options{Mode: mode.Name, Axes: mode.Axes, Version: "v1"})
+	m.QueueWait()(time.Millisecond)
+	m.WatchQueue(queue{})
+	m.WatchConnections(
+		func() model.Counts {
+			c := model.Counts{Accepted: 10, Done: 4, Open: 3}
+			c.Rejected[model.QueueFull], c.Dropped[model.ShedBusy] = 2, 1
+			return c
+		},
+		func() model.RequestCounts { return model.RequestCounts{Started: 9, Aborted: 1, Panics: 2} },
+	)
+	return m
+}
+
+type queue struct{}
+
+func (queue) Depth() int    { return 5 }
+func (queue) Capacity() int { return 1024 }
+func (queue) Workers() int  { return 4 }
+func (queue) Busy() int     { return 3 }
+
+func gather(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
+	t.Helper()
+	families, err := m.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// labels returns the names of a family's labels and their number of values.
+func labels(f *dto.MetricFamily) map[string]int {
+	values := map[string]map[string]bool{}
+	for _, m := range f.GetMetric() {
+		for _, l := range m.GetLabel() {
+			if values[l.GetName()] == nil {
+				values[l.GetName()] = map[string]bool{}
+			}
+			values[l.GetName()][l.GetValue()] = true
+		}
+	}
+	n := map[string]int{}
+	for name, v := range values {
+		n[name] = len(v)
+	}
+	return n
+}
+
+// The metrics are an interface: dashboards and rules name them.
+func TestNamesAndLabels(t *testing.T) {
+	t.Parallel()
+	const routes = int(workload.NumRoutes)
+	one := map[string]int{"mode": 1}
+	with := func(more map[string]int) map[string]int {
+		all := maps.Clone(one)
+		maps.Copy(all, more)
+		return all
+	}
+	reasons := with(map[string]int{"reason": len(model.Reasons())})
+	want := map[string]map[string]int{
+		"schedlab_build_info":                 with(map[string]int{"version": 1, "revision": 1, "goversion": 1}),
+		"schedlab_connections_accepted_total": one,
+		"schedlab_connections_done_total":     one,
+		"schedlab_connections_dropped_total":  reasons,
+		"schedlab_connections_open":           one,
+		"schedlab_connections_rejected_total": reasons,
+		"schedlab_handler_panics_total":       one,
+		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
+			"queue": 1, "overflow": 1, "thread": 1}),
+		"schedlab_queue_capacity":           one,
+		"schedlab_queue_depth":              one,
+		"schedlab_queue_wait_seconds":       one,
+		"schedlab_request_duration_seconds": with(map[string]int{"route": routes}),
+		"schedlab_requests_aborted_total":   one,
+		"schedlab_requests_started_total":   one,
+		"schedlab_requests_total":           with(map[string]int{"route": routes, "code": len(codes) + 1}),
+		"schedlab_workers":                  one,
+		"schedlab_workers_busy":             one,
+	}
+	got := map[string]map[string]int{}
+	all := gather(t, full())
+	for name, f := range all {
+		if strings.HasPrefix(name, "schedlab_") {
+			got[name] = labels(f)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want, +got):\n%s", diff)
+	}
+	for _, name := range []string{"go_sched_latencies_seconds", "go_sync_mutex_wait_total_seconds_total",
+		"go_cpu_classes_gc_total_cpu_seconds_total", "go_goroutines", "process_open_fds", "process_cpu_seconds_total"} {
+		if all[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	all := gather(t, full())
+	value := func(name string, label ...string) float64 {
+		for _, m := range all[name].GetMetric() {
+			if len(label) == 0 || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == label[0] }) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+		t.Errorf("%s %v is missing", name, label)
+		return 0
+	}
+	for _, tc := range []struct {
+		name, label string
+		want        float64
+	}{
+		{"schedlab_connections_accepted_total", "pool", 10},
+		{"schedlab_connections_done_total", "pool", 4},
+		{"schedlab_connections_rejected_total", "queue_full", 2},
+		{"schedlab_connections_rejected_total", "shed_busy", 0},
+		{"schedlab_connections_dropped_total", "queue_full", 0},
+		{"schedlab_connections_dropped_total", "shed_busy", 1},
+		{"schedlab_connections_open", "pool", 3},
+		{"schedlab_requests_started_total", "pool", 9},
+		{"schedlab_requests_aborted_total", "pool", 1},
+		{"schedlab_handler_panics_total", "pool", 2},
+		{"schedlab_queue_depth", "pool", 5},
+		{"schedlab_queue_capacity", "pool", 1024},
+		{"schedlab_workers", "pool", 4},
+		{"schedlab_workers_busy", "pool", 3},
+		{"schedlab_queue_wait_seconds", "pool", 1},
+		{"schedlab_mode_info", "fasthttp", 1},
+		{"schedlab_build_info", "v1", 1},
+	} {
+		if got := value(tc.name, tc.label); got != tc.want {
+			t.Errorf("%s{%s}: got %g, want %g", tc.name, tc.label, got, tc.want)
+		}
+	}
+}
+
+// The names of this package obey Prometheus's rules; go_ and process_ names are
+// client_golang's.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	var ours []*dto.MetricFamily
+	for name, f := range gather(t, full()) {
+		if strings.HasPrefix(name, "schedlab_") {
+			ours = append(ours, f)
+		}
+	}
+	problems, err := promlint.NewWithMetricFamilies(ours).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// No client can make a series, whatever it asks for.
+func TestSeriesAreBounded(t *testing.T) {
+	t.Parallel()
+	m := full()
+	series := func() (n int) {
+		for _, f := range gather(t, m) {
+			if strings.HasPrefix(f.GetName(), "schedlab_") {
+				n += len(f.GetMetric())
+			}
+		}
+		return n
+	}
+	before := series()
+	app := workload.New(workload.Options{ItersPerMicro: 1})
+	for i := range 1000 {
+		x := &workload.Exchange{Method: fmt.Sprintf("METHOD%d", i), Path: fmt.Sprintf("/path/%d", i)}
+		app.Serve(x)
+		m.Observe(x.Route, x.Status, time.Duration(i)*time.Millisecond)
+		m.Observe(workload.Route(i)%workload.NumRoutes, i, 0)
+	}
+	if after := series(); after != before {
+		t.Errorf("got %d series, want %d as before", after, before)
+	}
+}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Mode: "nethttp"})
+	m.Observe(workload.RouteKV, 204, 2*time.Millisecond)
+	m.Observe(workload.RouteKV, 204, 4*time.Millisecond)
+	m.Observe(workload.RouteKV, 418, 0)
+	for _, code := range codes {
+		m.Observe(workload.RouteOther, code, 0)
+	}
+	all := gather(t, m)
+	counted := map[string]float64{}
+	for _, c := range all["schedlab_requests_total"].GetMetric() {
+		if n := c.GetCounter().GetValue(); n > 0 {
+			var key []string
+			for _, l := range c.GetLabel() {
+				key = append(key, l.GetValue())
+			}
+			counted[strings.Join(key, " ")] = n
+		}
+	}
+	want := map[string]float64{"204 nethttp /kv": 2, "other nethttp /kv": 1}
+	for _, code := range codes {
+		want[fmt.Sprint(code, " nethttp other")] = 1
+	}
+	if diff := cmp.Diff(want, counted); diff != "" {
+		t.Errorf("requests (-want, +got):\n%s", diff)
+	}
+	for _, d := range all["schedlab_request_duration_seconds"].GetMetric() {
+		h := d.GetHistogram()
+		if d.GetLabel()[1].GetValue() != "/kv" {
+			continue
+		}
+		if h.GetSampleCount() != 3 || h.GetSampleSum() != 0.006 || len(h.GetBucket()) != len(buckets) || h.Schema == nil {
+			t.Errorf("got %v, want 3 samples, 6 ms, classic and native buckets", h)
+		}
+	}
+}
+
+// Buckets resolve 50 µs to 10 s: no step is wider than two.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	if buckets[0] != 50e-6 || buckets[len(buckets)-1] != 10 {
+		t.Errorf("got %g to %g, want 50 µs to 10 s", buckets[0], buckets[len(buckets)-1])
+	}
+	for i := range buckets[1:] {
+		if step := buckets[i+1] / buckets[i]; step <= 1 || step > 2 {
+			t.Errorf("from %g to %g is a step of %g, want at most 2", buckets[i], buckets[i+1], step)
+		}
+	}
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]string{
+		"": "text/plain", "application/openmetrics-text; version=1.0.0": "application/openmetrics-text",
+	} {
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		full().Handler().ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Type"); w.Code != 200 || !strings.HasPrefix(got, want) {
+			t.Errorf("Accept %q: got %d %q, want 200 %s", accept, w.Code, got, want)
+		}
+	}
+}
+
+// Not parallel: allocations are counted in the whole process.
+func TestObserveAllocatesNothing(t *testing.T) {
+	m := New(Options{Mode: "pool"})
+	waited := m.QueueWait()
+	if got := testing.AllocsPerRun(1000, func() {
+		m.Observe(workload.RouteWork, 200, 123*time.Microsecond)
+		waited(time.Microsecond)
+	}); got != 0 {
+		t.Errorf("got %g allocations, want 0", got)
+	}
+}
+
+// BenchmarkObserve is what one request pays for its metrics: with the two clock
+// readings that time it, without, and the readings alone.
+func BenchmarkObserve(b *testing.B) {
+	m := New(Options{Mode: "pool"})
+	b.Run("part=all", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			began := time.Now()
+			m.Observe(workload.RoutePlaintext, 200, time.Since(began))
+		}
+	})
+	b.Run("part=metrics", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			m.Observe(workload.RoutePlaintext, 200, 123*time.Microsecond)
+		}
+	})
+	b.Run("part=clock", func(b *testing.B) {
+		for b.Loop() {
+			began := time.Now()
+			_ = time.Since(began)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package model_test
+
+import (
+	"testing"
+	"time"
+
+	"schedlab/internal/metrics"
+	"schedlab/internal/model"
+	"schedlab/internal/workload"
+)
+
+// observed is a model with real handlers and all its telemetry, and the way a
+// request takes through it.
+func observed(t testing.TB, mode model.Mode) func(*workload.Exchange) {
+	telemetry := metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes})
+	s := start(t, mode, func(with *setup) {
+		count := with.Observe
+		with.Observe = func(r workload.Route, status int, took time.Duration) {
+			telemetry.Observe(r, status, took)
+			count(r, status, took)
+		}
+		if mode.Depth != nil {
+			with.Waited = telemetry.QueueWait()
+		}
+	})
+	return model.ServeExchange(s.model, s.ln)
+}
+
+// Counting, timing and observing a request allocates nothing, and no model does
+// on its way to the handler and back. Not parallel: allocations are counted in
+// the whole process.
+func TestTelemetryAllocatesNothing(t *testing.T) {
+	for _, mode := range model.Modes() {
+		serve := observed(t, mode)
+		x := &workload.Exchange{Method: "GET", Path: "/plaintext"}
+		if got := testing.AllocsPerRun(1000, func() { serve(x) }); got != 0 || x.Status != 200 {
+			t.Errorf("%s: got %g allocations and %d, want 0 and 200", mode.Name, got, x.Status)
+		}
+	}
+}
+
+// BenchmarkRequest is what a model and its telemetry add to a handler that does
+// nothing: the HTTP library is not in it.
+func BenchmarkRequest(b *testing.B) {
+	for _, mode := range model.Modes() {
+		b.Run("mode="+mode.Name, func(b *testing.B) {
+			serve := observed(b, mode)
+			x := &workload.Exchange{Method: "GET", Path: "/plaintext"}
+			b.ReportAllocs()
+			for b.Loop() {
+				serve(x)
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package model_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/model"
+)
+
+// A drain under load loses no request: whatever was sent on a connection that
+// the server had taken gets its whole answer.
+func TestDrainUnderLoad(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		for range 5 {
+			s := start(t, mode, func(with *setup) {
+				with.QueueDepth, with.Overflow = 64, dispatch.Block
+			})
+			var clients sync.WaitGroup
+			var answered atomic.Int64
+			for range 6 {
+				clients.Go(func() { s.loop(get("/work?sleep=1ms"), &answered) })
+				clients.Go(func() { s.loop(getClose("/plaintext"), &answered) })
+			}
+			eventually(t, "a load", func() bool { return answered.Load() > 300 })
+			drain, err := s.drain()
+			if err != nil || drain.Forced != 0 {
+				t.Errorf("got %+v %v, want nothing forced", drain, err)
+			}
+			clients.Wait()
+		}
+	})
+}
+
+// loop makes one request after the other until the server takes no more, and
+// fails the test for every one that was sent and not answered.
+func (s *subject) loop(request string, answered *atomic.Int64) {
+	for {
+		ready := time.Now()
+		c, err := s.tryDial()
+		if err != nil {
+			return // refused: not taken
+		}
+		for closed := false; !closed; ready = time.Now() {
+			io.WriteString(c, request)
+			idled := time.Since(ready)
+			a, err := c.read("GET")
+			if err == io.EOF && idled > idleRace {
+				break // closed before the request was sent
+			}
+			if err != nil || a.Status != 200 {
+				s.t.Errorf("a request sent was lost: %d %v", a.Status, err)
+				break
+			}
+			answered.Add(1)
+			closed = a.field("Connection") == "close"
+		}
+		c.Close()
+	}
+}
+
+// idleRace is far below the grace of a drain. A client that this machine held up
+// for longer between connecting and sending had an idle connection, which a
+// drain may close.
+const idleRace = 100 * time.Millisecond
+
+// What the kernel had queued when the drain began is served, also when the
+// model takes nothing more for a while.
+func TestDrainServesTheAcceptQueue(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) {
+			with.Workers, with.QueueDepth, with.Overflow = 1, 0, dispatch.Block
+			with.Socket.MaxConns = 1
+		})
+		const clients = 5
+		var done sync.WaitGroup
+		for range clients {
+			c := s.dial()
+			if _, err := io.WriteString(c, get("/work?sleep=100ms")); err != nil {
+				t.Fatal(err)
+			}
+			done.Go(func() {
+				if a, err := c.read("GET"); err != nil || a.Status != 200 {
+					t.Errorf("got %+v %v, want 200", a, err)
+				}
+			})
+			if s.dialled.Load() == 1 { // keeps the only place open until the drain
+				eventually(t, "a request in service", func() bool { return s.model.Requests().Started == 1 })
+			}
+		}
+		drain, err := s.drain()
+		if err != nil || drain.Forced != 0 {
+			t.Errorf("got %+v %v, want nothing forced", drain, err)
+		}
+		done.Wait()
+		if got := s.ln.Counts().Done; got != clients {
+			t.Errorf("got %d connections done, want %d", got, clients)
+		}
+	})
+}
+
+// Connections that ask for nothing do not hold a drain, and are not forced.
+func TestDrainClosesTheQuiet(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode)
+		kept := s.dial()
+		if _, err := kept.ask(get("/plaintext")); err != nil {
+			t.Fatal(err)
+		}
+		quiet := []*client{kept}
+		for range 8 { // more than workers: some wait in the pool's queue
+			quiet = append(quiet, s.dial())
+		}
+		s.open(len(quiet))
+		drain, err := s.drain()
+		if err != nil || drain.Forced != 0 || drain.Took > 4*time.Second {
+			t.Errorf("got %+v %v, want an early end and nothing forced", drain, err)
+		}
+		for _, c := range quiet {
+			if _, err := c.in.ReadByte(); err != io.EOF {
+				t.Errorf("got %v, want a clean close", err)
+			}
+		}
+	})
+}
+
+// A request of which a part had come when the drain began is answered.
+func TestDrainAnswersTheHalfSent(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		before       int // whole requests on the connection first
+		first, after string
+	}{
+		{"head of the first", 0, "GET /plaintext HTTP/1.1\r\nHo", "st: test\r\n\r\n"},
+		{"body of the first", 0, "PUT /kv/k HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nva", "lue"},
+		{"head of the second", 1, "GET /plaintext HTTP/1.1\r\nHo", "st: test\r\n\r\n"},
+		{"first byte of the second", 1, "G", "ET /plaintext HTTP/1.1\r\nHost: test\r\n\r\n"},
+		{"body of the second", 1, "PUT /kv/k HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nva", "lue"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eachMode(t, func(t *testing.T, mode model.Mode) {
+				s := start(t, mode)
+				c := s.dial()
+				for range tc.before {
+					if _, err := c.ask(get("/plaintext")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				io.WriteString(c, tc.first)
+				s.open(1)
+				quiet := s.dial() // its end tells that the drain is past its grace
+				s.open(2)
+				time.AfterFunc(0, func() { s.drain() })
+				if _, err := quiet.in.ReadByte(); err != io.EOF {
+					t.Fatalf("got %v, want a clean close", err)
+				}
+				a, err := c.ask(tc.after)
+				if err != nil || a.Status/100 != 2 || a.field("Connection") != "close" {
+					t.Errorf("got %+v %v, want success and close", a, err)
+				}
+				if drain, err := s.drain(); err != nil || drain.Forced != 0 {
+					t.Errorf("got %+v %v, want nothing forced", drain, err)
+				}
+			})
+		})
+	}
+}
+
+// At its timeout a drain cuts what is left, and says how much.
+func TestDrainForces(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s, g := gated(t, mode, func(with *setup) { with.Drain = 500 * time.Millisecond })
+		half := s.dial()
+		io.WriteString(half, "GET /plaintext HTTP/1.1\r\nHo")
+		busy := s.dial()
+		io.WriteString(busy, get("/work"))
+		s.open(2)
+		g.holds(1)
+		var cut sync.WaitGroup
+		cut.Go(func() {
+			s.open(0)
+			g.open()
+		})
+		drain, err := s.drain()
+		cut.Wait()
+		if err != nil || drain.Forced != 2 {
+			t.Errorf("got %+v %v, want two forced", drain, err)
+		}
+		if r := s.model.Requests(); r.Aborted != 1 {
+			t.Errorf("got %+v, want one aborted", r)
+		}
+		for _, c := range []*client{half, busy} {
+			if _, err := c.in.ReadByte(); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("got %v, want the connection closed", err)
+			}
+		}
+	})
+}
+
+// Nothing is left when Serve returns: no goroutine and no descriptor. Not
+// parallel, because it looks at the whole process.
+func TestServeLeavesNothing(t *testing.T) {
+	for _, mode := range model.Modes() {
+		t.Run(mode.Name, func(t *testing.T) {
+			known := goleak.IgnoreCurrent()
+			files := openFiles(t)
+			s := start(t, mode)
+			crowd(4, 5, func() { s.visit(3, get("/plaintext")) })
+			s.dial()
+			for range 3 {
+				c := s.dial()
+				if _, err := c.ask(get("/plaintext")); err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+			}
+			if _, err := s.drain(); err != nil {
+				t.Error(err)
+			}
+			if err := goleak.Find(append(lingering(), known)...); err != nil {
+				t.Error(err)
+			}
+			const clients = 4 // still hold their ends
+			if got := openFiles(t); got > files+clients {
+				t.Errorf("got %d descriptors, want at most %d", got, files+clients)
+			}
+		})
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}

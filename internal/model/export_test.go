@@ -1,0 +1,31 @@
+package model
+
+import (
+	"time"
+
+	"schedlab/internal/workload"
+)
+
+// ServeExchange runs x as every adapter does, on a connection without a socket.
+func ServeExchange(m Model, l *Listener) func(x *workload.Exchange) {
+	r := m.(interface {
+		serve(*workload.Exchange, *Conn, time.Duration)
+		clock() time.Duration
+	})
+	c := &Conn{listener: l}
+	return func(x *workload.Exchange) { r.serve(x, c, r.clock()) }
+}
+
+// BusyShed takes every place for refusals of m until the returned function is
+// called.
+func BusyShed(m Model) (free func()) {
+	slots := m.(*poolModel).shed.slots
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	return func() {
+		for range cap(slots) {
+			<-slots
+		}
+	}
+}
