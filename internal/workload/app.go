@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // DefaultMaxBody is the largest request body taken unless Options says
@@ -25,6 +26,9 @@ type Options struct {
 	// MaxBody bounds request bodies, in bytes; above it the answer is 413. It
 	// also lowers the 1 MiB limit of /bytes. Not positive means DefaultMaxBody.
 	MaxBody int
+	// KVLocks is the number of locks that share the keys of /kv, 1 to MaxKVLocks;
+	// 0 is one lock for all.
+	KVLocks int
 }
 
 // An App is the handler set with its state (the key-value store). It is safe for
@@ -35,7 +39,8 @@ type App struct {
 	maxBody       int
 	payload       []byte // what /bytes is cut from
 	index         []byte
-	kv            store
+	lock          sync.Mutex // of /work
+	kv            *store
 }
 
 // New returns an App with an empty store.
@@ -54,7 +59,7 @@ func New(o Options) *App {
 		maxBody:       o.MaxBody,
 		payload:       []byte(strings.Repeat(line, size/len(line)+1)[:size]),
 		index:         index(),
-		kv:            store{values: map[string][]byte{}},
+		kv:            newStore(min(o.KVLocks, MaxKVLocks)),
 	}
 }
 

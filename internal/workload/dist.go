@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Dist is a distribution of demand: a constant, an exponential, or a mix of at
-// most eight such terms. It is a small comparable value; the zero Dist is the
+// A Dist is a distribution of demand: a constant, an exponential, a lognormal, or
+// a mix of at most eight such terms. It is a small comparable value; the zero Dist is the
 // constant 0. It reads and writes itself as text (YAML, JSON, flag.TextVar).
 type Dist struct {
 	n     int // terms in use
@@ -22,13 +22,27 @@ const maxTerms = 8
 
 type term struct {
 	weight float64       // probability, the terms' sum to 1
-	mean   time.Duration // the value itself unless exp
-	exp    bool
+	mean   time.Duration // the value itself of a constant
+	kind   kind
+	scv    float64 // squared coefficient of variation, of a lognormal
 }
 
+type kind uint8
+
+const (
+	constant kind = iota
+	exponential
+	lognormal
+)
+
+// maxSCV bounds a lognormal's variability: above it a run of any length sees the
+// tail too seldom for its mean to be the distribution's.
+const maxSCV = 100
+
 // ParseDist reads a distribution. A term is a duration of at least 0 ("200us",
-// also "const(200us)") or an exponential by its mean ("exp(200us)"); a mix is
-// weighted terms ("0.8*0s+0.2*exp(10ms)") whose weights lie in (0, 1] and sum to
+// also "const(200us)"), an exponential by its mean ("exp(200us)"), or a lognormal
+// by its mean and its squared coefficient of variation in (0, 100], the two that
+// queueing formulae take ("lognormal(200us,4)"); a mix is weighted terms ("0.8*0s+0.2*exp(10ms)") whose weights lie in (0, 1] and sum to
 // 1 within 1e-9. Spaces around terms are ignored.
 func ParseDist(s string) (Dist, error) {
 	d, err := parseDist(s)
@@ -83,16 +97,26 @@ func parseTerm(weight, value string) (term, error) {
 	value = strings.TrimSpace(value)
 	length := value
 	if inner, closed := strings.CutSuffix(value, ")"); closed {
-		var isConst bool
-		if length, t.exp = strings.CutPrefix(inner, "exp("); !t.exp {
-			if length, isConst = strings.CutPrefix(inner, "const("); !isConst {
-				return t, fmt.Errorf("%+.20q is neither const(D) nor exp(D)", value)
+		name, args, _ := strings.Cut(inner, "(")
+		switch length = args; name {
+		case "const":
+		case "exp":
+			t.kind = exponential
+		case "lognormal":
+			t.kind = lognormal
+			var scv string
+			length, scv, _ = strings.Cut(args, ",")
+			t.scv, err = strconv.ParseFloat(strings.TrimSpace(scv), 64)
+			if err != nil || !(t.scv > 0 && t.scv <= maxSCV) {
+				return t, fmt.Errorf("%+.30q needs a squared coefficient of variation in (0, %d], as in lognormal(200us,4)", value, maxSCV)
 			}
+		default:
+			return t, fmt.Errorf("%+.20q is none of const(D), exp(D), lognormal(D,SCV)", value)
 		}
 	}
 	t.mean, err = time.ParseDuration(length)
 	if err != nil {
-		return t, fmt.Errorf("%+.20q is not a demand such as 200us, exp(200us) or 0.8*0s+0.2*10ms", value)
+		return t, fmt.Errorf("%+.20q is not a demand such as 200us, exp(200us), lognormal(200us,4) or 0.8*0s+0.2*10ms", value)
 	}
 	if t.mean < 0 {
 		return t, errors.New("a demand cannot be negative")
@@ -115,8 +139,11 @@ func (d Dist) String() string {
 			b.WriteString(strconv.FormatFloat(t.weight, 'g', -1, 64) + "*")
 		}
 		value := strings.Replace(t.mean.String(), "µ", "u", 1)
-		if t.exp {
+		switch t.kind {
+		case exponential:
 			value = "exp(" + value + ")"
+		case lognormal:
+			value = "lognormal(" + value + "," + strconv.FormatFloat(t.scv, 'g', -1, 64) + ")"
 		}
 		b.WriteString(value)
 	}
@@ -145,9 +172,10 @@ func (d Dist) Mean() time.Duration {
 
 // SquaredCV returns the squared coefficient of variation, the figure in which
 // queueing formulae take variability: 0 for a constant, 1 for an exponential,
-// more for a mix of short and long. It is 0 when the mean is.
+// what it says for a lognormal, more for a mix of short and long. It is 0 when
+// the mean is.
 //
-//	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (constant) or 2 w m² (exponential)
+//	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (1 + c²)   (c² a term's own)
 //
 // (Moments of a mixture; Kleinrock, Queueing Systems I, 1975.)
 func (d Dist) SquaredCV() float64 {
@@ -163,17 +191,28 @@ func (d Dist) moments() (first, second float64) {
 	for _, t := range d.terms[:d.n] {
 		m := float64(t.mean)
 		first += t.weight * m
-		if t.exp {
-			second += 2 * t.weight * m * m
-		} else {
-			second += t.weight * m * m
-		}
+		second += t.weight * m * m * (1 + t.squaredCV())
 	}
 	return first, second
 }
 
+func (t term) squaredCV() float64 {
+	switch t.kind {
+	case exponential:
+		return 1
+	case lognormal:
+		return t.scv
+	}
+	return 0
+}
+
 // Sample draws one demand from d. It takes one number of r to choose the term of
-// a mix and one for an exponential, by inversion: -m ln(1-u).
+// a mix, and one for an exponential or a lognormal, by inversion:
+//
+//	exponential  -m ln(1-u)
+//	lognormal    exp(µ + σ Φ⁻¹(u)),  σ² = ln(1 + c²),  µ = ln m - σ²/2
+//
+// (Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions 1, ch. 14.)
 func (d Dist) Sample(r *Rand) time.Duration {
 	if d.n == 0 {
 		return 0
@@ -187,14 +226,19 @@ func (d Dist) Sample(r *Rand) time.Duration {
 			}
 		}
 	}
-	if t.exp {
-		return clampDuration(math.Round(-float64(t.mean) * math.Log1p(-r.Float64())))
+	switch m := float64(t.mean); t.kind {
+	case exponential:
+		return clampDuration(math.Round(-m * math.Log1p(-r.Float64())))
+	case lognormal:
+		variance := math.Log1p(t.scv)
+		normal := math.Sqrt2 * math.Erfinv(2*r.Float64()-1)
+		return clampDuration(math.Round(m * math.Exp(math.Sqrt(variance)*normal-variance/2)))
 	}
 	return t.mean
 }
 
 // largest returns the largest parameter of any term: an upper bound of the
-// constants, and the largest mean of the exponentials.
+// constants, and the largest mean of the others.
 func (d Dist) largest() time.Duration {
 	var most time.Duration
 	for _, t := range d.terms[:d.n] {

@@ -29,6 +29,11 @@ func TestParseDist(t *testing.T) {
 		{"0.8*0s + 0.2*const(10ms)", "0.8*0s+0.2*10ms", 2 * time.Millisecond, 4},
 		// E[X] = 0.5 + 5, E[X²] = 0.5 × 2 × 1 + 0.5 × 100 = 51
 		{"0.5*exp(1ms)+0.5*10ms", "0.5*exp(1ms)+0.5*10ms", 5500 * time.Microsecond, 51/30.25 - 1},
+		{"lognormal(200us,4)", "lognormal(200us,4)", 200 * time.Microsecond, 4},
+		{" lognormal(1ms, 0.25) ", "lognormal(1ms,0.25)", time.Millisecond, 0.25},
+		{"lognormal(0s,1)", "lognormal(0s,1)", 0, 0},
+		// E[X] = 0.5 + 1, E[X²] = 0.5 × (1 + 3) + 0.5 × 4 = 4
+		{"0.5*lognormal(1ms,3)+0.5*2ms", "0.5*lognormal(1ms,3)+0.5*2ms", 1500 * time.Microsecond, 4/2.25 - 1},
 		{"0.1*1s+0.2*1s+0.7*1s", "0.1*1s+0.2*1s+0.7*1s", time.Second, 0},
 	} {
 		d, err := ParseDist(tc.in)
@@ -47,14 +52,20 @@ func TestParseDist(t *testing.T) {
 
 func TestParseDistErrors(t *testing.T) {
 	t.Parallel()
-	const form = ` is not a demand such as 200us, exp(200us) or 0.8*0s+0.2*10ms`
+	const form = ` is not a demand such as 200us, exp(200us), lognormal(200us,4) or 0.8*0s+0.2*10ms`
 	for _, tc := range []struct{ in, want string }{
 		{"", `parsing demand "": ""` + form},
 		{"fast", `parsing demand "fast": "fast"` + form},
 		{"200", `parsing demand "200": "200"` + form},
 		{"exp()", `parsing demand "exp()": "exp()"` + form},
 		{"exp(1ms", `parsing demand "exp(1ms": "exp(1ms"` + form},
-		{"lognormal(1ms)", `parsing demand "lognormal(1ms)": "lognormal(1ms)" is neither const(D) nor exp(D)`},
+		{"pareto(1ms)", `parsing demand "pareto(1ms)": "pareto(1ms)" is none of const(D), exp(D), lognormal(D,SCV)`},
+		{"1ms)", `parsing demand "1ms)": "1ms)" is none of const(D), exp(D), lognormal(D,SCV)`},
+		{"lognormal(1ms)", `parsing demand "lognormal(1ms)": "lognormal(1ms)" needs a squared coefficient of variation in (0, 100], as in lognormal(200us,4)`},
+		{"lognormal(1ms,0)", `"lognormal(1ms,0)" needs a squared coefficient of variation in (0, 100]`},
+		{"lognormal(1ms,101)", `"lognormal(1ms,101)" needs a squared coefficient of variation in (0, 100]`},
+		{"lognormal(1ms,NaN)", `"lognormal(1ms,NaN)" needs a squared coefficient of variation in (0, 100]`},
+		{"lognormal(fast,1)", `"lognormal(fast,1)"` + form},
 		{"-1ms", `parsing demand "-1ms": a demand cannot be negative`},
 		{"0.5*1ms", `parsing demand "0.5*1ms": the weights sum to 0.5, not 1`},
 		{"0.5*1ms+0.6*1ms", `parsing demand "0.5*1ms+0.6*1ms": the weights sum to 1.1, not 1`},
@@ -91,7 +102,8 @@ func TestDistText(t *testing.T) {
 // The tolerances are above four standard errors; the seed is fixed.
 func TestSampleMoments(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{"0s", "200us", "exp(200us)", "0.8*0s+0.2*10ms", "0.5*exp(1ms)+0.5*10ms", "0.1*1ms+0.2*2ms+0.7*exp(3ms)"} {
+	for _, in := range []string{"0s", "200us", "exp(200us)", "0.8*0s+0.2*10ms", "0.5*exp(1ms)+0.5*10ms", "0.1*1ms+0.2*2ms+0.7*exp(3ms)",
+		"lognormal(200us,0.1)", "lognormal(200us,1)", "0.9*1ms+0.1*lognormal(10ms,0.5)"} {
 		d, err := ParseDist(in)
 		if err != nil {
 			t.Fatal(err)

@@ -2,8 +2,10 @@ package workload
 
 import (
 	"bytes"
+	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Limits of the store. They keep a client from growing the server without end;
@@ -16,13 +18,39 @@ const (
 	maxKeyValue = 64 << 20 // bytes of keys and values together
 )
 
-// A store is the map behind /kv/{key}, under one RWMutex: a global lock is the
-// contention it is there to show. A stored value is never written again, so a
-// reader may keep it after the lock is gone.
+// MaxKVLocks is the largest number of locks /kv can have.
+const MaxKVLocks = 256
+
+// A store is what /kv/{key} reads and writes: keys spread by a hash over shards,
+// each behind an RWMutex. With one shard the lock is the contention it is there to
+// show; with many, what finer locks gain. A stored value is never written again,
+// so a reader may keep it after the lock is gone.
 type store struct {
+	shards []shard
+	seed   maphash.Seed
+	keys   atomic.Int64
+	bytes  atomic.Int64 // keys and values
+}
+
+type shard struct {
 	mu     sync.RWMutex
 	values map[string][]byte
-	bytes  int // keys and values
+	_      [96]byte // to 128 bytes: no two locks share a cache line, nor the pair a core fetches
+}
+
+func newStore(locks int) *store {
+	s := &store{shards: make([]shard, max(locks, 1)), seed: maphash.MakeSeed()}
+	for i := range s.shards {
+		s.shards[i].values = map[string][]byte{}
+	}
+	return s
+}
+
+func (s *store) shard(key string) *shard {
+	if len(s.shards) == 1 {
+		return &s.shards[0]
+	}
+	return &s.shards[maphash.String(s.seed, key)%uint64(len(s.shards))]
 }
 
 func (s *store) serve(x *Exchange, key string) {
@@ -57,33 +85,54 @@ func (s *store) serve(x *Exchange, key string) {
 }
 
 func (s *store) get(key string) ([]byte, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	value, ok := s.values[key]
+	h := s.shard(key)
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	value, ok := h.values[key]
 	return value, ok
 }
 
 // put takes ownership of key and value and reports whether they fitted.
 func (s *store) put(key string, value []byte) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, replaces := s.values[key]
-	grown := s.bytes + len(value) - len(old)
+	h := s.shard(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, replaces := h.values[key]
+	keys, grown := int64(0), int64(len(value)-len(old))
 	if !replaces {
-		grown += len(key)
+		keys, grown = 1, grown+int64(len(key))
 	}
-	if grown > maxKeyValue || !replaces && len(s.values) >= maxKeys {
+	if !reserve(&s.keys, keys, maxKeys) {
 		return false
 	}
-	s.values[key], s.bytes = value, grown
+	if !reserve(&s.bytes, grown, maxKeyValue) {
+		s.keys.Add(-keys)
+		return false
+	}
+	h.values[key] = value
+	return true
+}
+
+// reserve adds n to total unless that would exceed most. Replacing a value by one
+// of its size leaves the totals, which all shards share, alone.
+func reserve(total *atomic.Int64, n, most int64) bool {
+	if n == 0 {
+		return true
+	}
+	if total.Add(n) > most && n > 0 {
+		total.Add(-n)
+		return false
+	}
 	return true
 }
 
 func (s *store) delete(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old, ok := s.values[key]; ok {
-		delete(s.values, key)
-		s.bytes -= len(key) + len(old)
+	h := s.shard(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old, ok := h.values[key]; ok {
+		delete(h.values, key)
+		s.keys.Add(-1)
+		s.bytes.Add(-int64(len(key) + len(old)))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,30 +17,61 @@ import (
 const (
 	maxCPU   = time.Second
 	maxSleep = 10 * time.Second
+	maxLock  = 100 * time.Millisecond // all requests queue for the one lock
+	maxAlloc = 16 << 20               // bytes
 )
 
-// serveWork pays the demand in the query, CPU first, then sleep.
+// serveWork pays the demand in the query: memory first, which it holds until the
+// answer, then CPU, then CPU under the lock, then sleep.
 func (a *App) serveWork(x *Exchange) {
 	w, err := a.parseWork(x.Query, x.Seq)
 	if err != nil {
 		x.fail(400, "%v", err)
 		return
 	}
+	held := allocate(w.alloc)
 	Spin(w.iters)
+	if w.locked > 0 {
+		a.lock.Lock()
+		Spin(w.locked)
+		a.lock.Unlock()
+	}
 	time.Sleep(w.sleep)
+	runtime.KeepAlive(held)
 	x.answer(200, textPlain, okLine)
+}
+
+// A block is what /work allocates. Blocks are chained, so that a garbage
+// collection has pointers to follow, as in a request's own data.
+type block struct {
+	next *block
+	_    [blockSize - 2*8]byte // less the pointer and the runtime's header of an object this large
+}
+
+const blockSize = 4 << 10
+
+// allocate returns a chain of n bytes, rounded up to whole blocks.
+func allocate(n int) *block {
+	var chain *block
+	for ; n > 0; n -= blockSize {
+		chain = &block{next: chain}
+	}
+	return chain
 }
 
 // A work is one request's demand, drawn and capped.
 type work struct {
-	iters int
-	sleep time.Duration
+	alloc  int // bytes
+	iters  int
+	locked int // iterations under the lock
+	sleep  time.Duration
 }
 
 // The streams keep a request's draws independent of each other.
 const (
 	streamCPU   = 0x637075
 	streamSleep = 0x736c656570
+	streamLock  = 0x6c6f636b
 )
 
 // parseWork reads the query and draws the demand. The draw depends on seed, or
@@ -69,6 +101,18 @@ func (a *App) parseWork(query, seq string) (work, error) {
 			return work{}, fmt.Errorf("iters: %w", err)
 		}
 	}
+	if q.alloc != "" {
+		if w.alloc, err = parseAlloc(q.alloc); err != nil {
+			return work{}, fmt.Errorf("alloc: %w", err)
+		}
+	}
+	if q.lock != "" {
+		d, err := draw(q.lock, maxLock, base^streamLock)
+		if err != nil {
+			return work{}, fmt.Errorf("lock: %w", err)
+		}
+		w.locked = a.iters(d)
+	}
 	if q.sleep != "" {
 		if w.sleep, err = draw(q.sleep, maxSleep, base^streamSleep); err != nil {
 			return work{}, fmt.Errorf("sleep: %w", err)
@@ -78,7 +122,7 @@ func (a *App) parseWork(query, seq string) (work, error) {
 }
 
 // A workQuery holds the values of /work's keys, "" for an absent one.
-type workQuery struct{ cpu, iters, sleep, seed string }
+type workQuery struct{ cpu, iters, sleep, alloc, lock, seed string }
 
 func splitWork(query string) (q workQuery, err error) {
 	for query != "" {
@@ -95,10 +139,14 @@ func splitWork(query string) (q workQuery, err error) {
 			field = &q.iters
 		case "sleep":
 			field = &q.sleep
+		case "alloc":
+			field = &q.alloc
+		case "lock":
+			field = &q.lock
 		case "seed":
 			field = &q.seed
 		default:
-			return q, fmt.Errorf("unknown key %+.40q; /work takes cpu, iters, sleep and seed", key)
+			return q, fmt.Errorf("unknown key %+.40q; /work takes cpu, iters, sleep, alloc, lock and seed", key)
 		}
 		if *field != "" {
 			return q, fmt.Errorf("%s is given twice", key)
@@ -145,4 +193,22 @@ func (a *App) parseIters(s string) (int, error) {
 		return 0, fmt.Errorf("%d is above the cap of %d (%v of cpu)", n, a.maxIters, maxCPU)
 	}
 	return int(n), nil
+}
+
+// parseAlloc reads a number of bytes like 64KiB, 1MiB or 4096.
+func parseAlloc(s string) (int, error) {
+	digits, unit := s, 1
+	if d, ok := strings.CutSuffix(s, "KiB"); ok {
+		digits, unit = d, 1<<10
+	} else if d, ok := strings.CutSuffix(s, "MiB"); ok {
+		digits, unit = d, 1<<20
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%+.40q is not a size such as 64KiB", s)
+	case n > uint64(maxAlloc/unit):
+		return 0, fmt.Errorf("%s is above the cap of %d MiB", s, maxAlloc>>20)
+	}
+	return int(n) * unit, nil
 }

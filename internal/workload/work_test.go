@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"fmt"
 	"math"
+	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +52,11 @@ func TestWorkDrawIsFixed(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+	got = mustWork(t, a, "cpu=lognormal(1ms,4)&lock=exp(50us)&alloc=64KiB", "1")
+	want = work{iters: 28_030, locked: 2_210, alloc: 64 << 10}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 }
 
 // Sequence numbers are short strings that differ in one digit. Their draws must
@@ -79,6 +87,91 @@ func TestWorkStreamsAreIndependent(t *testing.T) {
 	check("cpu and sleep", cpu[:], sleep[:], 0, 4*se)
 	check("neighbouring cpu", cpu[1:], cpu[:n-1], 0, 4*se)
 	check("neighbouring sleep", sleep[1:], sleep[:n-1], 0, 4*se)
+}
+
+// The median of a lognormal is m / √(1 + c²), and its share below the mean is
+// Φ(σ/2), σ² = ln(1 + c²).
+func TestLognormalQuantiles(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	for _, scv := range []float64{0.5, 4, 100} {
+		d, err := ParseDist(fmt.Sprintf("lognormal(1ms,%g)", scv))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRand(7)
+		var belowMedian, belowMean float64
+		median := float64(time.Millisecond) / math.Sqrt(1+scv)
+		for range n {
+			v := float64(d.Sample(r))
+			if v < median {
+				belowMedian++
+			}
+			if v < float64(time.Millisecond) {
+				belowMean++
+			}
+		}
+		sigma := math.Sqrt(math.Log1p(scv))
+		want := 0.5 * math.Erfc(-sigma/2/math.Sqrt2)
+		if tolerance := 4 * 0.5 / math.Sqrt(n); math.Abs(belowMedian/n-0.5) > tolerance || math.Abs(belowMean/n-want) > tolerance {
+			t.Errorf("c² %g: got %.4f below the median and %.4f below the mean, want 0.5 and %.4f within %.4f",
+				scv, belowMedian/n, belowMean/n, want, tolerance)
+		}
+	}
+}
+
+// Memory is held until the answer: requests that sleep keep theirs alive.
+func TestWorkHoldsItsMemory(t *testing.T) {
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const requests, bytes = 8, 4 << 20
+		a := newTestApp()
+		before := live()
+		var all sync.WaitGroup
+		for range requests {
+			all.Go(func() { a.Serve(&Exchange{Method: "GET", Path: "/work", Query: "alloc=4MiB&sleep=1s"}) })
+		}
+		synctest.Wait()
+		during := live()
+		all.Wait()
+		if got := int64(during - before); got < requests*bytes || got > requests*bytes*11/10 {
+			t.Errorf("got %d bytes held, want %d", got, requests*bytes)
+		}
+		if after := live(); after > before+bytes {
+			t.Errorf("got %d bytes left behind", after-before)
+		}
+	})
+}
+
+// Requests that ask for the lock take turns; the others pass.
+func TestWorkTakesTurnsAtTheLock(t *testing.T) {
+	t.Parallel()
+	a := newTestApp()
+	a.lock.Lock()
+	waiting := &Exchange{Method: "GET", Path: "/work", Query: "lock=50us"}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Serve(waiting)
+	}()
+	passing := &Exchange{Method: "GET", Path: "/work", Query: "cpu=50us"}
+	if a.Serve(passing); passing.Status != 200 {
+		t.Errorf("got %d, want 200 without the lock", passing.Status)
+	}
+	select {
+	case <-done:
+		t.Error("a request passed the lock while it was held")
+	default:
+	}
+	a.lock.Unlock()
+	if <-done; waiting.Status != 200 {
+		t.Errorf("got %d, want 200", waiting.Status)
+	}
 }
 
 func TestWorkClampsDrawsToTheCaps(t *testing.T) {
