@@ -139,7 +139,7 @@ func TestWorkHoldsItsMemory(t *testing.T) {
 		synctest.Wait()
 		during := live()
 		all.Wait()
-		if got := int64(during - before); got < requests*bytes || got > requests*bytes*11/10 {
+		if got := int64(during - before); got < requests*bytes*9/10 || got > requests*bytes*11/10 { // others free a little
 			t.Errorf("got %d bytes held, want %d", got, requests*bytes)
 		}
 		if after := live(); after > before+bytes {
