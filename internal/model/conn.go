@@ -12,11 +12,28 @@ import (
 // is, the done count, and Read, that is, when it became busy. Any goroutine may close it.
 type Conn struct {
 	*net.TCPConn
+	entry
+}
+
+// An openConn is an open connection as the ledger and the drain see it. Any
+// goroutine may call its methods.
+type openConn interface {
+	ledgerEntry() *entry
+	quiet() bool // no byte of a request has come since the last answer
+	Close() error
+}
+
+// An entry is what the ledger and the drain keep of a connection, whoever holds
+// its socket.
+type entry struct {
 	listener *Listener
+	socket   *socket     // that accepted it
 	busy     atomic.Bool // part of a request has come, or its answer is not out yet
 	closed   atomic.Bool
 	fate     atomic.Uint32
 }
+
+func (e *entry) ledgerEntry() *entry { return e }
 
 // A fate says how a connection ends: its kind, and above reasonShift the Reason.
 const (
@@ -39,9 +56,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // occupy makes the connection busy.
-func (c *Conn) occupy() {
-	if !c.busy.Load() { // a load costs nothing, a store some nanoseconds
-		c.busy.Store(true)
+func (e *entry) occupy() {
+	if !e.busy.Load() { // a load costs nothing, a store some nanoseconds
+		e.busy.Store(true)
 	}
 }
 
@@ -55,10 +72,10 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// reject marks c as refused with an answer; drop, as closed without one. Both
+// reject marks the connection as refused with an answer; drop, as closed without one. Both
 // come before Close.
-func (c *Conn) reject(r Reason) { c.fate.Store(rejected | uint32(r)<<reasonShift) }
-func (c *Conn) drop(r Reason)   { c.fate.Store(dropped | uint32(r)<<reasonShift) }
+func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
+func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
 // quiet reports whether no byte of a request has come since the last answer,
 // so that closing c loses nothing the client had sent.

@@ -47,8 +47,14 @@ const patience = time.Second
 func (l *Listener) drain(timeout time.Duration) (forced int) {
 	began := time.Now()
 	l.draining.Store(true)
-	ignoring := l.ignoreNew()
-	l.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
+	var ignoring error
+	for _, s := range l.sockets {
+		ignoring = errors.Join(ignoring, s.ignoreNew())
+		s.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
+		if s.ready != nil {
+			s.ready.SetReadDeadline(began)
+		}
+	}
 	for {
 		elapsed := time.Since(began)
 		if l.isSwept() && l.Counts().Open == 0 {
@@ -80,7 +86,7 @@ func (l *Listener) isSwept() bool {
 	}
 }
 
-// force closes the socket and every open connection, and returns their number.
+// force closes the sockets and every open connection, and returns their number.
 func (l *Listener) force() int {
 	l.cut.Store(true)
 	l.stopAccepting()

@@ -28,7 +28,7 @@ func (m *goroutineModel) Queue() dispatch.Queue { return nil }
 
 // eachConn calls f with every connection l accepts, one at a time, and returns
 // nil when l has been closed.
-func eachConn(l *Listener, f func(*Conn)) error {
+func eachConn(l acceptor, f func(*Conn)) error {
 	for {
 		c, err := l.Accept()
 		switch {
@@ -40,3 +40,6 @@ func eachConn(l *Listener, f func(*Conn)) error {
 		f(c.(*Conn))
 	}
 }
+
+// An acceptor is a Listener or one of its sockets.
+type acceptor interface{ Accept() (net.Conn, error) }

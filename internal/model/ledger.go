@@ -50,7 +50,7 @@ func (c Counts) Turned() (n uint64) {
 // connection and none per request.
 type Ledger struct {
 	mu     sync.Mutex
-	open   map[*Conn]struct{}
+	open   map[openConn]struct{}
 	counts Counts // Open is kept in the map
 }
 
@@ -64,27 +64,32 @@ func (l *Ledger) Counts() Counts {
 }
 
 // conns returns the connections open now, in no order.
-func (l *Ledger) conns() []*Conn {
+func (l *Ledger) conns() []openConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.open))
 }
 
-func (l *Ledger) accept(c *Conn) {
+func (l *Ledger) accept(c openConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
-		l.open = make(map[*Conn]struct{})
+		l.open = make(map[openConn]struct{})
 	}
 	l.open[c] = struct{}{}
 	l.counts.Accepted++
+	s := c.ledgerEntry().socket
+	s.counts.Accepted++
+	s.counts.Open++
 }
 
-func (l *Ledger) close(c *Conn) {
+func (l *Ledger) close(c openConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
-	fate := c.fate.Load()
+	e := c.ledgerEntry()
+	e.socket.counts.Open--
+	fate := e.fate.Load()
 	reason := fate >> reasonShift
 	switch fate & (1<<reasonShift - 1) {
 	case rejected:
@@ -94,4 +99,19 @@ func (l *Ledger) close(c *Conn) {
 	default:
 		l.counts.Done++
 	}
+}
+
+// SocketCounts are the connections of one listening socket.
+type SocketCounts struct{ Accepted, Open uint64 }
+
+// SocketCounts is one consistent reading of the connections of every socket, in
+// the order of [Listener.AcceptQueue].
+func (l *Listener) SocketCounts() []SocketCounts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := make([]SocketCounts, len(l.sockets))
+	for i, s := range l.sockets {
+		counts[i] = s.counts
+	}
+	return counts
 }

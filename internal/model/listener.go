@@ -3,8 +3,6 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"net"
 	"os"
 	"sync"
@@ -15,12 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket describes the listening socket every model gets: plain TCP, never
+// Socket describes the listening sockets every model gets: plain TCP, never
 // MPTCP; NODELAY on and keep-alive probes off; a bounded send buffer.
 type Socket struct {
 	Addr     string
-	Backlog  int // length of the kernel's accept queue; 0 takes net.core.somaxconn
-	MaxConns int // connections open at a time; at the cap accepting stops
+	Backlog  int // length of the kernel's accept queue, of each socket; 0 takes net.core.somaxconn
+	MaxConns int // connections open at a time, over all sockets; at the cap accepting stops
+	// Sockets share the address by SO_REUSEPORT, and the kernel deals connections
+	// out among them by a hash of the client's address; 0 and 1 are one socket.
+	Sockets int
+	// Shared lets other processes of this user listen on the address as well.
+	Shared bool
 }
 
 // sendBuffer bounds what a client that does not read can hold in the kernel:
@@ -36,119 +39,93 @@ const (
 )
 
 // A Listener accepts connections for one model, counts them, holds them under
-// a cap, survives running out of descriptors, and drains. Accept is safe for
-// concurrent use.
+// a cap, survives running out of descriptors, and drains. It is one socket, or
+// several that share an address. Accept is safe for concurrent use.
 type Listener struct {
 	Ledger
-	tcp      *net.TCPListener
+	sockets  []*socket
 	backlog  int
 	slots    chan struct{}
 	draining atomic.Bool
-	cut      atomic.Bool   // the drain is past its timeout: nothing may stay open
-	swept    chan struct{} // closed when the accept queue is not read any more
-	sweep    sync.Once
+	cut      atomic.Bool // the drain is past its timeout: nothing may stay open
+	reading  atomic.Int64
+	swept    chan struct{} // closed when no accept queue is read any more
 	warn     func(msg string, args ...any)
 }
 
-// Listen opens the socket. warn gets rare events as a message and key-value
+// A socket is one listening socket of a Listener, with an accept queue of its own.
+type socket struct {
+	*Listener
+	tcp    *net.TCPListener
+	ready  *os.File // says when a connection waits; nil with a single socket
+	closed chan struct{}
+	close  sync.Once
+	counts SocketCounts // guarded by the Ledger's lock
+}
+
+// Listen opens the sockets. warn gets rare events as a message and key-value
 // pairs, as slog takes them; it may be nil.
 func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
-	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
-		var opt error
-		err := c.Control(func(fd uintptr) {
-			opt = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
-		})
-		return errors.Join(err, opt)
-	}}
-	lc.SetMultipathTCP(false)
-	ln, err := lc.Listen(ctx, "tcp", s.Addr)
-	if err != nil {
-		return nil, err
-	}
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
 	l := &Listener{
-		tcp:   ln.(*net.TCPListener),
 		slots: make(chan struct{}, s.MaxConns),
 		swept: make(chan struct{}),
 		warn:  warn,
 	}
-	if err := l.setBacklog(s.Backlog); err != nil {
-		return nil, errors.Join(err, ln.Close())
+	if s.Sockets > 1 && !s.Shared {
+		// Sockets with SO_REUSEPORT share an address with any other of this user's
+		// that have it: only one without finds out that the address is taken.
+		free, err := listen(ctx, s.Addr, false)
+		if err != nil {
+			return nil, err
+		}
+		s.Addr = free.Addr().String()
+		free.Close()
+	}
+	for range max(s.Sockets, 1) {
+		ln, err := listen(ctx, s.Addr, s.Sockets > 1 || s.Shared)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		sock := &socket{Listener: l, tcp: ln, closed: make(chan struct{})}
+		l.sockets = append(l.sockets, sock)
+		l.reading.Add(1)
+		if s.Sockets > 1 {
+			if sock.ready, err = ln.File(); err != nil {
+				return nil, errors.Join(err, l.Close())
+			}
+		}
+		if err := l.setBacklog(ln, s.Backlog); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		s.Addr = ln.Addr().String() // the others take the port the first one got
 	}
 	return l, nil
 }
 
-// setBacklog calls listen(2) again, the only way to choose the queue's length
-// after Go has opened the socket, and reads back what the kernel made of it.
-func (l *Listener) setBacklog(want int) error {
-	if want > 0 {
-		if err := l.control(func(fd int) error { return unix.Listen(fd, want) }); err != nil {
-			return fmt.Errorf("setting the backlog: %w", err)
-		}
-	}
-	_, limit, err := l.acceptQueue()
+func listen(ctx context.Context, addr string, shared bool) (*net.TCPListener, error) {
+	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
+		var opt error
+		err := c.Control(func(fd uintptr) {
+			opt = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+			if shared {
+				opt = errors.Join(opt, unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+			}
+		})
+		return errors.Join(err, opt)
+	}}
+	lc.SetMultipathTCP(false)
+	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("reading the backlog: %w", err)
+		return nil, err
 	}
-	l.backlog = limit
-	if l.backlog < want {
-		return &BacklogError{Want: want, Got: l.backlog}
-	}
-	return nil
-}
-
-// acceptQueue returns how many connections wait to be accepted, and how many
-// may. (On a listening socket tcpi_unacked and tcpi_sacked, tcp_get_info in
-// net/ipv4/tcp.c.)
-func (l *Listener) acceptQueue() (waiting, limit int, err error) {
-	err = l.control(func(fd int) error {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil {
-			waiting, limit = int(info.Unacked), int(info.Sacked)
-		}
-		return err
-	})
-	return waiting, limit, err
-}
-
-// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
-// be emptied for good: closing the socket resets whatever waits there, requests
-// included. A client ignored tries again after a second and is then refused.
-func (l *Listener) ignoreNew() error {
-	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
-	program := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0}, // drop
-		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
-	}
-	return l.control(func(fd int) error {
-		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
-	})
-}
-
-// control calls f with the listening socket.
-func (l *Listener) control(f func(fd int) error) error {
-	raw, err := l.tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	return errors.Join(raw.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
-}
-
-// A BacklogError says that the kernel cut the accept queue short.
-type BacklogError struct{ Want, Got int }
-
-func (e *BacklogError) Error() string {
-	return fmt.Sprintf("backlog %d is above the kernel's limit %d; lower --backlog or raise net.core.somaxconn", e.Want, e.Got)
+	return ln.(*net.TCPListener), nil
 }
 
 // Addr is the address listened on, with the port the kernel chose.
-func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
+func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 
 // Backlog is the accept queue's length as the kernel has it.
 func (l *Listener) Backlog() int { return l.backlog }
@@ -156,46 +133,75 @@ func (l *Listener) Backlog() int { return l.backlog }
 // MaxConns is the cap on open connections.
 func (l *Listener) MaxConns() int { return cap(l.slots) }
 
+// Sockets is the number of listening sockets.
+func (l *Listener) Sockets() int { return len(l.sockets) }
+
 // Draining reports whether the server has been told to stop, so that answers
 // should end their connection.
 func (l *Listener) Draining() bool { return l.draining.Load() }
 
-// Accept waits for the next connection, an *[Conn]. It returns [net.ErrClosed]
-// once a drain has emptied the accept queue, and no other error while the
-// socket is healthy: at the connection cap it waits, and when descriptors or
-// memory run out it backs off and tries again.
-func (l *Listener) Accept() (net.Conn, error) {
+// Accept waits for the next connection on the first socket, an *[Conn]. It
+// returns [net.ErrClosed] once a drain has emptied the accept queue, and no
+// other error while the socket is healthy: at the connection cap it waits, and
+// when descriptors or memory run out it backs off and tries again.
+func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
+
+// Accept is [Listener.Accept] on this socket.
+func (s *socket) Accept() (net.Conn, error) {
+	s.await()
 	select {
-	case l.slots <- struct{}{}:
-	case <-l.swept:
+	case s.slots <- struct{}{}:
+	case <-s.closed:
 		return nil, net.ErrClosed
 	}
-	tc, err := l.accept()
+	tc, err := s.accept()
 	if err != nil {
-		<-l.slots
-		l.stopAccepting()
+		<-s.slots
+		s.stop()
+		if !errors.Is(err, net.ErrClosed) { // a socket that failed takes the others along
+			s.stopAccepting()
+		}
 		return nil, err
 	}
-	c := &Conn{TCPConn: tc, listener: l}
-	l.Ledger.accept(c)
-	if l.cut.Load() { // force may have looked before c was there
+	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
+	s.Ledger.accept(c)
+	if s.cut.Load() { // force may have looked before c was there
 		c.Close()
 	}
 	return c, nil
 }
 
-func (l *Listener) accept() (*net.TCPConn, error) {
+// await waits until a connection waits, or a drain begins. Only then does one of
+// several sockets take a place among the open connections: a place taken before
+// would be kept from the others for as long as nobody comes to this one.
+func (s *socket) await() {
+	if s.ready == nil || s.Draining() {
+		return
+	}
+	raw, err := s.ready.SyscallConn()
+	if err != nil {
+		return
+	}
+	// It fails when a drain or a close wakes it, which the accept then finds.
+	_ = raw.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 || err != nil
+	})
+}
+
+func (s *socket) accept() (*net.TCPConn, error) {
 	for backoff := firstBackoff; ; backoff = min(2*backoff, longBackoff) {
-		if l.Draining() {
-			l.tcp.SetDeadline(time.Now().Add(sweepQuiet))
+		if s.Draining() {
+			s.tcp.SetDeadline(time.Now().Add(sweepQuiet))
 		}
-		tc, err := l.tcp.AcceptTCP()
+		tc, err := s.tcp.AcceptTCP()
 		switch {
 		case err == nil:
 			return tc, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			// A drain's deadline: it may have passed before the queue was looked at.
-			if waiting, _, err := l.acceptQueue(); err != nil || waiting == 0 {
+			if q, err := acceptQueue(s.tcp); err != nil || q.Waiting == 0 {
 				return nil, net.ErrClosed
 			}
 			continue
@@ -204,10 +210,10 @@ func (l *Listener) accept() (*net.TCPConn, error) {
 		case !passing(err):
 			return nil, err
 		}
-		l.warn("accepting failed, trying again", "error", err, "after", backoff)
+		s.warn("accepting failed, trying again", "error", err, "after", backoff)
 		select {
 		case <-time.After(backoff):
-		case <-l.swept:
+		case <-s.closed:
 			return nil, net.ErrClosed
 		}
 	}
@@ -230,13 +236,26 @@ func (l *Listener) Close() error {
 }
 
 func (l *Listener) stopAccepting() {
-	l.sweep.Do(func() {
-		l.tcp.Close()
-		close(l.swept)
+	for _, s := range l.sockets {
+		s.stop()
+	}
+}
+
+// stop closes the socket, and with the last one says that all are.
+func (s *socket) stop() {
+	s.close.Do(func() {
+		s.tcp.Close()
+		if s.ready != nil {
+			s.ready.Close()
+		}
+		close(s.closed)
+		if s.reading.Add(-1) == 0 {
+			close(s.swept)
+		}
 	})
 }
 
-func (l *Listener) release(c *Conn) {
+func (l *Listener) release(c openConn) {
 	l.Ledger.close(c)
 	<-l.slots
 }

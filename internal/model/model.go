@@ -31,10 +31,12 @@ type Config struct {
 	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not at all
 	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not at all
+	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not at all
 	Limits
 	Workers    int               // fixed workers, where the mode has them
 	QueueDepth int               // places in the queue, where the mode has one
 	Overflow   dispatch.Overflow // what a full queue does
+	Wait       time.Duration     // longest wait for a turn, where the mode bounds it; 0: none
 	Log        *slog.Logger      // rare events only, never requests
 }
 
@@ -59,6 +61,10 @@ func DefaultLimits() Limits {
 		MaxBody:       1 << 20,
 	}
 }
+
+// DefaultWait is how long a request waits for its turn in a mode that bounds
+// the wait, unless told otherwise.
+const DefaultWait = 100 * time.Millisecond
 
 // serverName is the Server header of every mode.
 const serverName = "schedlab"

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,11 @@ type Mode struct {
 	Wins     string
 	Starves  string
 	Flags    []string
-	Sticky   bool // a worker keeps its connection, so surplus keep-alive clients starve
+	Loops    bool // connections live on event loops, one for each socket
+	Threads  bool // each connection has a thread, of which there are only so many
+	// Processes says that the mode is many processes: New makes the model of one.
+	Processes bool
+	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
 	// Overflow is the policy when none is given; "" without a queue.
 	Overflow string
 	// Depth is the queue's depth for a number of workers when none is given;
@@ -40,6 +45,9 @@ type Mode struct {
 	Depth func(workers int) int
 	New   func(Config) Model
 }
+
+// Has reports whether a serve flag means something to the mode.
+func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
 var poolFlags = []string{"workers", "queue-depth", "overflow"}
 
@@ -54,6 +62,17 @@ func Modes() []Mode {
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
 			New:      newNethttp,
+		},
+		{
+			Name:     "nethttp-gate",
+			Summary:  "net/http with at most --workers connections in service; the others wait at a gate",
+			Axes:     Axes{"nethttp", "single", "connection", "goroutine per unit, limited", "shared", "block", "free"},
+			Imitates: "golang.org/x/net/netutil.LimitListener, with the wait where it can be seen",
+			Wins:     "where nethttp does, when what connections hold (memory, a database) must be bounded",
+			Starves:  "keep-alive clients beyond the places, until the idle timeout, as pool",
+			Flags:    []string{"workers"},
+			Sticky:   true,
+			New:      newGate,
 		},
 		{
 			Name:     "goroutine",
@@ -97,6 +116,81 @@ func Modes() []Mode {
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
 			New:      newPoolRequest,
+		},
+		{
+			Name:     "semaphore",
+			Summary:  "a goroutine per connection; handlers run on it, --workers at a time, after at most --wait",
+			Axes:     Axes{"fasthttp", "single", "request", "inline, limited", "semaphore", "reject", "free"},
+			Imitates: "a buffered channel as semaphore around the handler: what Go programs use instead of a pool",
+			Wins:     "CPU-bound requests near capacity: the bound of pool-request without its hand-off",
+			Starves:  "requests that get no turn within --wait: refused with 503 and Retry-After",
+			Flags:    []string{"workers", "wait"},
+			New:      newSemaphore,
+		},
+		{
+			Name:     "threads",
+			Summary:  "an operating-system thread for each connection, made for it and ended with it",
+			Axes:     Axes{"fasthttp", "single", "connection", "goroutine per unit", "none", "none", "locked"},
+			Imitates: "thread per connection, as servers were written before there were goroutines",
+			Wins:     "nothing here: it shows what goroutines save",
+			Starves:  "nobody below --max-conns, which must stay below the number of threads allowed",
+			Threads:  true,
+			New:      newThreads,
+		},
+		{
+			Name:     "reuseport",
+			Summary:  "--listeners sockets share the address by SO_REUSEPORT; a goroutine per connection",
+			Axes:     Axes{"fasthttp", "reuseport", "connection", "goroutine per unit", "none", "none", "free"},
+			Imitates: "sharded listeners, an acceptor for each core",
+			Wins:     "many short connections a second, when one acceptor or one accept queue is the limit",
+			Starves:  "connections hashed to a socket whose acceptor is behind, while others idle",
+			Flags:    []string{"listeners"},
+			New:      newReuseport,
+		},
+		{
+			Name:     "loop",
+			Summary:  "--listeners locked event loops, each with a socket of its own by SO_REUSEPORT; handlers inline",
+			Axes:     Axes{"fasthttp", "reuseport", "inline", "loop", "none", "none", "locked"},
+			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread",
+			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
+			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
+			Flags:    []string{"listeners"},
+			Loops:    true,
+			New:      newLoop,
+		},
+		{
+			Name:     "loop-single",
+			Summary:  "one event loop accepts, parses and computes",
+			Axes:     Axes{"fasthttp", "single", "inline", "loop", "none", "none", "locked"},
+			Imitates: "CPU work on the accepting loop of an asynchronous server",
+			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
+			Starves:  "everybody while one request computes; new connections wait in the kernel",
+			Loops:    true,
+			New:      newLoop,
+		},
+		{
+			Name:     "loop-offload",
+			Summary:  "event loops read, parse and write; handlers run on fixed workers behind a bounded queue; full is 503",
+			Axes:     Axes{"fasthttp", "reuseport", "request", "fixed", "shared", "reject|block", "locked"},
+			Imitates: "selectors with a worker pool; spawn_blocking with a reply channel",
+			Wins:     "handlers that wait or compute for long, on very many connections",
+			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
+			Flags:    append([]string{"listeners"}, poolFlags...),
+			Loops:    true,
+			Overflow: "reject",
+			Depth:    func(workers int) int { return 2 * workers },
+			New:      newLoopOffload,
+		},
+		{
+			Name:      "prefork",
+			Summary:   "--processes processes of --threads threads each on one address; a goroutine per connection in each",
+			Axes:      Axes{"fasthttp", "prefork", "connection", "goroutine per unit", "none", "none", "free"},
+			Imitates:  "a runtime per core, with work stealing inside each (--threads above 1) or without",
+			Wins:      "cores that must not disturb each other: own scheduler, own heap, own garbage collection",
+			Starves:   "connections hashed to a busy process, while the others idle",
+			Flags:     []string{"processes", "threads"},
+			Processes: true,
+			New:       newGoroutine,
 		},
 	}
 }

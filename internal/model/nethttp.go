@@ -49,7 +49,9 @@ func newNethttp(cfg Config) Model {
 
 type connKey struct{}
 
-func (m *nethttpModel) Serve(l *Listener) error {
+func (m *nethttpModel) Serve(l *Listener) error { return m.serveOn(l) }
+
+func (m *nethttpModel) serveOn(l net.Listener) error {
 	err := m.server.Serve(l)
 	m.conns.Wait()
 	if errors.Is(err, net.ErrClosed) {
@@ -107,7 +109,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		x.Body = *buf
 	}
-	m.serve(x, r.Context().Value(connKey{}).(*Conn), m.clock())
+	m.serve(x, r.Context().Value(connKey{}).(*Conn).ledgerEntry(), m.clock())
 	write(w, r, x)
 }
 

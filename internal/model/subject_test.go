@@ -42,10 +42,14 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 			Handle:  workload.New(workload.Options{ItersPerMicro: 1000}).Serve,
 			Limits:  model.DefaultLimits(),
 			Workers: 4,
+			Wait:    soon,
 			Log:     slog.New(slog.DiscardHandler),
 		},
 		Socket: model.Socket{Addr: "127.0.0.1:0", MaxConns: 1000},
 		Drain:  soon,
+	}
+	if mode.Has("listeners") {
+		s.Socket.Sockets = 3
 	}
 	if mode.Depth != nil {
 		s.QueueDepth = mode.Depth(s.Workers)

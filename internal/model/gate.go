@@ -1,0 +1,94 @@
+package model
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"schedlab/internal/dispatch"
+)
+
+// gateModel is net/http with a bounded number of connections in service. It is
+// no pool: net/http still makes a goroutine for each connection, only never more
+// of them than there are places. Connections are accepted, and counted, as they
+// come, and then wait at the gate, first come first served.
+type gateModel struct {
+	*nethttpModel
+	waited  func(time.Duration)
+	places  chan struct{}
+	waiting atomic.Int64
+	most    atomic.Int64 // connections that can be open, and so wait
+}
+
+func newGate(cfg Config) Model {
+	m := &gateModel{
+		nethttpModel: newNethttp(cfg).(*nethttpModel),
+		waited:       cfg.Waited,
+		places:       make(chan struct{}, cfg.Workers),
+	}
+	if m.waited == nil {
+		m.waited = func(time.Duration) {}
+	}
+	m.server.ConnState = func(c net.Conn, state http.ConnState) {
+		m.track(c, state)
+		if state == http.StateClosed || state == http.StateHijacked {
+			<-m.places
+		}
+	}
+	return m
+}
+
+func (m *gateModel) Serve(l *Listener) error {
+	m.most.Store(int64(l.MaxConns()))
+	g := &gateListener{Listener: l, gate: m, arrivals: make(chan arrival, l.MaxConns())}
+	var failed error
+	var acceptor sync.WaitGroup
+	acceptor.Go(func() {
+		failed = eachConn(l, func(c *Conn) {
+			m.waiting.Add(1)
+			g.arrivals <- arrival{c, time.Now()}
+		})
+		close(g.arrivals)
+	})
+	err := m.serveOn(g)
+	acceptor.Wait()
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (m *gateModel) Queue() dispatch.Queue { return (*gateQueue)(m) }
+
+// A gateListener hands out connections as places for them become free.
+type gateListener struct {
+	*Listener
+	gate     *gateModel
+	arrivals chan arrival
+}
+
+type arrival struct {
+	conn *Conn
+	at   time.Time
+}
+
+func (l *gateListener) Accept() (net.Conn, error) {
+	a, ok := <-l.arrivals
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	l.gate.places <- struct{}{}
+	l.gate.waiting.Add(-1)
+	l.gate.waited(time.Since(a.at))
+	return a.conn, nil
+}
+
+// gateQueue is what can be watched of a gate: its places are the workers.
+type gateQueue gateModel
+
+func (g *gateQueue) Depth() int    { return int(g.waiting.Load()) }
+func (g *gateQueue) Capacity() int { return max(0, int(g.most.Load())-cap(g.places)) }
+func (g *gateQueue) Workers() int  { return cap(g.places) }
+func (g *gateQueue) Busy() int     { return len(g.places) }

@@ -1,0 +1,48 @@
+package model
+
+import (
+	"sync/atomic"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
+)
+
+// semaphoreModel runs handlers on their connection's own goroutine, a bounded
+// number of them at a time. A request that gets no turn in time is answered 503
+// with Retry-After on the live connection.
+type semaphoreModel struct {
+	goroutineModel
+	*dispatch.Semaphore
+	conns atomic.Int64 // the cap on connections, and so on requests that wait
+}
+
+func newSemaphore(cfg Config) Model {
+	m := &semaphoreModel{
+		goroutineModel: goroutineModel{newFasthttpEngine(cfg)},
+		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait, cfg.Waited),
+	}
+	m.run = m.inTurn
+	return m
+}
+
+func (m *semaphoreModel) Serve(l *Listener) error {
+	m.conns.Store(int64(l.MaxConns()))
+	return m.goroutineModel.Serve(l)
+}
+
+func (m *semaphoreModel) inTurn(x *workload.Exchange) {
+	if !m.Acquire() {
+		x.Route = workload.RouteOf(x.Path)
+		refuse(x, 503, "overloaded\n")
+		x.RetryAfter = retryAfter
+		return
+	}
+	m.contain(x) // returns also when the handler panics
+	m.Release()
+}
+
+func (m *semaphoreModel) Queue() dispatch.Queue { return m }
+
+// Capacity is the number of requests that can wait: one for each connection
+// that is not being served.
+func (m *semaphoreModel) Capacity() int { return max(0, int(m.conns.Load())-m.Workers()) }
