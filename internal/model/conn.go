@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"net"
 	"sync/atomic"
 
@@ -9,11 +10,13 @@ import (
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
 // itself, so ReadFrom, CloseWrite and SyscallConn stay, and owns Close, that
-// is, the done count, and Read, that is, when it became busy. Any goroutine may close it.
+// is, the done count, and Read, to know which bytes have had their answer. Any
+// goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	listener *Listener
-	busy     atomic.Bool // part of a request has come, or its answer is not out yet
+	read     atomic.Uint64 // bytes
+	answered atomic.Uint64 // of those, by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
 	fate     atomic.Uint32
 }
@@ -27,23 +30,26 @@ const (
 	reasonShift = 8
 )
 
-// Read makes the connection busy from a request's first byte. The HTTP libraries
-// are no help there: fasthttp calls a connection active before it, and net/http
-// only once the whole head has come. That it is idle again is theirs to say.
+// unanswered is more than can be read.
+const unanswered = math.MaxUint64
+
+// Read counts what is read.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
-	if n > 0 {
-		c.occupy()
-	}
+	c.read.Add(uint64(n))
 	return n, err
 }
 
-// occupy makes the connection busy.
+// occupy says that a request is served. What it has to say is only news when the
+// request was read along with the one before.
 func (c *Conn) occupy() {
-	if !c.busy.Load() { // a load costs nothing, a store some nanoseconds
-		c.busy.Store(true)
+	if c.answered.Load() == c.read.Load() {
+		c.answered.Store(unanswered)
 	}
 }
+
+// settle says that every request read is answered.
+func (c *Conn) settle() { c.answered.Store(c.read.Load()) }
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
@@ -61,15 +67,19 @@ func (c *Conn) reject(r Reason) { c.fate.Store(rejected | uint32(r)<<reasonShift
 func (c *Conn) drop(r Reason)   { c.fate.Store(dropped | uint32(r)<<reasonShift) }
 
 // quiet reports whether no byte of a request has come since the last answer,
-// so that closing c loses nothing the client had sent.
+// so that closing c loses nothing the client had sent. Note: the kernel is asked
+// for all it ever received, because between a read and its record there may lie
+// any time, and the states that HTTP libraries tell are late (net/http, once a
+// head is complete) or early (fasthttp, before its first byte).
 func (c *Conn) quiet() bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true // closed already
 	}
-	unread := 0
-	if err := raw.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
-		return true
-	}
-	return unread == 0 && !c.busy.Load()
+	quiet := false
+	err = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		quiet = err == nil && info.Bytes_received == c.answered.Load()
+	})
+	return err != nil || quiet
 }

@@ -45,9 +45,9 @@ type Drain struct {
 const patience = time.Second
 
 func (l *Listener) drain(timeout time.Duration) (forced int) {
-	began := time.Now()
 	l.draining.Store(true)
 	ignoring := l.ignoreNew()
+	began := time.Now()
 	l.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
 	for {
 		elapsed := time.Since(began)

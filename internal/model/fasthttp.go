@@ -43,10 +43,10 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	return e
 }
 
-// track tells a connection when it is busy no more.
+// track tells a connection when its requests are answered.
 func track(nc net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle {
-		nc.(*Conn).busy.Store(false)
+		nc.(*Conn).settle()
 	}
 }
 

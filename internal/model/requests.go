@@ -53,7 +53,7 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 // answer in x.
 func (r *requests) serve(x *workload.Exchange, c *Conn, began time.Duration) {
 	r.started.Add(1)
-	c.occupy() // pipelined requests are read together, and all but the first find it idle
+	c.occupy()
 	r.run(x)
 	if c.listener.Draining() {
 		x.Close = true
