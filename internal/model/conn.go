@@ -4,8 +4,6 @@ import (
 	"math"
 	"net"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
@@ -78,8 +76,8 @@ func (c *Conn) quiet() bool {
 	}
 	quiet := false
 	err = raw.Control(func(fd uintptr) {
-		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		quiet = err == nil && info.Bytes_received == c.answered.Load()
+		n, err := received(int(fd))
+		quiet = err == nil && n == c.answered.Load()
 	})
 	return err != nil || quiet
 }

@@ -46,7 +46,7 @@ const patience = time.Second
 
 func (l *Listener) drain(timeout time.Duration) (forced int) {
 	l.draining.Store(true)
-	ignoring := l.ignoreNew()
+	ignoring := l.control(ignoreNew)
 	began := time.Now()
 	l.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
 	for {

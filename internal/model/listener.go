@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"sync"
@@ -89,6 +88,9 @@ func (l *Listener) setBacklog(want int) error {
 		}
 	}
 	_, limit, err := l.acceptQueue()
+	if errors.Is(err, errLinuxOnly) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("reading the backlog: %w", err)
 	}
@@ -100,34 +102,13 @@ func (l *Listener) setBacklog(want int) error {
 }
 
 // acceptQueue returns how many connections wait to be accepted, and how many
-// may. (On a listening socket tcpi_unacked and tcpi_sacked, tcp_get_info in
-// net/ipv4/tcp.c.)
+// may.
 func (l *Listener) acceptQueue() (waiting, limit int, err error) {
-	err = l.control(func(fd int) error {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil {
-			waiting, limit = int(info.Unacked), int(info.Sacked)
-		}
+	err = l.control(func(fd int) (err error) {
+		waiting, limit, err = acceptQueue(fd)
 		return err
 	})
 	return waiting, limit, err
-}
-
-// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
-// be emptied for good: closing the socket resets whatever waits there, requests
-// included. A client ignored tries again after a second and is then refused.
-func (l *Listener) ignoreNew() error {
-	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
-	program := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0}, // drop
-		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
-	}
-	return l.control(func(fd int) error {
-		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
-	})
 }
 
 // control calls f with the listening socket.
