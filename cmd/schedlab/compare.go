@@ -202,11 +202,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 	if run.Result == nil {
 		return exitDone, err
 	}
-	if werr := writeReports(dir, run.Result); werr != nil {
+	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
 		return exitDone, errors.Join(err, werr)
-	}
-	if rerr := render(cmd, f.output, run.Result); rerr != nil {
-		return exitDone, errors.Join(err, rerr)
 	}
 	var bad *experiment.Impossible
 	switch {
