@@ -97,8 +97,7 @@ func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) 
 	}
 	text, err = readFile(arg)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return s, false, usagef("reading scenario %q: %w", arg, err)

@@ -107,7 +107,7 @@ func TestPoolRunsAsManyJobsAsWorkers(t *testing.T) {
 }
 
 func TestTrySubmit(t *testing.T) {
-	in(t, 1, 2, func(t *testing.T, p *Pool[time.Duration], l *ledger) {
+	in(t, 1, 2, func(t *testing.T, p *Pool[time.Duration], _ *ledger) {
 		p.Submit(time.Second)
 		synctest.Wait()
 		for i, want := range []bool{true, true, false, false} {
@@ -123,7 +123,7 @@ func TestTrySubmit(t *testing.T) {
 }
 
 func TestDepthZeroHandsOver(t *testing.T) {
-	in(t, 2, 0, func(t *testing.T, p *Pool[time.Duration], l *ledger) {
+	in(t, 2, 0, func(t *testing.T, p *Pool[time.Duration], _ *ledger) {
 		synctest.Wait() // the workers are ready
 		for i, want := range []bool{true, true, false} {
 			if got := p.TrySubmit(time.Second); got != want {

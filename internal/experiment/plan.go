@@ -36,6 +36,9 @@ type Options struct {
 
 // A Mode is what planning must know of a mode.
 type Mode struct {
+	// Check reports what the mode's server would refuse of an arm's flags.
+	Check func(flags map[string]string) error
+
 	Pool   bool // has --workers
 	Sticky bool // a worker keeps its connection
 }
@@ -153,6 +156,11 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
 			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+		}
+		if mode, ok := o.Modes[a.Mode]; ok && mode.Check != nil {
+			if err := mode.Check(a.Flags); err != nil {
+				return impossible("arm %q: %v", a.Name, err)
+			}
 		}
 		p.Arms = append(p.Arms, record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters), KeepAlive: s.keepAlive(a),

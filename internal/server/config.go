@@ -70,6 +70,12 @@ func badConfig(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
+// Check reports the setting that New would refuse.
+func (c Config) Check() error {
+	_, _, err := c.resolve()
+	return err
+}
+
 // resolve fills in the defaults of c's mode and checks every setting.
 func (c *Config) resolve() (model.Mode, model.Config, error) {
 	mc := model.Config{Limits: c.Limits, Log: c.Log}
