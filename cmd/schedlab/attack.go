@@ -110,18 +110,17 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer files.close()
 	fmt.Fprintf(cmd.ErrOrStderr(), "sending %d requests in %v\n", len(opts.Trace.At), f.duration)
 	result, err := load.Attack(cmd.Context(), opts)
 	if result == nil {
-		return usage(err)
+		return errors.Join(usage(err), files.close())
 	}
 	if cmd.Context().Err() != nil {
 		sum.Status = record.Interrupted
 		err = &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
 	}
 	sum = experiment.Summarise(sum, result, len(opts.Trace.At))
-	if werr := errors.Join(files.write(f, result, opts.Targets), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
+	if werr := errors.Join(files.write(f, result, opts.Targets), files.close(), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
 		return errors.Join(err, werr)
 	}
 	if err != nil {
@@ -317,19 +316,19 @@ func (f *attackFlags) openFiles() (files attackFiles, err error) {
 			continue
 		}
 		if *file.to, err = os.Create(file.name); err != nil {
-			files.close()
-			return files, usagef("--%s: %w", file.flag, err)
+			return files, errors.Join(usagef("--%s: %w", file.flag, err), files.close())
 		}
 	}
 	return files, nil
 }
 
-func (a attackFiles) close() {
+func (a attackFiles) close() (err error) {
 	for _, file := range []*os.File{a.results, a.hgrm} {
 		if file != nil {
-			file.Close()
+			err = errors.Join(err, file.Close())
 		}
 	}
+	return err
 }
 
 func (a attackFiles) write(f *attackFlags, result *load.Result, targets []load.Target) error {

@@ -179,8 +179,7 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 
 func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
-	var bad *experiment.Impossible
-	if errors.As(err, &bad) {
+	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return nil, usage(err)
 	}
 	return c, err
@@ -189,7 +188,10 @@ func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, erro
 func modeFacts() map[string]experiment.Mode {
 	facts := map[string]experiment.Mode{}
 	for _, m := range model.Modes() {
-		facts[m.Name] = experiment.Mode{Pool: m.Depth != nil, Sticky: m.Sticky}
+		facts[m.Name] = experiment.Mode{
+			Pool: m.Depth != nil, Sticky: m.Sticky,
+			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
+		}
 	}
 	return facts
 }
@@ -202,17 +204,14 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 	if run.Result == nil {
 		return exitDone, err
 	}
-	if werr := writeReports(dir, run.Result); werr != nil {
+	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
 		return exitDone, errors.Join(err, werr)
 	}
-	if rerr := render(cmd, f.output, run.Result); rerr != nil {
-		return exitDone, errors.Join(err, rerr)
-	}
-	var bad *experiment.Impossible
+	_, impossible := errors.AsType[*experiment.Impossible](err)
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitDone, &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s", dir.Path())}
-	case errors.As(err, &bad):
+	case impossible:
 		return exitDone, &exitError{exitPartial, err}
 	case err != nil:
 		return exitDone, fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())

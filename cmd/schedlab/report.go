@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,13 +65,10 @@ path, a run's name below --out, or 'latest' (the default). Nothing is re-run.`,
 }
 
 func checkFormat(name string) error {
-	names := formatNames()
-	for _, n := range names {
-		if n == name {
-			return nil
-		}
+	if names := formatNames(); !slices.Contains(names, name) {
+		return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
 	}
-	return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
+	return nil
 }
 
 // render writes a result to stdout; text follows the terminal.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -74,6 +75,16 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 	return scenarioNames(), cobra.ShellCompDirectiveDefault
 }
 
+// readFile reads a scenario file, not more of it than is needed to refuse it.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, experiment.MaxScenario+1))
+}
+
 // findScenario reads an embedded scenario by name or one from a file.
 func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) {
 	text, err := loadtests.Scenarios.ReadFile(arg + ".yaml")
@@ -84,10 +95,9 @@ func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) 
 	if !strings.ContainsAny(arg, "./") {
 		return s, false, usagef("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(scenarioNames(), ", "), arg)
 	}
-	text, err = os.ReadFile(arg)
+	text, err = readFile(arg)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return s, false, usagef("reading scenario %q: %w", arg, err)

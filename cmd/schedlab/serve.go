@@ -4,17 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/server"
 )
 
+// serveFlags are the flags of serve; compare reads its arms' flags with them.
+type serveFlags struct {
+	server.Config
+	logFormat, logLevel string
+}
+
 func newServe() *cobra.Command {
-	cfg := server.Default()
-	var logFormat, logLevel string
+	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --mode MODE",
 		Short: "Serve HTTP under one scheduling model, with Prometheus metrics",
@@ -31,28 +39,22 @@ A second signal exits at once.`,
   curl -s 127.0.0.1:9090/metrics | grep schedlab_connections`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cfg.Mode == "" {
+			if f.Mode == "" {
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
-			log, err := newLog(cmd, logFormat, logLevel)
+			log, err := newLog(cmd, f.logFormat, f.logLevel)
 			if err != nil {
 				return err
 			}
-			for _, flag := range []string{"workers", "max-conns"} {
-				if cmd.Flags().Changed(flag) && cmd.Flags().Lookup(flag).Value.String() == "0" {
-					return usagef("--%s 0 must be above 0; leave it out for the default", flag)
-				}
+			if err := f.check(cmd.Flags()); err != nil {
+				return err
 			}
-			if cmd.Flags().Changed("queue-depth") && cfg.QueueDepth < 0 {
-				return usagef("--queue-depth %d must not be negative", cfg.QueueDepth)
-			}
-			cfg.Log, cfg.Version = log, programVersion()
-			s, err := server.New(cfg)
+			f.Log, f.Version = log, programVersion()
+			s, err := server.New(f.Config)
 			if err == nil {
 				err = s.Listen(cmd.Context())
 			}
-			var bad *server.ConfigError
-			if errors.As(err, &bad) {
+			if _, bad := errors.AsType[*server.ConfigError](err); bad {
 				return usage(err)
 			}
 			if err != nil {
@@ -61,31 +63,63 @@ A second signal exits at once.`,
 			return s.Serve(cmd.Context())
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&cfg.Mode, "mode", "", "scheduling model; see 'schedlab modes'")
-	f.StringVar(&cfg.Addr, "addr", cfg.Addr, "address to serve on")
-	f.StringVar(&cfg.Admin, "admin", cfg.Admin, "address of metrics, health and profiles, or off")
-	f.StringVar(&cfg.Pprof, "pprof", cfg.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
-	f.IntVar(&cfg.Workers, "workers", 0, "fixed workers (default 2 x GOMAXPROCS)")
-	f.IntVar(&cfg.QueueDepth, "queue-depth", -1, "places in the queue (default 1024 for pool, 2 x workers for pool-request)")
-	f.StringVar(&cfg.Overflow, "overflow", "", "what a full queue does: block or reject (default block for pool, reject for pool-request)")
-	f.IntVar(&cfg.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
-	f.IntVar(&cfg.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
-	f.DurationVar(&cfg.DrainTimeout, "drain-timeout", cfg.DrainTimeout, "how long a drain waits before it cuts connections")
-	f.DurationVar(&cfg.Limits.HeaderTimeout, "header-timeout", cfg.Limits.HeaderTimeout, "time for a whole request head")
-	f.DurationVar(&cfg.Limits.BodyTimeout, "body-timeout", cfg.Limits.BodyTimeout, "time for a whole request body")
-	f.DurationVar(&cfg.Limits.WriteTimeout, "write-timeout", cfg.Limits.WriteTimeout, "time for a whole answer")
-	f.DurationVar(&cfg.Limits.IdleTimeout, "idle-timeout", cfg.Limits.IdleTimeout, "time between two requests of a connection")
-	f.Var((*byteSize)(&cfg.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
-	f.Var((*byteSize)(&cfg.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
-	f.Float64Var(&cfg.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
-	f.StringVar(&logFormat, "log-format", "text", "text or json")
-	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
+	f.bind(cmd.Flags())
 	completeModes(cmd)
 	complete(cmd, "overflow", "block", "reject")
 	complete(cmd, "pprof", "auto", "on", "off")
 	complete(cmd, "log-format", "text", "json")
 	return cmd
+}
+
+func (f *serveFlags) bind(fl *pflag.FlagSet) {
+	f.Config = server.Default()
+	fl.StringVar(&f.Mode, "mode", "", "scheduling model; see 'schedlab modes'")
+	fl.StringVar(&f.Addr, "addr", f.Addr, "address to serve on")
+	fl.StringVar(&f.Admin, "admin", f.Admin, "address of metrics, health and profiles, or off")
+	fl.StringVar(&f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
+	fl.IntVar(&f.Workers, "workers", 0, "fixed workers (default 2 x GOMAXPROCS)")
+	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024 for pool, 2 x workers for pool-request)")
+	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block or reject (default block for pool, reject for pool-request)")
+	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
+	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
+	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "how long a drain waits before it cuts connections")
+	fl.DurationVar(&f.Limits.HeaderTimeout, "header-timeout", f.Limits.HeaderTimeout, "time for a whole request head")
+	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
+	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")
+	fl.DurationVar(&f.Limits.IdleTimeout, "idle-timeout", f.Limits.IdleTimeout, "time between two requests of a connection")
+	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
+	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
+	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
+	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+// check refuses values that mean "the default" when they were given.
+func (f *serveFlags) check(fl *pflag.FlagSet) error {
+	for _, flag := range []string{"workers", "max-conns"} {
+		if fl.Changed(flag) && fl.Lookup(flag).Value.String() == "0" {
+			return usagef("--%s 0 must be above 0; leave it out for the default", flag)
+		}
+	}
+	if fl.Changed("queue-depth") && f.QueueDepth < 0 {
+		return usagef("--queue-depth %d must not be negative", f.QueueDepth)
+	}
+	return nil
+}
+
+// checkArm reports what serve would refuse of an arm's flags, before anything
+// runs.
+func checkArm(mode string, flags map[string]string) error {
+	var f serveFlags
+	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.bind(fl)
+	f.Mode = mode
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if err := fl.Set(name, flags[name]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.check(fl), f.Config.Check())
 }
 
 // newLog makes the program's log on stderr.

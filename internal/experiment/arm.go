@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // An Arm is a contestant: one of our modes with flags, or any command that
@@ -23,7 +23,10 @@ type Arm struct {
 	KeepAlive *bool
 }
 
-var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+'-]{0,59}$`)
+// armName leaves out ', which marks the baseline's copy.
+var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,59}$`)
+
+const armNameForm = "a name has up to 60 letters, digits and . _ = , + -"
 
 // armFlags are the serve flags an arm may set: those that move a mode on its
 // axes or bound it. Addresses and calibration are the planner's.
@@ -32,71 +35,87 @@ var armFlags = []string{
 	"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "max-head", "max-body", "drain-timeout",
 }
 
-// UnmarshalYAML reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
-// `{name: x, command: ./server -addr {addr}}`.
-func (a *Arm) UnmarshalYAML(text []byte) error {
-	var mode string
-	if err := yaml.Unmarshal(text, &mode); err == nil && !strings.Contains(mode, ":") {
-		*a = Arm{Name: mode, Mode: mode}
-		return nil
-	}
-	var fields map[string]any
-	if err := yaml.Unmarshal(text, &fields); err != nil {
+// armKeys are the keys of an arm in YAML beside the serve flags.
+var armKeys = []string{"name", "mode", "command", "keepalive", "vary"}
+
+// arm reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
+// `{name: x, command: './server -addr {addr}'}`.
+func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
+	switch n.(type) {
+	case *ast.NullNode:
+		return d.errorf(path, "want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing")
+	case ast.MapNode:
+		err := d.fields(path, n, slices.Concat(armKeys, armFlags), func(key, path string, n ast.Node) error {
+			return d.armField(key, path, n, a)
+		})
+		if err == nil && a.Name == "" {
+			a.Name = a.title()
+		}
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if err := a.set(key, fields[key]); err != nil {
-			return err
-		}
-	}
-	if a.Name == "" {
-		a.Name = a.title()
-	}
-	return nil
+	mode, err := d.text(path, n)
+	a.Name, a.Mode = mode, mode
+	return err
 }
 
-func (a *Arm) set(key string, value any) error {
+func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
+	d.at[path] = start(n)
+	if key == "vary" {
+		return d.fields(path, n, armFlags, func(flag, path string, n ast.Node) error {
+			values, err := d.varied(path, n)
+			if a.Vary == nil {
+				a.Vary = make(map[string][]string)
+			}
+			a.Vary[flag] = values
+			return err
+		})
+	}
+	text, err := d.text(path, n)
+	if err != nil {
+		return err
+	}
 	switch key {
 	case "name":
-		a.Name = fmt.Sprint(value)
+		a.Name = text
 	case "mode":
-		a.Mode = fmt.Sprint(value)
+		a.Mode = text
 	case "keepalive":
-		keep, ok := value.(bool)
-		if !ok {
-			return fmt.Errorf("keepalive: %v is neither true nor false", value)
-		}
+		keep, err := d.yes(path, text)
 		a.KeepAlive = &keep
+		return err
 	case "command":
-		words, err := SplitCommand(fmt.Sprint(value))
-		if err != nil {
-			return fmt.Errorf("command: %w", err)
-		}
-		a.Command = words
-	case "vary":
-		lists, ok := value.(map[string]any)
-		if !ok {
-			return fmt.Errorf("vary: want lists by flag, like {workers: [1, 4]}, not %v", value)
-		}
-		for _, flag := range slices.Sorted(maps.Keys(lists)) {
-			values, ok := lists[flag].([]any)
-			if !ok || len(values) == 0 {
-				return fmt.Errorf("vary: %s: want a list, like [1, 4]", flag)
-			}
-			for _, v := range values {
-				if a.Vary == nil {
-					a.Vary = make(map[string][]string)
-				}
-				a.Vary[flag] = append(a.Vary[flag], fmt.Sprint(v))
-			}
+		if a.Command, err = SplitCommand(text); err != nil {
+			return d.errorf(path, "%w", err)
 		}
 	default:
 		if a.Flags == nil {
 			a.Flags = make(map[string]string)
 		}
-		a.Flags[key] = fmt.Sprint(value)
+		a.Flags[key] = text
 	}
 	return nil
+}
+
+// varied reads the values of one flag.
+func (d *decoder) varied(path string, n ast.Node) (values []string, err error) {
+	d.at[path] = start(n)
+	list, err := d.list(path, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, d.errorf(path, "is empty; list the values, like [1, 4]")
+	}
+	for i, item := range list {
+		inner := fmt.Sprintf("%s[%d]", path, i)
+		d.at[inner] = start(item)
+		text, err := d.text(inner, item)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, text)
+	}
+	return values, nil
 }
 
 // title names an arm by its mode and flags: "pool workers=4" as pool,workers=4.
@@ -119,13 +138,20 @@ func (a *Arm) check() error {
 	case len(a.Command) > 0 && len(a.Flags)+len(a.Vary) > 0:
 		return errors.New("flags and vary belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
-		return fmt.Errorf("%q is not an arm's name: up to 60 letters, digits and . _ = , + ' -", a.Name)
+		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
-	for _, flags := range [][]string{slices.Sorted(maps.Keys(a.Flags)), slices.Sorted(maps.Keys(a.Vary))} {
-		for _, flag := range flags {
-			if !slices.Contains(armFlags, flag) {
-				return fmt.Errorf("unknown key %q (an arm has name, mode, command, keepalive, vary and the serve flags %s)", flag, strings.Join(armFlags, ", "))
-			}
+	combinations := 1
+	for _, values := range a.Vary {
+		if combinations *= len(values); combinations > maxArms {
+			return fmt.Errorf("vary makes more than %d arms; leave values out", maxArms)
+		}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
+		if !slices.Contains(armFlags, flag) {
+			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(armFlags, ", "))
+		}
+		if a.Vary[flag] != nil {
+			return fmt.Errorf("%s has a value and is varied; drop one", flag)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (j *judge) conclude() {
 	}
 	r.Winner, r.Headline = j.pick(base, all)
 	if refused {
-		r.Headline = "No verdict: " + refusalReason(r.Verdicts) + "."
+		r.Headline = "No verdict: " + refusalReason(r.Verdicts) + "." + remedy(r)
 	}
 	j.standingDoubts()
 }
@@ -128,6 +128,37 @@ func (j *judge) starved(arm string) int {
 		}
 	}
 	return 0
+}
+
+// remedies say what a broken rule mostly means and what helps, by the rule's
+// first words.
+var remedies = []struct{ rule, text string }{
+	{"foreign load", "other programs used the server's CPUs: stop them, or choose CPUs with --server-cpus"},
+	{"lag", "the load sent late: other programs used its CPUs, or the rate is too high for it; stop them, or lower --rate"},
+	{"rate", "the load could not send in time: lower --rate, or give it CPUs with --load-cpus"},
+	{"generator", "the load's CPUs are full: lower --rate, or give it more with --load-cpus"},
+	{"backlog", "an arm stood still in some windows: other programs, or a rate near its capacity; lower --rate"},
+}
+
+// remedy is a sentence about the rule that cost the most windows, when blocks
+// were refused for it; "" otherwise.
+func remedy(r *record.Result) string {
+	windows := map[string]int{}
+	for _, x := range r.Refused {
+		windows[x.Rule]++
+	}
+	best, text := 0, ""
+	for _, m := range remedies {
+		for rule, n := range windows {
+			if strings.HasPrefix(rule, m.rule) && n > best {
+				best, text = n, m.text
+			}
+		}
+	}
+	if text == "" || r.Valid >= r.Planned || r.Status != record.Complete {
+		return ""
+	}
+	return " Mostly " + text + "."
 }
 
 func refusalReason(vs []record.Verdict) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A cpuSet lists CPU numbers, ascending.
@@ -159,10 +160,13 @@ func (c cpuSets) foreign(used reading, window float64) float64 {
 // A launcher starts processes from one thread that is bound to the server's
 // CPUs, so that they inherit them. The thread lives until close: the kernel
 // kills the processes when it ends, so none outlives this program.
-type launcher struct{ jobs chan func() }
+type launcher struct {
+	jobs                  chan func()
+	readyLimit, stopLimit time.Duration // for a server to answer, and to end
+}
 
 func (c cpuSets) newLauncher() (*launcher, error) {
-	l := &launcher{jobs: make(chan func())}
+	l := &launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
 	bound := make(chan error)
 	go func() {
 		// Never unlocked: a thread with its own affinity must not return to the pool.

@@ -29,37 +29,75 @@ var notChecked = []string{
 // the raw requests, then the rules, then the verdicts. Trials that cannot be
 // read are doubts, not errors.
 func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
-	j := &judge{run: run, windows: map[int]map[string]window{}, judged: map[string]bool{}}
-	for name, q := range quantiles {
-		j.judged[name] = judgeable(run.Plan, q)
+	j, err := newJudge(dir.Name(), dir.Path(), run)
+	if err != nil {
+		return nil, err
 	}
-	j.newResult(dir)
 	for t, err := range dir.Trials() {
-		if err != nil {
-			j.doubt("", "a trial could not be read and is left out: %v", err)
-			continue
-		}
-		if t.Failure != "" || t.Omitted != "" {
-			j.doubt(t.Arm, "trial %d is left out: %s", t.Number, t.Failure+t.Omitted)
-			continue
-		}
-		if j.windows[t.Block] == nil {
-			j.windows[t.Block] = map[string]window{}
-		}
-		j.windows[t.Block][t.Arm] = reduce(t, run.Env)
+		j.take(t, err)
 	}
 	left, err := dir.Unfinished()
 	if err != nil {
 		return nil, err
 	}
-	if len(left) > 0 {
-		j.doubt("", "%d trials were cut short and are left out", len(left))
+	return j.finish(len(left)), nil
+}
+
+func newJudge(name, path string, run record.Run) (*judge, error) {
+	for i, block := range run.Plan.Order {
+		for _, arm := range block {
+			if arm < 0 || arm >= len(run.Plan.Arms) {
+				return nil, fmt.Errorf("judging %q: run.json is damaged: block %d orders arm %d of %d", path, i+1, arm+1, len(run.Plan.Arms))
+			}
+		}
+	}
+	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan)}
+	j.newResult(name, path)
+	return j, nil
+}
+
+// take adds a trial, or the reason why it cannot be read.
+func (j *judge) take(t record.TrialRecord, err error) {
+	if err != nil {
+		j.doubt("", "a trial could not be read and is left out: %v", err)
+		return
+	}
+	if why := j.unusable(t.Trial); why != "" {
+		j.doubt(t.Arm, "trial %d is left out: %s", t.Number, why)
+		return
+	}
+	if j.windows[t.Block] == nil {
+		j.windows[t.Block] = map[string]window{}
+	}
+	j.windows[t.Block][t.Arm] = reduce(t, j.run.Env)
+}
+
+// finish computes the result of the trials taken; cut were left half-written.
+func (j *judge) finish(cut int) *record.Result {
+	if cut > 0 {
+		j.doubt("", "%d trials were cut short and are left out", cut)
 	}
 	j.validate()
 	j.fillArms()
 	j.verdicts()
 	j.conclude()
-	return j.result, nil
+	return j.result
+}
+
+// unusable says why a trial cannot be judged, "" if it can.
+func (j *judge) unusable(t record.Trial) string {
+	_, twice := j.windows[t.Block][t.Arm]
+	switch {
+	case t.Failure != "" || t.Omitted != "":
+		return t.Failure + t.Omitted
+	case !slices.ContainsFunc(j.run.Plan.Arms, func(a record.PlanArm) bool { return a.Name == t.Arm }):
+		return fmt.Sprintf("the plan has no arm %q", t.Arm)
+	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0:
+		return fmt.Sprintf("it has %g + %g s, the plan %g + %g s", t.Warmup, t.Window, j.run.Plan.Warmup, j.run.Plan.Window)
+	case twice:
+		return fmt.Sprintf("block %d has another trial of this arm", t.Block)
+	}
+	return ""
 }
 
 type judge struct {
@@ -91,10 +129,10 @@ func cpuCount(list string, all int) int {
 	return max(n, 1)
 }
 
-func (j *judge) newResult(dir *record.Dir) {
+func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
-		Schema: record.Schema, Run: dir.Name(), Dir: dir.Path(), Scenario: p.Scenario, Question: p.Question,
+		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
 		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: notChecked,
@@ -222,12 +260,13 @@ func (j *judge) verdicts() {
 	broken := map[string]string{}
 	for _, m := range stats.Metrics() {
 		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))
-		if reason := j.refuseMetric(m, base); reason != "" && c.Decision != stats.Refused {
+		if reason := firstOf(runwide, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin)); reason != "" {
 			c = c.Refuse(reason)
 		}
 		j.result.AA = append(j.result.AA, verdict(c, base, twin))
 		switch {
 		case c.Decision == stats.Refused:
+			broken[m.Name] = "A/A: " + c.Reason
 		case !clean:
 			broken[m.Name] = fmt.Sprintf("A/A: %s differs from its own copy at %s by %+.1f %%, so the set-up tells identical programs apart", base.Name, m.Name, 100*(c.Ratio-1))
 		}
@@ -271,7 +310,8 @@ func (j *judge) refuseRun() string {
 	}
 	var steal, throttled, total float64
 	for _, block := range j.valid {
-		for _, w := range j.windows[block] {
+		for _, a := range p.Arms { // in order: a sum of floats depends on it
+			w := j.windows[block][a.Name]
 			steal += max(0, w.trial.Client.Steal)
 			throttled += max(0, w.trial.Client.Throttled)
 			total += w.trial.Window
@@ -298,7 +338,7 @@ func (j *judge) refuseArm(a, base record.Arm) string {
 		return ""
 	}
 	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
-	for code := range unionKeys(mix, other) {
+	for _, code := range slices.Sorted(unionKeys(mix, other)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
 			return fmt.Sprintf("status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
 		}

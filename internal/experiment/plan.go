@@ -26,7 +26,6 @@ type Options struct {
 	Warmup     time.Duration // 0: the protocol's
 	Budget     time.Duration // 0: the scenario's or the protocol's
 	Rate       Rate          // zero: the scenario's
-	Arms       []Arm         // replace or, with AddArms, join the scenario's
 	ServerCPUs string        // list like 0-3,5; "" chooses
 	LoadCPUs   string
 	Pin        string  // "auto" or "none"
@@ -37,6 +36,9 @@ type Options struct {
 
 // A Mode is what planning must know of a mode.
 type Mode struct {
+	// Check reports what the mode's server would refuse of an arm's flags.
+	Check func(flags map[string]string) error
+
 	Pool   bool // has --workers
 	Sticky bool // a worker keeps its connection
 }
@@ -60,6 +62,9 @@ const (
 	trialCost = 30 * time.Millisecond
 	probeCost = 600 * time.Millisecond
 	fixedCost = 3 * time.Second
+
+	// mostRequests bounds one trial: 56 bytes of memory each, and more in vegeta.
+	mostRequests = 5_000_000
 
 	probeClients = 64
 	probeWindow  = 500 * time.Millisecond
@@ -114,7 +119,9 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	p.takeOrder()
-	p.takeRate(o)
+	if err := p.takeRate(o); err != nil {
+		return nil, err
+	}
 	p.warn()
 	return p, nil
 }
@@ -125,13 +132,21 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	for _, a := range s.Arms {
 		arms = append(arms, a.expand()...)
 	}
+	if len(arms) > maxArms {
+		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
+	}
 	if len(arms) < 2 {
 		return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
 	}
 	twin := arms[0]
 	twin.Name += "'"
 	arms = slices.Insert(arms, 1, twin)
+	names := map[string]bool{}
 	for i, a := range arms {
+		if names[a.Name] {
+			return impossible("two arms are called %q; name one of them otherwise", a.Name)
+		}
+		names[a.Name] = true
 		role := record.Challenger
 		switch i {
 		case 0:
@@ -141,6 +156,11 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
 			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+		}
+		if mode, ok := o.Modes[a.Mode]; ok && mode.Check != nil {
+			if err := mode.Check(a.Flags); err != nil {
+				return impossible("arm %q: %v", a.Name, err)
+			}
 		}
 		p.Arms = append(p.Arms, record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters), KeepAlive: s.keepAlive(a),
@@ -171,8 +191,13 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 	if kind.blocks < minBlocks {
 		return impossible("--blocks %d is below %d, too few for any verdict", kind.blocks, minBlocks)
 	}
-	if kind.window < 100*time.Millisecond {
-		return impossible("--window %v is below 100ms", kind.window)
+	switch {
+	case kind.blocks > maxBlocks:
+		return impossible("--blocks %d is above %d", kind.blocks, maxBlocks)
+	case kind.window < 100*time.Millisecond || kind.window > longest:
+		return impossible("--window %v is outside 100ms to %v", kind.window, longest)
+	case kind.warmup < 0 || kind.warmup > longest:
+		return impossible("--warmup %v is outside 0 to %v", kind.warmup, longest)
 	}
 	trial := kind.warmup + kind.window + trialCost
 	probes := len(p.arms) - 1
@@ -222,11 +247,20 @@ func (p *plan) takeOrder() {
 	}
 }
 
-func (p *plan) takeRate(o Options) {
+func (p *plan) takeRate(o Options) error {
 	if o.Rate != (Rate{}) {
 		p.scenario.Load.Rate = o.Rate
 	}
 	p.Rate = p.scenario.Load.Rate.PerSecond
+	return p.checkVolume()
+}
+
+// checkVolume keeps a trial within the memory that its requests take.
+func (p *plan) checkVolume() error {
+	if n := p.Rate * (p.Warmup + p.Window); n > mostRequests {
+		return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", p.Rate, n, mostRequests)
+	}
+	return nil
 }
 
 // chooseRate fixes a relative rate from the arms' throughput.
@@ -244,6 +278,9 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 				p.Rate, highestLoad, name, slowest)
 		}
 	}
+	if err := p.checkVolume(); err != nil {
+		return err
+	}
 	for _, q := range []float64{.5, .9, .99} {
 		if p.Rate*p.Window < runMargin*float64(stats.MinRequests(q)) {
 			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
@@ -257,6 +294,15 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 // judgeable reports whether a window holds enough requests for quantile q.
 func judgeable(p record.Plan, q float64) bool {
 	return p.Rate*p.Window >= runMargin*float64(stats.MinRequests(q))
+}
+
+// judgedQuantiles are the metrics for which judgeable holds.
+func judgedQuantiles(p record.Plan) map[string]bool {
+	judged := map[string]bool{}
+	for name, q := range quantiles {
+		judged[name] = judgeable(p, q)
+	}
+	return judged
 }
 
 func (p *plan) doubt(arm, format string, args ...any) {

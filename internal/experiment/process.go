@@ -21,8 +21,9 @@ const (
 	readyLimit = 10 * time.Second
 	readyPoll  = 2 * time.Millisecond
 	stopLimit  = 3 * time.Second
-	logTail    = 2000     // bytes of a dead server's log in an error
-	logLimit   = 64 << 10 // bytes of a server's log that are kept
+	pipeLimit  = time.Second // how long a dead server's children may hold its output
+	logTail    = 2000        // bytes of a dead server's log in an error
+	logLimit   = 64 << 10    // bytes of a server's log that are kept
 )
 
 // A process is one arm's server, fresh for one trial.
@@ -34,6 +35,8 @@ type process struct {
 	exited chan struct{}
 	err    error // how it ended; read after exited is closed
 	dialed int   // connections opened to see whether it is ready
+
+	readyLimit, stopLimit time.Duration
 }
 
 // start runs argv and waits until it answers path.
@@ -42,7 +45,10 @@ func (l *launcher) start(ctx context.Context, argv []string, path string) (*proc
 	if err != nil {
 		return nil, err
 	}
-	p := &process{addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{})}
+	p := &process{
+		addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{}),
+		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
+	}
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		if strings.Contains(w, adminMark) {
@@ -53,6 +59,7 @@ func (l *launcher) start(ctx context.Context, argv []string, path string) (*proc
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Env = serverEnv()
+	p.cmd.WaitDelay = pipeLimit
 	isolate(p.cmd)
 	if err := l.run(p.cmd.Start); err != nil {
 		return nil, fmt.Errorf("starting %q: %w", words[0], err)
@@ -95,9 +102,9 @@ func freePorts(n int) (addrs []string, err error) {
 
 // ready waits for a real reply.
 func (p *process) ready(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("no answer within %v", readyLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: readyLimit}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit}
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+path, nil)
 		if err != nil {
@@ -116,7 +123,7 @@ func (p *process) ready(ctx context.Context, path string) error {
 		case <-p.exited:
 			return p.died("before it answered")
 		case <-ctx.Done():
-			return fmt.Errorf("server on %s is not ready: %w; its log ends with:\n%s", p.addr, context.Cause(ctx), p.log)
+			return fmt.Errorf("the server on %s is not ready: %w; its log ends with: %s", p.addr, context.Cause(ctx), lastWords(p.log.String()))
 		case <-time.After(readyPoll):
 		}
 	}
@@ -125,26 +132,32 @@ func (p *process) ready(ctx context.Context, path string) error {
 // died describes an exit nobody asked for.
 func (p *process) died(when string) error {
 	state := "exit status 0"
-	if p.err != nil {
+	switch {
+	case errors.Is(p.err, exec.ErrWaitDelay):
+		state += ", leaving children behind"
+	case p.err != nil:
 		state = p.err.Error()
 	}
-	return &serverDied{fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, oneLineTail(p.log.String()))}
+	return &serverDied{fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, lastWords(p.log.String()))}
 }
 
 type serverDied struct{ msg string }
 
 func (e *serverDied) Error() string { return e.msg }
 
-func oneLineTail(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	last := lines[len(lines)-1]
-	if len(last) > logTail {
-		last = last[len(last)-logTail:]
+// lastWords is the line of a log that says most about an end: the last panic,
+// since a stack follows it, or else the last line.
+func lastWords(log string) string {
+	last := "(nothing)"
+	panicked := false
+	for l := range strings.Lines(log) {
+		l = strings.TrimSpace(l)
+		now := strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
+		if now || l != "" && !panicked {
+			last, panicked = l, now
+		}
 	}
-	if last == "" {
-		return "(nothing)"
-	}
-	return last
+	return last[max(0, len(last)-logTail):]
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -191,18 +204,16 @@ func (p *process) stop() error {
 	select {
 	case <-p.exited:
 		return nil
-	case <-time.After(stopLimit):
+	case <-time.After(p.stopLimit):
 		p.kill()
-		return fmt.Errorf("the server did not end within %v of SIGTERM and was killed", stopLimit)
+		return fmt.Errorf("the server did not end within %v of SIGTERM and was killed", p.stopLimit)
 	}
 }
 
 // kill ends the server and what it started.
 func (p *process) kill() {
-	if p.alive() {
-		// The group is the server's own, made at its start.
-		_ = unix.Kill(-p.pid(), unix.SIGKILL)
-	}
+	// The group is the server's own, made at its start, and may outlive it.
+	_ = unix.Kill(-p.pid(), unix.SIGKILL)
 	<-p.exited
 }
 

@@ -166,16 +166,19 @@ func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.T
 		return false, err
 	}
 	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env)
-	for _, b := range w.breaches(serverCPUs(r.run.Env), map[string]bool{}) {
+	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan)) {
 		spoiled = spoiled || b.rule != ruleBacklog
 	}
 	return spoiled, nil
 }
 
+// closing is what remains to be done after the last block: the reports.
+const closing = 1500 * time.Millisecond
+
 // affords reports whether one more block fits the budget, at the pace so far.
 func (r *runner) affords(done int) bool {
 	each := time.Since(r.began) / time.Duration(max(done, 1))
-	return time.Since(r.began)+each <= r.plan.budget
+	return time.Since(r.began)+each+closing <= r.plan.budget
 }
 
 func (r *runner) tell(doing string, done, total int) {

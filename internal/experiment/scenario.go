@@ -5,17 +5,13 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"unicode"
 
 	"schedlab/internal/load"
 	"schedlab/internal/workload"
@@ -73,11 +69,14 @@ type Needs struct {
 // A Duration is a time like 1.05s.
 type Duration time.Duration
 
-// UnmarshalText parses a duration of 0 to 24 hours.
+// longest bounds every duration of a plan.
+const longest = 24 * time.Hour
+
+// UnmarshalText parses a duration above 0, up to 24 hours.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
-	if err != nil || v < 0 || v > 24*time.Hour {
-		return fmt.Errorf("%q is not a duration like 200ms, from 0 to 24h", text)
+	if err != nil || v <= 0 || v > longest {
+		return fmt.Errorf("%q is not a duration like 200ms, above 0 and up to 24h", text)
 	}
 	*d = Duration(v)
 	return nil
@@ -127,8 +126,8 @@ func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 func (r *Rate) Type() string { return "rate" }
 
 const (
-	maxScenario    = 1 << 20 // bytes of a file
 	maxArms        = 40
+	maxBlocks      = 1000
 	maxConnections = 20_000
 )
 
@@ -136,61 +135,23 @@ const (
 func ParseScenario(file string, text []byte) (Scenario, error) {
 	s, err := parseScenario(text)
 	if err != nil {
-		return Scenario{}, fmt.Errorf("%s: %w", file, err)
+		return Scenario{}, fmt.Errorf("%s:%w", file, err)
 	}
 	return s, nil
 }
 
 func parseScenario(text []byte) (s Scenario, err error) {
-	if len(text) > maxScenario {
-		return s, fmt.Errorf("larger than %d bytes: not a scenario", maxScenario)
-	}
-	if err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return s, positioned(err)
+	d, err := decode(text, &s)
+	if err != nil {
+		return s, err
 	}
 	s.Source = string(text)
+	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
 	if bad := s.check(); bad != nil {
-		return s, located(text, bad)
+		return s, d.errorf(bad.path, "%s", bad.msg)
 	}
 	return s, nil
-}
-
-// positioned rewrites the library's error as line:column: reason, on one line.
-func positioned(err error) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		p := at.GetToken().Position
-		return fmt.Errorf("%d:%d: %s", p.Line, p.Column, oneLine(at.GetMessage()))
-	}
-	return errors.New(oneLine(err.Error()))
-}
-
-func oneLine(s string) string {
-	first, _, _ := strings.Cut(s, "\n")
-	return strings.TrimSpace(first)
-}
-
-// A fieldError is an impossible value: its YAML path and what is wrong.
-type fieldError struct{ path, msg string }
-
-// located finds the line of a field, for the message.
-func located(text []byte, bad *fieldError) error {
-	msg := fmt.Errorf("%s: %s", strings.TrimPrefix(bad.path, "$."), bad.msg)
-	path, err := yaml.PathString(bad.path)
-	if err != nil {
-		return msg
-	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return msg
-	}
-	node, err := path.FilterFile(file)
-	if err != nil || node == nil || node.Type() == ast.NullType {
-		return msg
-	}
-	p := node.GetToken().Position
-	return fmt.Errorf("%d:%d: %w", p.Line, p.Column, msg)
 }
 
 func (s *Scenario) setDefaults() {
@@ -228,24 +189,23 @@ func (s *Scenario) check() *fieldError {
 		path string
 		msg  string
 	}{
-		{!nameForm.MatchString(s.Name), "$.name", fmt.Sprintf("%q is not a name of lower-case letters, digits and dashes, up to 40", s.Name)},
-		{s.Question == "", "$.question", "is missing: say in a sentence what the scenario asks"},
-		{s.Workload.Path != "" && (s.Workload.CPU != zero || s.Workload.Sleep != zero), "$.workload.path", "excludes cpu and sleep, which ask /work"},
-		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "$.workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
-		{!methodForm.MatchString(s.Workload.Method), "$.workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
-		{l.Loop != "open", "$.load.loop", fmt.Sprintf("%q is not a loop of this version (want open)", l.Loop)},
-		{l.Arrivals != "poisson" && l.Arrivals != "constant", "$.load.arrivals", fmt.Sprintf("%q is none of poisson, constant", l.Arrivals)},
-		{l.Rate == (Rate{}), "$.load.rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
-		{l.MinRate.OfSlowest > 0, "$.load.min_rate", "must be absolute, like 1100/s"},
-		{l.Connections < 0 || l.Connections > maxConnections, "$.load.connections", fmt.Sprintf("%d is outside 1 to %d", l.Connections, maxConnections)},
-		{!l.KeepAlive && l.Connections > 0 && !s.anyKeepAlive(), "$.load.connections", "needs keepalive: true; without it every request opens its own connection"},
-		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "$.protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
-		{s.Protocol.Blocks < 0 || s.Protocol.Blocks > 1000, "$.protocol.blocks", fmt.Sprintf("%d is outside 1 to 1000", s.Protocol.Blocks)},
-		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < minBlocks, "$.protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, minBlocks)},
-		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "$.protocol.window", "is below 100ms"},
-		{s.Needs.ServerCPUs < 0, "$.needs.server_cpus", "must not be negative"},
-		{len(s.Arms) < 2, "$.arms", "needs at least two: a baseline and a challenger"},
-		{len(s.Arms) > maxArms, "$.arms", fmt.Sprintf("has %d, more than %d", len(s.Arms), maxArms)},
+		{s.Name == "", "name", "is missing: a short name for the records, like my-service"},
+		{!nameForm.MatchString(s.Name), "name", fmt.Sprintf("%q is not a name of lower-case letters, digits and dashes, up to 40", s.Name)},
+		{s.Question == "", "question", "is missing: say in a sentence what the scenario asks"},
+		{strings.ContainsFunc(s.Question, unicode.IsControl), "question", "must be one line of plain text"},
+		{s.Workload.Path != "" && (s.Workload.CPU != zero || s.Workload.Sleep != zero), "workload.path", "excludes cpu and sleep, which ask /work"},
+		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
+		{!methodForm.MatchString(s.Workload.Method), "workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
+		{l.Loop != "open", "load.loop", fmt.Sprintf("%q is not a loop of this version (want open)", l.Loop)},
+		{l.Arrivals != "poisson" && l.Arrivals != "constant", "load.arrivals", fmt.Sprintf("%q is none of poisson, constant", l.Arrivals)},
+		{l.Rate == (Rate{}), "load.rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{l.MinRate.OfSlowest > 0, "load.min_rate", "must be absolute, like 1100/s"},
+		{l.Connections > maxConnections, "load.connections", fmt.Sprintf("%d is above %d", l.Connections, maxConnections)},
+		{!l.KeepAlive && l.Connections > 0 && !s.anyKeepAlive(), "load.connections", "needs keepalive: true; without it every request opens its own connection"},
+		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
+		{s.Protocol.Blocks > maxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d", s.Protocol.Blocks, maxBlocks)},
+		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < minBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, minBlocks)},
+		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
 	} {
 		if rule.bad {
 			return &fieldError{rule.path, rule.msg}
@@ -253,7 +213,7 @@ func (s *Scenario) check() *fieldError {
 	}
 	var names []string
 	for i, a := range s.Arms {
-		path := fmt.Sprintf("$.arms[%d]", i)
+		path := fmt.Sprintf("arms[%d]", i)
 		if err := a.check(); err != nil {
 			return &fieldError{path, err.Error()}
 		}
@@ -261,8 +221,17 @@ func (s *Scenario) check() *fieldError {
 			if slices.Contains(names, c.Name) {
 				return &fieldError{path, fmt.Sprintf("the name %q is taken; give one of them a name", c.Name)}
 			}
+			if !armName.MatchString(c.Name) {
+				return &fieldError{path, fmt.Sprintf("the varied name %q: %s", c.Name, armNameForm)}
+			}
 			names = append(names, c.Name)
 		}
+	}
+	if len(names) < 2 {
+		return &fieldError{"arms", "needs at least two: a baseline and a challenger"}
+	}
+	if len(names) > maxArms {
+		return &fieldError{"arms", fmt.Sprintf("has %d, more than %d", len(names), maxArms)}
 	}
 	return nil
 }

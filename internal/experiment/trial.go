@@ -193,20 +193,23 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 		const cycle = 4096 // draws are used in turn
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
-	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: p.scenario.targets(server.addr), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
-		Duration: probeWindow, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
-	})
-	if err != nil {
-		return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+	// A server that is slower than the probe's window gets a longer one.
+	for window := probeWindow; ; window *= 4 {
+		result, err := load.Closed(ctx, load.ClosedOptions{
+			Targets: p.scenario.targets(server.addr), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
+			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
+		})
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+		case !server.alive():
+			return 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
+		case result.Answered > 0:
+			return result.Rate(), nil
+		case result.Failed > 0 || window >= seconds(p.Timeout):
+			return 0, fmt.Errorf("arm %q: not one good reply in %v of closed-loop load (%d failed); try it with curl first", a.Name, window, result.Failed)
+		}
 	}
-	if !server.alive() {
-		return 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
-	}
-	if result.Answered == 0 {
-		return 0, fmt.Errorf("arm %q: not one good reply in %v of closed-loop load (%d failed); try it with curl first", a.Name, probeWindow, result.Failed)
-	}
-	return result.Rate(), nil
 }
 
 // sameAs finds an earlier arm that is served and asked alike, so that one probe

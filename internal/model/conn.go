@@ -1,15 +1,15 @@
 package model
 
 import (
+	"math"
 	"net"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
 // itself, so ReadFrom, CloseWrite and SyscallConn stay, and owns Close, that
-// is, the done count, and Read, that is, when it became busy. Any goroutine may close it.
+// is, the done count, and Read, to know which bytes have had their answer. Any
+// goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	entry
@@ -27,8 +27,9 @@ type openConn interface {
 // its socket.
 type entry struct {
 	listener *Listener
-	socket   *socket     // that accepted it
-	busy     atomic.Bool // part of a request has come, or its answer is not out yet
+	socket   *socket       // that accepted it
+	read     atomic.Uint64 // bytes
+	answered atomic.Uint64 // of those, by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
 	fate     atomic.Uint32
 }
@@ -44,23 +45,29 @@ const (
 	reasonShift = 8
 )
 
-// Read makes the connection busy from a request's first byte. The HTTP libraries
-// are no help there: fasthttp calls a connection active before it, and net/http
-// only once the whole head has come. That it is idle again is theirs to say.
+// unanswered is more than can be read.
+const unanswered = math.MaxUint64
+
+// Read counts what is read.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
-	if n > 0 {
-		c.occupy()
-	}
+	c.read.Add(uint64(n))
 	return n, err
 }
 
-// occupy makes the connection busy.
+// occupy says that a request is served. What it has to say is only news when the
+// request was read along with the one before.
 func (e *entry) occupy() {
-	if !e.busy.Load() { // a load costs nothing, a store some nanoseconds
-		e.busy.Store(true)
+	if e.answered.Load() == e.read.Load() {
+		e.answered.Store(unanswered)
 	}
 }
+
+// unsettled reports whether something was read that is not answered yet.
+func (e *entry) unsettled() bool { return e.answered.Load() != e.read.Load() }
+
+// settle says that every request read is answered.
+func (e *entry) settle() { e.answered.Store(e.read.Load()) }
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
@@ -78,15 +85,19 @@ func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShif
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
 // quiet reports whether no byte of a request has come since the last answer,
-// so that closing c loses nothing the client had sent.
+// so that closing c loses nothing the client had sent. Note: the kernel is asked
+// for all it ever received, because between a read and its record there may lie
+// any time, and the states that HTTP libraries tell are late (net/http, once a
+// head is complete) or early (fasthttp, before its first byte).
 func (c *Conn) quiet() bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true // closed already
 	}
-	unread := 0
-	if err := raw.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
-		return true
-	}
-	return unread == 0 && !c.busy.Load()
+	quiet := false
+	err = raw.Control(func(fd uintptr) {
+		n, err := received(int(fd))
+		quiet = err == nil && n == c.answered.Load()
+	})
+	return err != nil || quiet
 }

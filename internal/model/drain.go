@@ -45,11 +45,13 @@ type Drain struct {
 const patience = time.Second
 
 func (l *Listener) drain(timeout time.Duration) (forced int) {
-	began := time.Now()
 	l.draining.Store(true)
 	var ignoring error
 	for _, s := range l.sockets {
-		ignoring = errors.Join(ignoring, s.ignoreNew())
+		ignoring = errors.Join(ignoring, control(s.tcp, ignoreNew))
+	}
+	began := time.Now()
+	for _, s := range l.sockets {
 		s.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
 		if s.ready != nil {
 			s.ready.SetReadDeadline(began)

@@ -43,10 +43,10 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	return e
 }
 
-// track tells a connection when it is busy no more.
+// track tells a connection when its requests are answered.
 func track(nc net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle {
-		nc.(*Conn).busy.Store(false)
+		nc.(openConn).ledgerEntry().settle()
 	}
 }
 
@@ -82,7 +82,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 		refuse(x, fasthttp.StatusBadRequest, "ambiguous message framing\n")
 		x.Close = true
 	default:
-		e.serve(x, ctx.Conn().(*Conn), ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
+		e.serve(x, ctx.Conn().(openConn).ledgerEntry(), ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
 	}
 
 	res := &ctx.Response

@@ -201,7 +201,7 @@ func (s *socket) accept() (*net.TCPConn, error) {
 			return tc, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			// A drain's deadline: it may have passed before the queue was looked at.
-			if q, err := acceptQueue(s.tcp); err != nil || q.Waiting == 0 {
+			if q, err := readQueue(s.tcp); err != nil || q.Waiting == 0 {
 				return nil, net.ErrClosed
 			}
 			continue

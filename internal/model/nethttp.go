@@ -62,13 +62,13 @@ func (m *nethttpModel) serveOn(l net.Listener) error {
 
 func (m *nethttpModel) Queue() dispatch.Queue { return nil }
 
-// track counts goroutines, and tells a connection when it is busy no more.
+// track counts goroutines, and tells a connection when its requests are answered.
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		m.conns.Add(1)
 	case http.StateIdle:
-		nc.(*Conn).busy.Store(false)
+		nc.(*Conn).settle()
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
 	}

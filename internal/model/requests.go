@@ -20,12 +20,14 @@ type requests struct {
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
 	epoch   time.Time
-
-	started, aborted, panics atomic.Uint64
+	*tally
 }
 
+// A tally counts requests. The loops of one model share it.
+type tally struct{ started, aborted, panics atomic.Uint64 }
+
 func newRequests(cfg Config) *requests {
-	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now()}
+	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.run = r.contain
 	if r.observe == nil {
 		r.observe = func(workload.Route, int, time.Duration) {}
@@ -51,9 +53,9 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 
 // serve runs x, which came in on c and was parsed at began, and leaves its
 // answer in x.
-func (r *requests) serve(x *workload.Exchange, c *Conn, began time.Duration) {
+func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	r.started.Add(1)
-	c.occupy() // pipelined requests are read together, and all but the first find it idle
+	c.occupy()
 	r.run(x)
 	if c.listener.Draining() {
 		x.Close = true

@@ -55,7 +55,7 @@ func Attack(w io.Writer, a *record.Attack) error {
 		for i, d := range a.Doubts {
 			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)
 		}
-		tw.Flush()
+		_ = tw.Flush() // into a buffer
 	})
 }
 

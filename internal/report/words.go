@@ -124,7 +124,7 @@ func refusals(all []record.Refusal) (lines []string) {
 				blocks = append(blocks, n)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s %s; worst %s (%s, block %d), limit %s", rule, plural(len(windows), "window"),
+		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), limit %s", rule, plural(len(windows), "window"),
 			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, plain(worst.Limit)))
 	}
 	return lines

@@ -70,7 +70,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 // healthz answers while the process lives, with what it is.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(map[string]any{
+	_ = json.NewEncoder(w).Encode(map[string]any{
 		"status": "ok", "mode": s.mode.Name, "axes": s.mode.Axes, "version": s.cfg.Version,
 	})
 }

@@ -52,6 +52,9 @@ func Default() Config {
 // the runtime.
 const reserved = 64
 
+// minHead is what every stack can hold: net/http adds 4 KiB to any limit on heads.
+const minHead = 8 << 10
+
 const (
 	mostConns   = 10_000
 	mostWorkers = 100_000
@@ -65,6 +68,12 @@ func (e *ConfigError) Error() string { return e.msg }
 
 func badConfig(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
+}
+
+// Check reports the setting that New would refuse.
+func (c Config) Check() error {
+	_, _, err := c.resolve()
+	return err
 }
 
 // resolve fills in the defaults of c's mode and checks every setting.
@@ -128,8 +137,8 @@ func (c *Config) checkLimits() error {
 			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", d.flag, d.value)
 		}
 	}
-	if l.MaxHead < 1<<10 || l.MaxHead > 1<<20 {
-		return badConfig("--max-head %d is outside 1024 to 1048576 bytes", l.MaxHead)
+	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
+		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
 	}
 	if l.MaxBody < 1 || l.MaxBody > 1<<30 {
 		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", l.MaxBody)

@@ -63,7 +63,7 @@ func TestSpearmanSeriesAgainstExact(t *testing.T) {
 			orders += c
 		}
 		beyond := 0.0
-		for s := len(counts) - 1; s >= 0; s-- {
+		for s := range slices.Backward(counts) {
 			if counts[s] == 0 {
 				continue
 			}

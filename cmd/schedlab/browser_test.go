@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"image/png"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+)
+
+// TestReportInBrowser opens a report in a real Chromium: its headline, its
+// charts and its table are there, and it asks for nothing but itself.
+func TestReportInBrowser(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	var page bytes.Buffer
+	result := pictured()
+	if err := report.HTML(&page, result); err != nil {
+		t.Fatal(err)
+	}
+	site := newSite(t, page.Bytes())
+
+	shot := filepath.Join(t.TempDir(), "shot.png")
+	dom := site.open(t, chromium, "--dump-dom")
+	site.open(t, chromium, "--screenshot="+shot, "--window-size=1200,3000")
+
+	want := map[string]int{
+		"<h1>" + result.Headline + "</h1>": 1,
+		`<svg class="chart"`:               1,
+		"<figure>":                         3, // p50, p90 and p99, the primary metrics
+		`<table class="forest">`:           1,
+		`<circle class="median`:            len(result.Verdicts) + len(result.AA),
+		`<th scope="row">p99</th>`:         len(result.Arms) - 1, // each arm but the baseline
+	}
+	for text, n := range want {
+		if got := strings.Count(dom, text); got != n {
+			t.Errorf("%q is %d times in the page, want %d", text, got, n)
+		}
+	}
+	for _, figure := range strings.Split(dom, "<figure>")[1:] {
+		if figure, _, _ := strings.Cut(figure, "</figure>"); strings.Count(figure, "<svg") != 1 || !strings.Contains(figure, "<circle") {
+			t.Errorf("a figure without its chart: %.200s", figure)
+		}
+	}
+	for _, a := range result.Arms {
+		if !strings.Contains(dom, a.Name+"</th>") {
+			t.Errorf("no table row for %q", a.Name)
+		}
+	}
+	if n := colours(t, shot); n < 10 {
+		t.Errorf("the screenshot has %d colours: nothing is drawn", n)
+	}
+	if got := site.requests(); slices.ContainsFunc(got, func(r string) bool { return r != site.page() }) || len(got) == 0 {
+		t.Errorf("fetched %q, want the page alone", got)
+	}
+}
+
+// TestBrowserFetchesAreSeen is the control: what a page does fetch is seen,
+// from another host as well.
+func TestBrowserFetchesAreSeen(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	site := newSite(t, []byte(`<!doctype html><img src="http://elsewhere.example/x.png">`))
+	site.open(t, chromium, "--dump-dom")
+	if got := site.requests(); !slices.Contains(got, "elsewhere.example/x.png") {
+		t.Errorf("saw %q, want elsewhere.example/x.png among them", got)
+	}
+}
+
+// A site serves one page and remembers every request but those for a favicon.
+// Its browsers find every host name here.
+type site struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	asked  []string
+}
+
+func newSite(t *testing.T, page []byte) *site {
+	s := &site{}
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/favicon.ico" {
+			http.NotFound(w, r)
+			return
+		}
+		s.mu.Lock()
+		s.asked = append(s.asked, r.Host+r.URL.Path)
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
+	}))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *site) addr() string { return s.server.Listener.Addr().String() }
+func (s *site) page() string { return s.addr() + "/report.html" }
+
+func (s *site) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// open loads the page and returns what the browser prints.
+func (s *site) open(t *testing.T, chromium string, flags ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), chromium, slices.Concat([]string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-extensions", "--disable-default-apps", "--disable-features=NetworkTimeServiceQuerying",
+		// What is left of the browser's own calls home finds nobody.
+		"--host-resolver-rules=MAP *.googleapis.com ~NOTFOUND, MAP *.google.com ~NOTFOUND, MAP * " + s.addr(),
+		"--user-data-dir=" + t.TempDir(),
+	}, flags, []string{"http://" + s.page()})...)
+	cmd.WaitDelay = time.Second
+	return output(t, cmd)
+}
+
+// colours counts the distinct colours of a picture.
+func colours(t *testing.T, name string) int {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	picture, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[color.Color]bool{}
+	for y := range picture.Bounds().Dy() {
+		for x := range picture.Bounds().Dx() {
+			seen[picture.At(x, y)] = true
+		}
+	}
+	return len(seen)
+}
+
+// pictured is a result with everything that is drawn: a baseline, its copy and a
+// challenger with slower tails.
+func pictured() *record.Result {
+	r := &record.Result{
+		Schema: record.Schema, Run: "20261121-081500-drawn-beef", Scenario: "drawn", Question: "Is it drawn?", Status: record.Complete,
+		Rate: 1000, Window: 1, Planned: 12, Valid: 12, Winner: "nethttp", Headline: "pool is slower than nethttp at p99",
+	}
+	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
+		slower := 1 + 0.4*float64(i/2)
+		a := record.Arm{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i],
+			Goodput: 999, CPUPerRequest: 2e-4, Requests: 12_000, Blocks: map[string][]float64{}}
+		h := record.NewHistogram()
+		for k := range 12_000 {
+			h.Record(time.Duration(1e6 * slower * -math.Log1p(-float64(k)/12_001)))
+		}
+		a.Curve = h.Curve()
+		for _, m := range stats.Metrics() {
+			for block := range 12 {
+				a.Blocks[m.Name] = append(a.Blocks[m.Name], 1e-3*slower*(1+0.01*float64((5*block+7*i)%12)))
+			}
+		}
+		p50, p90, p99 := a.Blocks["p50"][0], a.Blocks["p90"][0], a.Blocks["p99"][0]
+		a.P50, a.P90, a.P99 = &p50, &p90, &p99
+		r.Arms = append(r.Arms, a)
+	}
+	for _, m := range stats.Metrics() {
+		v := record.Verdict{Metric: m.Name, Primary: m.Primary, Baseline: "nethttp", Arm: "pool", Verdict: "SLOWER", Ratio: 1.4, Low: 1.3, High: 1.5, Blocks: 12, Lost: 12}
+		r.Verdicts = append(r.Verdicts, v)
+		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", "SAME", 1, 0.98, 1.02, 6, 6
+		r.AA = append(r.AA, v)
+	}
+	r.Doubts = []record.Doubt{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}
+	return r
+}

@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestArmErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"no list", swap("arms:\n  - nethttp\n  - fasthttp", "arms: nethttp"), `7:7: arms: want a list, like [a, b], not "nethttp"`},
+		{"no arms", swap("arms:\n  - nethttp\n  - fasthttp\n", ""), "1:1: arms: needs at least two: a baseline and a challenger"},
+		{"one arm", swap("  - fasthttp\n", ""), "8:3: arms: needs at least two: a baseline and a challenger"},
+		{"too many", swap("  - fasthttp\n", "  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7], queue-depth: [1, 2, 3, 4, 5, 6]}}"), "9:5: arms[1]: vary makes more than 40 arms; leave values out"},
+		{"too many together", swap("  - fasthttp\n", strings.Repeat("  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7]}}\n", 1)+"  - {mode: pool, vary: {queue-depth: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33]}}\n"), "8:3: arms: has 41, more than 40"},
+		{"empty", armed(""), "9:5: arms[1]: want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing"},
+		{"list", armed("[a, b]"), "9:5: arms[1]: want one value, not a list"},
+		{"words", armed("'a: b'"), `9:5: arms[1]: "a: b" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"same mode twice", armed("nethttp"), `9:5: arms[1]: the name "nethttp" is taken; give one of them a name`},
+		{"the copy's name", armed("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"bad name", armed("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"unknown key", armed("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, workers, queue-depth, overflow, max-conns, backlog, header-timeout, body-timeout, write-timeout, idle-timeout, max-head, max-body, drain-timeout)`},
+		{"unknown key in lines", armed("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, workers, queue-depth, overflow, max-conns, backlog, header-timeout, body-timeout, write-timeout, idle-timeout, max-head, max-body, drain-timeout)`},
+		{"unknown flag varied", armed("{mode: pool, vary: {wrkers: [4]}}"), `9:25: arms[1].vary: unknown key "wrkers" (want one of workers, queue-depth, overflow, max-conns, backlog, header-timeout, body-timeout, write-timeout, idle-timeout, max-head, max-body, drain-timeout)`},
+		{"nothing varied", armed("{mode: pool, vary: {workers: []}}"), "9:34: arms[1].vary.workers: is empty; list the values, like [1, 4]"},
+		{"vary without lists", armed("{mode: pool, vary: 4}"), `9:24: arms[1].vary: want keys and values (workers, queue-depth, overflow, max-conns, backlog, header-timeout, body-timeout, write-timeout, idle-timeout, max-head, max-body, drain-timeout), not "4"`},
+		{"vary without a list", armed("{mode: pool, vary: {workers: 4}}"), `9:34: arms[1].vary.workers: want a list, like [a, b], not "4"`},
+		{"list in a varied list", armed("{mode: pool, vary: {workers: [[4]]}}"), "9:35: arms[1].vary.workers[0]: want one value, not a list"},
+		{"given and varied", armed("{mode: pool, workers: 2, vary: {workers: [4]}}"), "9:5: arms[1]: workers has a value and is varied; drop one"},
+		{"varied into a bad name", armed("{mode: pool, vary: {overflow: [a/b]}}"), `9:5: arms[1]: the varied name "pool,overflow=a/b": a name has up to 60 letters, digits and . _ = , + -`},
+		{"varied into a taken name", armed("{mode: pool, vary: {workers: [4, 4]}}"), `9:5: arms[1]: the name "pool,workers=4" is taken; give one of them a name`},
+		{"list for a flag", armed("{mode: pool, workers: [1, 2]}"), "9:27: arms[1].workers: want one value, not a list"},
+		{"flag without a value", armed("{mode: pool, workers: }"), "9:18: arms[1].workers: has no value; give one or leave the key out"},
+		{"flag twice", armed("{mode: pool, workers: 1, workers: 2}"), `9:30: mapping key "workers" already defined at [9:18]`},
+		{"mode of keys", armed("{mode: {a: b}}"), "9:12: arms[1].mode: want one value, not keys and values"},
+		{"keepalive neither", armed("{mode: pool, keepalive: 4}"), `9:29: arms[1].keepalive: "4" is neither true nor false`},
+		{"neither mode nor command", armed("{name: x}"), "9:5: arms[1]: an arm needs a mode or a command"},
+		{"mode and command", armed("{name: x, mode: pool, command: './server {addr}'}"), "9:5: arms[1]: an arm has a mode or a command, not both"},
+		{"command without an address", armed("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr}, so the server cannot be told where to listen"},
+		{"command with an open quote", armed(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
+		{"empty command", armed("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
+		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary belong to a mode; write a command's own flags into the command"},
+		{"command without a name", armed("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"command without quotes", armed("{name: x, command: ./server {addr}}"), "9:33: ',' or '}' must be specified"},
+	} {
+		wantError(t, c.name, c.text, c.want)
+	}
+}
+
+func TestParseArm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want Arm
+	}{
+		{"pool", Arm{Name: "pool", Mode: "pool"}},
+		{"pool,workers=4,queue-depth=8", Arm{Name: "pool,workers=4,queue-depth=8", Mode: "pool", Flags: map[string]string{"workers": "4", "queue-depth": "8"}}},
+		{"mine=./server -l {addr}", Arm{Name: "mine", Command: []string{"./server", "-l", "{addr}"}}},
+		{"mine=env A='b c' ./server --addr={addr}", Arm{Name: "mine", Command: []string{"env", "A=b c", "./server", "--addr={addr}"}}},
+	} {
+		got, err := ParseArm(c.text)
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.text, diff)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "an arm needs a mode or a command"},
+		{"pool,workers", `"workers" is not flag=value`},
+		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(armFlags, ", ") + ")"},
+		{"mine=./server -l 8080", `"mine=./server -l 8080" is neither MODE[,flag=value...] nor name='CMD {addr}': a command must say {addr} where it listens`},
+		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
+		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},
+		{"mine='./server {addr}", `unfinished quote in "'./server {addr}"`},
+	} {
+		if _, err := ParseArm(c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	s, err := ParseScenario("f.yaml", []byte(armed("{name: p, mode: pool, overflow: block, vary: {workers: [1, 4], queue-depth: [8, 16]}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range s.Arms[1].expand() {
+		got = append(got, a.Name+": "+JoinCommand(a.argv("schedlab", 2.5)[10:]))
+	}
+	want := []string{
+		"p,queue-depth=8,workers=1: --overflow block --queue-depth 8 --workers 1",
+		"p,queue-depth=8,workers=4: --overflow block --queue-depth 8 --workers 4",
+		"p,queue-depth=16,workers=1: --overflow block --queue-depth 16 --workers 1",
+		"p,queue-depth=16,workers=4: --overflow block --queue-depth 16 --workers 4",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSplitCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{" a  b\tc\n", []string{"a", "b", "c"}},
+		{`a 'b c' "d e"f`, []string{"a", "b c", "d ef"}},
+		{`a\ b '\' "\"" ''`, []string{"a b", `\`, `"`, ""}},
+	} {
+		got, err := SplitCommand(c.text)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
+	} {
+		if _, err := SplitCommand(text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What JoinCommand writes, SplitCommand reads.
+func FuzzSplitCommand(f *testing.F) {
+	f.Add(`a 'b c' "d\e" f\ g`)
+	f.Add(`sh -c 'exec ./server --addr {addr}'`)
+	f.Fuzz(func(t *testing.T, text string) {
+		words, err := SplitCommand(text)
+		if err != nil {
+			oneLineError(t, err)
+			return
+		}
+		again, err := SplitCommand(JoinCommand(words))
+		if err != nil || !slices.Equal(again, words) {
+			t.Errorf("%q: split %q, joined %q, split again %q, %v", text, words, JoinCommand(words), again, err)
+		}
+	})
+}
+
+func FuzzParseArm(f *testing.F) {
+	f.Add("pool,workers=4")
+	f.Add("mine='./server' {addr}")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ParseArm(text)
+		if err != nil {
+			oneLineError(t, err)
+			return
+		}
+		if !armName.MatchString(a.Name) || (a.Mode == "") == (len(a.Command) == 0) {
+			t.Errorf("%q: accepted %+v", text, a)
+		}
+	})
+}
+
+func oneLineError(t *testing.T, err error) {
+	t.Helper()
+	if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		t.Errorf("got %q, want one line", err)
+	}
+}

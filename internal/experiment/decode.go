@@ -1,0 +1,301 @@
+package experiment
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// MaxScenario is the size in bytes above which a file is no scenario.
+const MaxScenario = 1 << 20
+
+// maxTokens bounds the time and depth of parsing, which grow with the square.
+const maxTokens = 10_000
+
+// A place is where something stands in a file, from 1.
+type place struct{ line, column int }
+
+// A fieldError is an impossible value: its path, like load.rate or arms[2], and
+// what is wrong.
+type fieldError struct{ path, msg string }
+
+// A decoder fills structs from YAML and remembers where each value stands. It
+// knows text, whole numbers, booleans, lists and mappings, and refuses the rest
+// of YAML: anchors, tags, merges, several documents.
+//
+// Note: the library's own decoder gives no position for values that read
+// themselves (rates, durations, demands), the commonest mistakes.
+type decoder struct{ at map[string]place }
+
+// decode reads one document into v.
+func decode(text []byte, v any) (*decoder, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	tokens := lexer.Tokenize(string(text))
+	if len(tokens) > maxTokens {
+		return nil, place{1, 1}.errorf("more than %d words and marks: not a scenario", maxTokens)
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, syntax(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
+		case body != nil:
+			return nil, start(doc.Body).errorf("a second document begins here; a scenario file holds one")
+		default:
+			body = doc.Body
+		}
+	}
+	if body == nil {
+		return nil, place{1, 1}.errorf("the file is empty; 'schedlab scenarios quick' prints one to start from")
+	}
+	d := &decoder{at: map[string]place{"": {1, 1}}}
+	return d, d.value("", body, reflect.ValueOf(v).Elem())
+}
+
+// checkText refuses bytes that are not YAML text, or would be once they are shown.
+func checkText(text []byte) error {
+	if len(text) > MaxScenario {
+		return place{1, 1}.errorf("larger than %d bytes: not a scenario", MaxScenario)
+	}
+	at := place{1, 1}
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == '\ufeff':
+			return at.errorf("a byte order mark; save the file as UTF-8 without one")
+		case r == utf8.RuneError && size == 1:
+			return at.errorf("byte 0x%02x is not UTF-8; save the file as UTF-8", rest[0])
+		case unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r):
+			return at.errorf("control character %U; remove it, or save the file as UTF-8", r)
+		case r == '\n':
+			at = place{at.line + 1, 0}
+		}
+		at.column++
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// syntax rewrites the parser's error as line:column: reason, on one line.
+func syntax(err error) error {
+	var bad yaml.Error
+	if !errors.As(err, &bad) || bad.GetToken() == nil {
+		return place{1, 1}.errorf("%s", oneLine(err.Error()))
+	}
+	msg := oneLine(bad.GetMessage())
+	if strings.Contains(msg, "\t") {
+		msg = "a tab where YAML wants blanks; indent with spaces"
+	}
+	return placeOf(bad.GetToken()).errorf("%s", msg)
+}
+
+func oneLine(s string) string {
+	first, _, _ := strings.Cut(s, "\n")
+	return strings.TrimSpace(first)
+}
+
+func placeOf(t *token.Token) place { return place{t.Position.Line, t.Position.Column} }
+
+// start is where a node's text begins: for a mapping in lines its first key.
+func start(n ast.Node) place {
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		return placeOf(m.Values[0].Key.GetToken())
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		return placeOf(m.Key.GetToken())
+	}
+	return placeOf(n.GetToken())
+}
+
+func (p place) errorf(format string, args ...any) error {
+	return fmt.Errorf("%d:%d: %w", p.line, p.column, fmt.Errorf(format, args...))
+}
+
+// errorf says what is wrong with the value at path.
+func (d *decoder) errorf(path, format string, args ...any) error {
+	if path != "" {
+		format = "%s: " + format
+		args = append([]any{path}, args...)
+	}
+	return d.place(path).errorf(format, args...)
+}
+
+// place is where path stands, or else the nearest thing around it that does.
+func (d *decoder) place(path string) place {
+	for {
+		if at, ok := d.at[path]; ok {
+			return at
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+}
+
+// value decodes n into v, which is settable.
+func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
+	d.at[path] = start(n)
+	if a, ok := reflect.TypeAssert[*Arm](v.Addr()); ok {
+		return d.arm(path, n, a)
+	}
+	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
+		text, err := d.text(path, n)
+		if err != nil {
+			return err
+		}
+		if err := t.UnmarshalText([]byte(text)); err != nil {
+			return d.errorf(path, "%w", err)
+		}
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return d.fields(path, n, keysOf(v.Type()), func(key, path string, n ast.Node) error {
+			return d.value(path, n, v.FieldByIndex(fieldOf(v.Type(), key)))
+		})
+	case reflect.Slice:
+		list, err := d.list(path, n)
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+		for i, item := range list {
+			if err := d.value(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text, err := d.text(path, n)
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		yes, err := d.yes(path, text)
+		if err != nil {
+			return err
+		}
+		v.SetBool(yes)
+	case reflect.Int:
+		i, err := strconv.Atoi(text)
+		if err != nil || i < 1 {
+			return d.errorf(path, "%q is not a whole number above 0", text)
+		}
+		v.SetInt(int64(i))
+	default:
+		panic("a scenario has a field of a kind nobody reads: " + path)
+	}
+	return nil
+}
+
+// keysOf lists the YAML names of a struct's fields.
+func keysOf(t reflect.Type) (keys []string) {
+	for f := range t.Fields() {
+		if key := f.Tag.Get("yaml"); key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func fieldOf(t reflect.Type, key string) []int {
+	for f := range t.Fields() {
+		if f.Tag.Get("yaml") == key {
+			return f.Index
+		}
+	}
+	panic("no field has the key " + key)
+}
+
+// fields calls read for every key of a mapping; a key that is not among known
+// is an error.
+func (d *decoder) fields(path string, n ast.Node, known []string, read func(key, path string, value ast.Node) error) error {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		return d.errorf(path, "want keys and values (%s), not %s", strings.Join(known, ", "), describe(n))
+	}
+	for pair := m.MapRange(); pair.Next(); {
+		key := pair.Key().GetToken().Value
+		inner := strings.TrimPrefix(path+"."+key, ".")
+		d.at[inner] = placeOf(pair.Key().GetToken())
+		if !slices.Contains(known, key) {
+			err := fmt.Errorf("unknown key %q (want one of %s)", key, strings.Join(known, ", "))
+			if path != "" {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return d.at[inner].errorf("%w", err)
+		}
+		if pair.Value().Type() == ast.NullType {
+			return d.errorf(inner, "has no value; give one or leave the key out")
+		}
+		if err := read(key, inner, pair.Value()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) list(path string, n ast.Node) ([]ast.Node, error) {
+	l, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return nil, d.errorf(path, "want a list, like [a, b], not %s", describe(n))
+	}
+	return l.Values, nil
+}
+
+// text is a scalar as it is written, without its quotes.
+func (d *decoder) text(path string, n ast.Node) (string, error) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, nil
+	}
+	return "", d.errorf(path, "want one value, not %s", describe(n))
+}
+
+func (d *decoder) yes(path, text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, d.errorf(path, "%q is neither true nor false", text)
+	}
+	return text == "true", nil
+}
+
+// describe names a node in a message.
+func describe(n ast.Node) string {
+	switch n := n.(type) {
+	case ast.MapNode:
+		return "keys and values"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.NullNode:
+		return "nothing"
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		return "an anchor or alias; write it out"
+	case *ast.TagNode:
+		return "a tag; leave it out"
+	case *ast.StringNode:
+		return fmt.Sprintf("%.40q", n.Value)
+	}
+	return fmt.Sprintf("%.40q", n.GetToken().Value)
+}

@@ -1,0 +1,286 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// scenario parses text, which must be sound.
+func scenario(t *testing.T, text string) Scenario {
+	t.Helper()
+	s, err := ParseScenario("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// options are those of a machine that leaves both sides free.
+func options() Options {
+	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]Mode{
+		"nethttp": {}, "fasthttp": {}, "pool": {Pool: true, Sticky: true}, "pool-request": {Pool: true},
+	}}
+}
+
+func planned(t *testing.T, text string, change func(*Options)) *plan {
+	t.Helper()
+	o := options()
+	if change != nil {
+		change(&o)
+	}
+	p, err := newPlan(scenario(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func doubts(p record.Plan) (texts []string) {
+	for _, d := range p.Doubts {
+		texts = append(texts, strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+	}
+	return texts
+}
+
+func TestCopySecond(t *testing.T) {
+	t.Parallel()
+	p := planned(t, armed("{mode: pool, vary: {workers: [1, 4]}}"), nil)
+	var got []string
+	for _, a := range p.Arms {
+		got = append(got, fmt.Sprintf("%s %s", a.Role, a.Name))
+	}
+	want := []string{"baseline nethttp", "copy nethttp'", "challenger pool,workers=1", "challenger pool,workers=4"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Equal(p.Arms[0].Command, p.Arms[1].Command) {
+		t.Errorf("the copy runs %q, the baseline %q", p.Arms[1].Command, p.Arms[0].Command)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	order := func(seed uint64) [][]int {
+		return planned(t, armed("pool"), func(o *Options) { o.Seed = seed }).Order
+	}
+	got := order(7)
+	if len(got) != 12+3 {
+		t.Fatalf("%d blocks ordered, want 12 and 3 spare", len(got))
+	}
+	for i, block := range got {
+		if sorted := slices.Sorted(slices.Values(block)); !slices.Equal(sorted, []int{0, 1, 2}) {
+			t.Errorf("block %d runs %v, want every arm once", i+1, block)
+		}
+		if i%2 == 1 {
+			back := slices.Clone(got[i-1])
+			slices.Reverse(back)
+			if !slices.Equal(block, back) {
+				t.Errorf("block %d runs %v, want the one before, %v, reversed", i+1, block, got[i-1])
+			}
+		}
+	}
+	if diff := cmp.Diff(got, order(7)); diff != "" {
+		t.Errorf("the same seed gives another order:\n%s", diff)
+	}
+	if cmp.Equal(got, order(8)) {
+		t.Error("another seed gives the same order")
+	}
+	first := map[int]bool{}
+	for _, block := range got {
+		first[block[0]] = true
+	}
+	if len(first) != 3 {
+		t.Errorf("only arms %v ever run first", first)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	// 3 arms: 3 x 1.28 s a block, 2 probes of 0.6 s, 3 s fixed.
+	for _, c := range []struct {
+		budget time.Duration
+		blocks int
+		doubt  string
+	}{
+		{75 * time.Second, 12, ""},
+		{48 * time.Second, 11, "11 blocks instead of 12, to stay within the budget of 48s"},
+		{43 * time.Second, 10, "10 blocks instead of 12, to stay within the budget of 43s"},
+	} {
+		p := planned(t, good, func(o *Options) { o.Budget = c.budget })
+		if p.Blocks != c.blocks || time.Duration(p.Estimate*1e9) > c.budget {
+			t.Errorf("budget %v: got %d blocks in %.1f s, want %d", c.budget, p.Blocks, p.Estimate, c.blocks)
+		}
+		if c.doubt != "" && !slices.Contains(doubts(p.Plan), c.doubt) {
+			t.Errorf("budget %v: got the doubts %q, want %q", c.budget, doubts(p.Plan), c.doubt)
+		}
+		if p.MinValid != 10 {
+			t.Errorf("budget %v: %d blocks must be valid, want 10", c.budget, p.MinValid)
+		}
+	}
+	full := planned(t, good, func(o *Options) { o.Protocol = "full" })
+	if full.Blocks != 27 || full.MinValid != 20 || full.Window != 3.6 || full.Warmup != .4 {
+		t.Errorf("full: got %+v", full.Plan)
+	}
+}
+
+func TestImpossible(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text   string
+		change func(*Options)
+		want   string
+	}{
+		{good, func(o *Options) { o.Budget = 42 * time.Second },
+			"10 blocks of 3 arms take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
+		{good, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
+		{good, func(o *Options) { o.Blocks = 1001 }, "--blocks 1001 is above 1000"},
+		{good, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
+		{good, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
+		{good, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
+		{good, func(o *Options) { o.Protocol = "slow" }, `--protocol "slow" is none of quick, full`},
+		{good, func(o *Options) { o.Rate, o.Window, o.Budget = Rate{PerSecond: 1e6}, 10*time.Second, time.Hour },
+			"the rate 1000000/s makes 10200000 requests a trial, above 5000000; lower --rate or shorten --window"},
+		{good + "needs: {server_cpus: 2000}\n", nil,
+			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, here are %d: the models would not differ in what it asks", len(everyCPU(t)))},
+		{armed("loop"), nil, `arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
+	} {
+		o := options()
+		if c.change != nil {
+			c.change(&o)
+		}
+		_, err := Plan(scenario(t, c.text), o)
+		var bad *Impossible
+		if !errors.As(err, &bad) || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+	s := scenario(t, good)
+	s.Arms = s.Arms[:1]
+	if _, err := Plan(s, options()); err == nil || err.Error() != "a comparison needs at least two arms, a baseline and a challenger; name another with --arm" {
+		t.Errorf("one arm: got %v", err)
+	}
+	s.Arms = append(s.Arms, s.Arms[0])
+	if _, err := Plan(s, options()); err == nil || err.Error() != `two arms are called "nethttp"; name one of them otherwise` {
+		t.Errorf("one arm twice: got %v", err)
+	}
+	for range 40 {
+		s.Arms = append(s.Arms, s.Arms[0])
+	}
+	if _, err := Plan(s, options()); err == nil || err.Error() != "42 arms are more than 40; drop some" {
+		t.Errorf("42 arms: got %v", err)
+	}
+}
+
+func TestPlanDoubts(t *testing.T) {
+	t.Parallel()
+	kept := strings.Replace(armed("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
+	for _, c := range []struct{ name, text, want string }{
+		{"p99 of too few requests", good, "p99 is not judged: 315 requests a window, it needs 1100; lengthen --window or raise --rate"},
+		{"a sticky pool", kept, "pool,workers=4: a sticky pool: 60 of 64 kept connections are never served while 4 workers hold the others"},
+		{"Little's law", strings.Replace(armed("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
+			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+		{"shared CPUs", good, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
+	} {
+		p := planned(t, c.text, nil)
+		if err := p.chooseRate(nil); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if !slices.Contains(doubts(p.Plan), c.want) {
+			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.Plan), c.want)
+		}
+	}
+	enough := planned(t, armed("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 1100} })
+	if err := enough.chooseRate(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := doubts(enough.Plan); len(got) != 1 {
+		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
+	}
+	if got := judgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
+		t.Errorf("1100/s over 1.05 s: judged %v, want all", got)
+	}
+}
+
+func TestChooseRate(t *testing.T) {
+	t.Parallel()
+	relative := func() *plan {
+		return planned(t, swap("rate: 300/s", "rate: 0.7x\n  min_rate: 1100/s"), nil)
+	}
+	p := relative()
+	if p.Rate != 0 {
+		t.Errorf("before the probes the rate is %v, want 0", p.Rate)
+	}
+	for _, c := range []struct {
+		slowest, want float64
+		err           string
+	}{
+		{4000, 2800, ""},
+		{1400, 1100, ""}, // the floor, 0.79 of the slowest
+		{1200, 0, `the rate 1100/s is above 0.85 of what arm "fasthttp" can do (1200/s): it would never keep up; drop that arm, lower --rate or give it more workers`},
+	} {
+		p := relative()
+		err := p.chooseRate(map[string]float64{"nethttp": 5000, "fasthttp": c.slowest})
+		var bad *Impossible
+		switch {
+		case c.err == "" && (err != nil || fmt.Sprintf("%.6g", p.Rate) != fmt.Sprintf("%.6g", c.want)):
+			t.Errorf("slowest %v/s: got %v/s, %v, want %v/s", c.slowest, p.Rate, err, c.want)
+		case c.err != "" && (!errors.As(err, &bad) || err.Error() != c.err):
+			t.Errorf("slowest %v/s: got %v, want %s", c.slowest, err, c.err)
+		}
+	}
+	// An absolute rate is the user's own: it is not refused.
+	p = planned(t, good, nil)
+	if err := p.chooseRate(map[string]float64{"nethttp": 10, "fasthttp": 10}); err != nil || p.Rate != 300 {
+		t.Errorf("absolute: got %v/s, %v", p.Rate, err)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	text := swap("cpu: 100us", "cpu: exp(100us)\n  sleep: 0.5*0s+0.5*exp(2ms)")
+	a, b := planned(t, text, nil), planned(t, text, nil)
+	other := planned(t, text, func(o *Options) { o.Seed = 8 })
+	if diff := cmp.Diff(a.trace(3, 2), b.trace(3, 2)); diff != "" {
+		t.Errorf("the same seed and block differ:\n%s", diff)
+	}
+	if cmp.Equal(a.trace(3, 2).At, a.trace(4, 2).At) || cmp.Equal(a.trace(3, 2).At, other.trace(3, 2).At) {
+		t.Error("another block or seed gives the same arrivals")
+	}
+	slow, fast := a.trace(0, 2), a.trace(0, 200)
+	if len(slow.Demand) != len(slow.At) || len(slow.At) == 0 {
+		t.Fatalf("%d demands for %d arrivals", len(slow.Demand), len(slow.At))
+	}
+	for i, d := range slow.Demand {
+		if got, want := float64(fast.Demand[i].Iters), 100*float64(d.Iters); got < want-100 || got > want+100 {
+			t.Fatalf("request %d: %d iterations at 2/us, %d at 200/us, want 100 times as many", i, d.Iters, fast.Demand[i].Iters)
+		}
+		if fast.Demand[i].Sleep != d.Sleep || fast.At[i] != slow.At[i] {
+			t.Fatalf("request %d: sleep or arrival depends on the calibration", i)
+		}
+	}
+	if plain := planned(t, swap("cpu: 100us", "path: /plaintext"), nil).trace(0, 2); plain.Demand != nil {
+		t.Error("a path other than /work carries demands")
+	}
+	even := planned(t, swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil).trace(0, 2)
+	if even.At[0] != 0 || even.At[5] != 50*time.Millisecond {
+		t.Errorf("constant arrivals: got %v", even.At[:6])
+	}
+}
+
+func TestOneProbeForAlikeArms(t *testing.T) {
+	t.Parallel()
+	p := planned(t, armed("{name: again, mode: nethttp}")+"  - {name: closing, mode: nethttp, keepalive: true}\n", nil)
+	for arm, want := range []int{-1, 0, 0, -1} {
+		if got := p.sameAs(arm); got != want {
+			t.Errorf("%s is probed as arm %d, want %d", p.Arms[arm].Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stubCommand is an arm's command that serves in the manner how.
+func stubCommand(t *testing.T, how string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, "stub", addrMark, how}
+}
+
+// launch starts a stub within the limits; it is killed when the test ends.
+func launch(t *testing.T, how string, ready, stop time.Duration) (*process, error) {
+	t.Helper()
+	l, err := cpuSets{}.newLauncher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.readyLimit, l.stopLimit = ready, stop
+	p, err := l.start(t.Context(), stubCommand(t, how), "/")
+	t.Cleanup(func() {
+		if p != nil {
+			p.kill()
+		}
+		l.close()
+	})
+	return p, err
+}
+
+// patient is a limit that no healthy server reaches on a busy machine.
+const patient = 30 * time.Second
+
+func TestServerAnswers(t *testing.T) {
+	t.Parallel()
+	p, err := launch(t, "good", patient, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Get("http://" + p.addr)
+	if err != nil {
+		t.Fatalf("ready, and yet: %v", err)
+	}
+	reply.Body.Close()
+	if !p.alive() {
+		t.Error("it answered and is not alive")
+	}
+	if text, err := p.scrape(t.Context()); text != nil || err != nil {
+		t.Errorf("a foreign server has no metrics: got %q, %v", text, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	if p.alive() {
+		t.Error("alive after stop")
+	}
+	if err, want := p.stop(), "the server ended during its trial (signal: terminated); its log ends with: (nothing)"; err == nil || err.Error() != want {
+		t.Errorf("stopping it again: got %v, want %s", err, want)
+	}
+}
+
+func TestServerNeverReady(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		how   string
+		limit time.Duration
+		want  string
+	}{
+		{"fails", patient, "the server ended before it answered (exit status 3); its log ends with: no configuration"},
+		{"panics", patient, "the server ended before it answered (exit status 2); its log ends with: panic: out of luck"},
+		{"absent", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms; its log ends with: (nothing)"},
+		{"mute", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms; its log ends with: (nothing)"},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			t.Parallel()
+			_, err := launch(t, c.how, c.limit, patient)
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			got := err.Error()
+			if before, after, ok := strings.Cut(got, "127.0.0.1:"); ok {
+				got = before + "ADDR" + strings.TrimLeft(after, "0123456789")
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	l, err := cpuSets{}.newLauncher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if _, err := l.start(t.Context(), []string{"/no/such/server", addrMark}, "/"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"/no/such/server"`) {
+		t.Errorf("no such program: got %v", err)
+	}
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if _, err := l.start(ctx, stubCommand(t, "absent"), "/"); !errors.Is(err, gone) {
+		t.Errorf("cancelled: got %v, want %v", err, gone)
+	}
+}
+
+func TestServerIgnoresSIGTERM(t *testing.T) {
+	t.Parallel()
+	p, err := launch(t, "stubborn", patient, 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(); err == nil || err.Error() != "the server did not end within 100ms of SIGTERM and was killed" {
+		t.Errorf("got %v", err)
+	}
+	if p.alive() {
+		t.Error("alive after it was killed")
+	}
+}
+
+// A child that holds the server's output neither hides the server's end nor
+// outlives the trial.
+func TestServerLeavesChild(t *testing.T) {
+	t.Parallel()
+	p, err := launch(t, "parent", patient, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Sscanf(p.log.String(), "child %d\n", &child); err != nil {
+		t.Fatalf("log %q: %v", p.log, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.kill()
+	deadline := time.Now().Add(patient)
+	for running(child) {
+		if time.Now().After(deadline) {
+			t.Fatalf("child %d still runs", child)
+		}
+	}
+}
+
+// running reports whether a process is there and not a zombie.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
+}
+
+func TestServerLog(t *testing.T) {
+	t.Parallel()
+	p, err := launch(t, "chatty", patient, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	log := p.log.Bytes()
+	if len(log) != logLimit || !bytes.HasSuffix(log, []byte("x\nthe end\n")) {
+		t.Errorf("kept %d bytes that end with %q, want %d and the end", len(log), log[max(0, len(log)-20):], logLimit)
+	}
+	for log, want := range map[string]string{
+		"": "(nothing)", "\n\n": "(nothing)", "a\nb\n\n": "b",
+		"panic: one\n\ngoroutine 1 [running]:\nmain.main()\n": "panic: one",
+		"panic: one\nfatal error: two\nx\n":                   "fatal error: two",
+		strings.Repeat("y", 3*logTail):                        strings.Repeat("y", logTail),
+	} {
+		if got := lastWords(log); got != want {
+			t.Errorf("%.40q: got %.40q, want %.40q", log, got, want)
+		}
+	}
+}
+
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	addrs, err := freePorts(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, a := range addrs {
+		if seen[a] || !strings.HasPrefix(a, "127.0.0.1:") {
+			t.Errorf("got %v, want distinct addresses on loopback", addrs)
+		}
+		seen[a] = true
+	}
+}
+
+func TestServerEnvironment(t *testing.T) {
+	t.Setenv("SCHEDLAB_WORKERS", "9")
+	t.Setenv("GOGC", "50")
+	env := strings.Join(serverEnv(), "\n")
+	if strings.Contains(env, "SCHEDLAB_") || !strings.Contains(env, "GOGC=50") {
+		t.Errorf("got %s", env)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	t.Parallel()
+	got := counters([]byte(`# TYPE schedlab_connections_accepted counter
+schedlab_connections_accepted_total{mode="pool"} 12.0 1700000000.1
+schedlab_connections_rejected_total{mode="pool",reason="full"} 2
+schedlab_connections_rejected_total{mode="pool",reason="late"} 3
+schedlab_connections_open{mode="pool"} broken
+schedlab_requests_total{mode="pool",code="200"} 12
+# EOF
+`))
+	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	now := readClocks(os.Getpid(), everyCPU(t))
+	if now.server <= 0 || now.load < now.server {
+		t.Errorf("this process: got %+v, want CPU time, the later reading not the smaller", now)
+	}
+	gone := readClocks(1<<22+1, nil) // above every pid
+	if gone.server != -1 {
+		t.Errorf("no such process: got %v s of CPU, want unknown", gone.server)
+	}
+	diff := reading{server: 3, load: 1, idle: -1, steal: 2}.since(reading{server: 1, load: 2, idle: 1, steal: -1})
+	if diff.server != 2 || diff.load != 0 || diff.idle != -1 || diff.steal != -1 {
+		t.Errorf("got %+v, want 2, never below 0, and unknown where either is", diff)
+	}
+}

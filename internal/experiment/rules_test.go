@@ -1,0 +1,204 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"schedlab/internal/record"
+)
+
+// Each rule on a window, broken by pool in block 3 alone, leaves that block out
+// for every arm and says why.
+func TestWindowRules(t *testing.T) {
+	t.Parallel()
+	const end = int64((fakeWarmup + fakeWindow) * 1e9)
+	for _, c := range []struct {
+		rule         string
+		value, limit float64
+		edit         func(*record.Trial, []record.Request) []record.Request
+	}{
+		{"rate off (ratio)", .02, .01, some(50, func(r *record.Request) { r.Sent = -1 })},
+		{"lag p99 (s)", 5e-3, 1e-3, some(50, func(r *record.Request) {
+			r.Sent += 5e6 - 20_000
+			r.Done = max(r.Done, r.Sent)
+		})},
+		{"generator core (ratio)", .9, .8, one(func(t *record.Trial) { t.Client.CPU = .9 })},
+		{"foreign load on the server's CPUs (ratio)", .2, .05, one(func(t *record.Trial) { t.Server.Foreign = .2 })},
+		{"utilisation law (s)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
+		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
+		{"requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
+		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},
+		{"backlog (ratio)", .25, 3 * math.Sqrt(300) / 1200, func(_ *record.Trial, requests []record.Request) []record.Request {
+			for i := range requests {
+				if r := &requests[i]; r.Scheduled < end/8 { // what was under way at the start
+					r.Done = min(r.Done, int64(fakeWarmup*1e9)-1+r.Scheduled)
+				} else if i >= 120+900 {
+					r.Done = end + 1e6
+				}
+			}
+			return requests
+		}},
+		// Three requests that fill the window from outside are in flight in it
+		// and yet not among its response times.
+		{"Little's law (ratio)", 3 / (1200 * 1.5e-3), .02 + 7./1200, func(_ *record.Trial, requests []record.Request) []record.Request {
+			for i := range 3 {
+				requests[i].Done = end + 1
+			}
+			return requests
+		}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			r := synthetic{edit: at("pool", c.edit, 3)}.judged(t)
+			want := []record.Refusal{{Block: 3, Arm: "pool", Rule: c.rule, Value: c.value, Limit: c.limit}}
+			got := slices.DeleteFunc(slices.Clone(r.Refused), func(b record.Refusal) bool { return b.Rule != c.rule })
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(.05, 1e-3)); diff != "" {
+				t.Errorf("(-want +got):\n%s\namong %v", diff, r.Refused)
+			}
+			if r.Valid != 11 || r.Arms[0].Requests != 11*1200 {
+				t.Errorf("%d valid blocks, %d requests of the baseline, want 11 and %d", r.Valid, r.Arms[0].Requests, 11*1200)
+			}
+			for _, arm := range []string{"fasthttp", "pool"} {
+				if diff := cmp.Diff(same, decisions(r, arm)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", arm, diff)
+				}
+			}
+		})
+	}
+}
+
+// one is an edit of the trial alone.
+func one(change func(*record.Trial)) func(*record.Trial, []record.Request) []record.Request {
+	return func(t *record.Trial, requests []record.Request) []record.Request {
+		change(t)
+		return requests
+	}
+}
+
+// An arm whose backlog grows all through its windows is judged by its goodput
+// and spoils nothing for the others.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	const end = int64((fakeWarmup + fakeWindow) * 1e9)
+	late := at("pool", func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests { // serves 0.6 of what arrives
+			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+			if requests[i].Done > end {
+				requests[i].Status, requests[i].Outcome = 0, record.TimedOut
+			}
+		}
+		return requests
+	})
+	r := synthetic{edit: late}.judged(t)
+	if r.Valid != 12 || len(r.Refused) != 0 {
+		t.Errorf("%d valid blocks, refused %v, want 12 and none", r.Valid, r.Refused)
+	}
+	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
+		t.Errorf("fasthttp (-want +got):\n%s", diff)
+	}
+	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "SLOWER", "cpu_per_request": "REFUSED"}
+	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
+		t.Errorf("pool (-want +got):\n%s", diff)
+	}
+	if got, want := verdictOf(t, r.Verdicts, "pool", "p99").Reason, "overload: the backlog of pool grows all through the window, so only its goodput can be compared"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
+		t.Errorf("got the doubts %q", got)
+	}
+}
+
+func TestRunRules(t *testing.T) {
+	t.Parallel()
+	drifting := func(block int, _ string, u float64) float64 { return (1 + .1*float64(block)) * usual(u) }
+	for _, c := range []struct {
+		name           string
+		run            synthetic
+		fasthttp, pool string // why all their primary verdicts are refused, "" when they are not
+	}{
+		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *record.Request) { r.Status = 503 }))}, "",
+			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *record.Request) { r.Status, r.Outcome = 0, record.Reset }))},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
+			"A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %", "A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
+		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
+			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
+		{"steal", synthetic{edit: each("pool", func(t *record.Trial) { t.Client.Steal = .2 })},
+			"steal 2.5 % of the CPUs, above 1 %: the hypervisor gave them to others", "steal 2.5 % of the CPUs, above 1 %: the hypervisor gave them to others"},
+		{"throttled", synthetic{edit: each("pool", func(t *record.Trial) { t.Client.Throttled = .02 }, 1, 2)},
+			"the cgroup's CPU limit held processes back for 0.04 s", "the cgroup's CPU limit held processes back for 0.04 s"},
+		{"unknown clocks", synthetic{edit: one(func(t *record.Trial) {
+			t.Client.Steal, t.Client.Throttled, t.Server = -1, -1, unknownServer()
+		})}, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := c.run.judged(t)
+			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
+				for _, metric := range []string{"p50", "p90", "p99"} {
+					if v := verdictOf(t, r.Verdicts, arm, metric); v.Reason != reason || (v.Verdict == "REFUSED") != (reason != "") {
+						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, v.Reason, reason)
+					}
+				}
+			}
+		})
+	}
+	t.Run("drift", func(t *testing.T) {
+		t.Parallel()
+		r := synthetic{times: drifting}.judged(t)
+		for _, metric := range []string{"p50", "p90", "p99"} {
+			want := fmt.Sprintf("drift: %s of nethttp moves over the blocks (Spearman 1.00, p 0.000)", metric)
+			if v := verdictOf(t, r.Verdicts, "fasthttp", metric); v.Reason != want {
+				t.Errorf("got %s, %q, want %q", v.Verdict, v.Reason, want)
+			}
+		}
+		if v := verdictOf(t, r.Verdicts, "fasthttp", "goodput"); v.Verdict != "SAME" {
+			t.Errorf("goodput does not drift: got %+v", v)
+		}
+	})
+	t.Run("a copy that differs", func(t *testing.T) {
+		t.Parallel()
+		r := synthetic{times: func(_ int, arm string, u float64) float64 {
+			if arm == "nethttp'" && u > .95 {
+				return 1.2 * usual(u)
+			}
+			return usual(u)
+		}}.judged(t)
+		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "REFUSED" {
+			t.Errorf("got %v, want p99 alone refused", got)
+		}
+		want := "A/A: nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
+		if got := verdictOf(t, r.Verdicts, "pool", "p99").Reason; got[:50] != want[:50] {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if v := verdictOf(t, r.AA, "nethttp'", "p99"); v.Verdict != "SLOWER" {
+			t.Errorf("A/A: got %+v", v)
+		}
+	})
+}
+
+// A plan whose windows are too small for a quantile does not judge it.
+func TestTooFewRequests(t *testing.T) {
+	t.Parallel()
+	dir, run := synthetic{edit: func(_ *record.Trial, requests []record.Request) []record.Request {
+		return slices.DeleteFunc(requests, func(r record.Request) bool { return r.Scheduled%2 == 1 })
+	}}.write(t)
+	run.Plan.Rate = 600
+	r, err := Judge(dir, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); v.Reason != "too few requests: 600 a window, p99 needs 1100" {
+		t.Errorf("got %+v", v)
+	}
+	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {
+		t.Errorf("got %v, p99 %v, want p90 judged and p99 not shown", got, r.Arms[0].P99)
+	}
+}

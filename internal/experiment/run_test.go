@@ -1,0 +1,200 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// comparison plans one of two stubs with the shortest windows there are.
+func comparison(t *testing.T, baseline, challenger string, change func(*Scenario, *Options)) *Comparison {
+	t.Helper()
+	s := scenario(t, swap("cpu: 100us", "path: /"))
+	s.Arms = []Arm{{Name: "one", Command: stubCommand(t, baseline)}, {Name: "two", Command: stubCommand(t, challenger)}}
+	o := options()
+	o.Blocks, o.Window, o.Warmup, o.Budget = 10, 100*time.Millisecond, 20*time.Millisecond, 2*time.Minute
+	if change != nil {
+		change(&s, &o)
+	}
+	c, err := Plan(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// readable opens the run again and checks that its result is what Judge makes
+// of its trials.
+func readable(t *testing.T, dir *record.Dir) record.Run {
+	t.Helper()
+	opened, run, err := record.Open("latest", filepath.Dir(dir.Path()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Judge(opened, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON := func(r *record.Result) string {
+		text, err := json.MarshalIndent(r, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if diff := cmp.Diff(asJSON(run.Result), asJSON(again)); diff != "" {
+		t.Errorf("the result in run.json and the one judged from the trials differ (-run +again):\n%s", diff)
+	}
+	return run
+}
+
+func TestRun(t *testing.T) {
+	var told []string
+	c := comparison(t, "good", "good", func(_ *Scenario, o *Options) { o.Pin = "auto" })
+	dir, _, err := c.Run(t.Context(), t.TempDir(), func(doing string, done, total int, _ time.Duration) {
+		told = append(told, fmt.Sprintf("%s %d/%d", doing, done, total))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := readable(t, dir)
+	if run.Status != record.Complete || run.Ended.Before(run.Started) || run.XMax["one"] <= 0 || run.XMax["two"] != run.XMax["one"] {
+		t.Errorf("got the status %s, ended %v, throughput %v", run.Status, run.Ended, run.XMax)
+	}
+	if told[0] != "measuring the throughput of one 0/3" || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10 of 10: ") && strings.HasSuffix(s, "/30") }) {
+		t.Errorf("progress: got %q", told)
+	}
+	blocks := map[int][]record.TrialRecord{}
+	for trial, err := range dir.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks[trial.Block] = append(blocks[trial.Block], trial)
+	}
+	if len(blocks) < 10 || len(blocks) > 13 {
+		t.Errorf("%d blocks, want 10 and up to 3 for refused ones", len(blocks))
+	}
+	arrivals := map[string]int{}
+	for block, trials := range blocks {
+		var order []string
+		for _, trial := range trials {
+			order = append(order, trial.Arm)
+			if got, want := schedule(trial), schedule(trials[0]); got != want {
+				t.Errorf("block %d: %s and %s met different arrivals", block, trial.Arm, trials[0].Arm)
+			}
+			if trial.Server.PID == 0 || trial.Client.Dialled == 0 || trial.Server.Accepted != -1 {
+				t.Errorf("trial %d: got %+v, %+v", trial.Number, trial.Server, trial.Client)
+			}
+			if !slices.ContainsFunc(trial.Requests, record.Request.Good) {
+				t.Errorf("trial %d has no good reply", trial.Number)
+			}
+		}
+		arrivals[schedule(trials[0])]++
+		if want := run.Result.Order[block-1]; !slices.Equal(order, want) {
+			t.Errorf("block %d ran %v, planned %v", block, order, want)
+		}
+	}
+	if len(arrivals) != len(blocks) {
+		t.Errorf("%d blocks met %d lists of arrivals, want one each", len(blocks), len(arrivals))
+	}
+}
+
+func schedule(t record.TrialRecord) string {
+	var b strings.Builder
+	for _, r := range t.Requests {
+		fmt.Fprintln(&b, r.Scheduled)
+	}
+	return b.String()
+}
+
+func TestRunInterrupted(t *testing.T) {
+	stopped := errors.New("stopped by hand")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	began := time.Time{}
+	c := comparison(t, "good", "good", nil)
+	dir, run, err := c.Run(ctx, t.TempDir(), func(doing string, done, _ int, _ time.Duration) {
+		if strings.HasPrefix(doing, "block") && done == 4 {
+			began = time.Now()
+			cancel(stopped)
+		}
+	})
+	if !errors.Is(err, stopped) || run.Status != record.Interrupted {
+		t.Fatalf("got %v, status %s", err, run.Status)
+	}
+	if took := time.Since(began); took > patient {
+		t.Errorf("it took %v to stop", took)
+	}
+	run = readable(t, dir)
+	if run.Status != record.Interrupted || run.Result.Valid > 1 || run.Result.Headline != fmt.Sprintf("No verdict: %d valid blocks, fewer than 10: the run was cut short.", run.Result.Valid) {
+		t.Errorf("got %s, %q", run.Status, run.Result.Headline)
+	}
+	trials := 0
+	for range dir.Trials() {
+		trials++
+	}
+	if trials != 4 {
+		t.Errorf("%d trials are kept, want the 4 that were whole", trials)
+	}
+}
+
+func TestServerDiesInTrial(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	c := comparison(t, "good", "mortal="+starts, nil)
+	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
+	// Its first start is the probe, so its fifth is the fourth block.
+	want := `arm "two", block 4: the server ended during its trial (exit status 7); its log ends with: out of requests`
+	if err == nil || err.Error() != want {
+		t.Fatalf("got  %v\nwant %s", err, want)
+	}
+	run := readable(t, dir)
+	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d record.Doubt) bool {
+		return d.Arm == "two" && strings.HasSuffix(d.Text, "its log ends with: out of requests")
+	}) {
+		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir.Path(), "trials", "*-two", "server.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("server logs: %v, %v", logs, err)
+	}
+	if text, err := os.ReadFile(logs[len(logs)-1]); err != nil || !strings.Contains(string(text), "out of requests") {
+		t.Errorf("the dead server's log: got %q, %v", text, err)
+	}
+}
+
+func TestRunImpossible(t *testing.T) {
+	for _, c := range []struct {
+		name, challenger, want string
+		change                 func(*Scenario, *Options)
+	}{
+		{"above what an arm can do", "good", " of what arm ", func(s *Scenario, _ *Options) {
+			s.Load.Rate, s.Load.MinRate = Rate{OfSlowest: .7}, Rate{PerSecond: 1e6}
+		}},
+		{"not one good reply", "refusing", `arm "two": not one good reply in 500ms of closed-loop load`, nil},
+		{"a server that fails", "fails", `arm "two": the server ended before it answered (exit status 3); its log ends with: no configuration`, nil},
+	} {
+		dir, run, err := comparison(t, "good", c.challenger, c.change).Run(t.Context(), t.TempDir(), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || run.Status != record.Partial {
+			t.Errorf("%s: got %v, status %s, want %q", c.name, err, run.Status, c.want)
+		}
+		readable(t, dir)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dir, run, err := comparison(t, "good", "good", nil).Run(t.Context(), file, nil); err == nil || dir != nil || run.Result != nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", file)) {
+		t.Errorf("a file for a directory: got %v, %v", dir, err)
+	}
+}

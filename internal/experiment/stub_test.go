@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// stub serves HTTP on addr and is as good or bad a server as how says; it
+// returns its exit code.
+func stub(addr, how string) int {
+	how, arg, _ := strings.Cut(how, "=")
+	var asked atomic.Int64
+	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+	switch how {
+	case "good":
+	case "fails":
+		fmt.Fprintln(os.Stderr, "no configuration")
+		return 3
+	case "panics":
+		fmt.Fprintln(os.Stderr, "about to")
+		panic("out of luck")
+	case "absent": // never listens
+		hold()
+	case "mute": // accepts and never answers
+		answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	case "refusing":
+		answer = http.NotFound
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "chatty":
+		fmt.Print(strings.Repeat("x", 3*logLimit), "\nthe end\n")
+	case "parent": // its child holds its output and outlives it
+		child := exec.Command(os.Args[0], "stub", addr, "absent")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Printf("child %d\n", child.Process.Pid)
+	case "mortal": // dies amid requests from its fifth start on; arg counts starts
+		if starts := started(arg); starts >= 5 {
+			answer = func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) > 10 {
+					fmt.Fprintln(os.Stderr, "out of requests")
+					os.Exit(7)
+				}
+				fmt.Fprintln(w, "ok")
+			}
+		}
+	default:
+		fmt.Fprintf(os.Stderr, "stub: unknown manner %q\n", how)
+		return 2
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Fprintln(os.Stderr, http.Serve(ln, http.HandlerFunc(answer)))
+	return 1
+}
+
+// hold waits for a signal.
+func hold() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	<-ended
+	os.Exit(0)
+}
+
+// started adds one to the starts that file counts, and returns them.
+func started(file string) int64 {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("."); err != nil {
+		panic(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		panic(err)
+	}
+	return info.Size()
+}

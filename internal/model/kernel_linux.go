@@ -1,0 +1,41 @@
+package model
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// received is the number of bytes the kernel ever received on a connection.
+func received(fd int) (uint64, error) {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0, err
+	}
+	return info.Bytes_received, nil
+}
+
+// acceptQueue is how many connections wait on a listening socket, and at most:
+// there tcpi_unacked and tcpi_sacked hold these.
+func acceptQueue(fd int) (depth, limit int, err error) {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(info.Unacked), int(info.Sacked), nil
+}
+
+// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
+// be emptied for good: closing the socket resets whatever waits there, requests
+// included. A client ignored tries again after a second and is then refused.
+func ignoreNew(fd int) error {
+	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0}, // drop
+		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
+	}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+}

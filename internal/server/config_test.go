@@ -1,0 +1,121 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/model"
+)
+
+// Every refusal names the flag and what to do instead.
+func TestConfigErrors(t *testing.T) {
+	t.Parallel()
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name   string
+		mode   string
+		change func(*Config)
+		want   string
+	}{
+		{"unknown mode", "poool", func(*Config) {},
+			`--mode: unknown mode "poool" (want one of nethttp, goroutine, fasthttp, pool, pool-request)`},
+		{"no mode", "", func(*Config) {},
+			`--mode: unknown mode "" (want one of nethttp, goroutine, fasthttp, pool, pool-request)`},
+		{"workers without a pool", "nethttp", func(c *Config) { c.Workers = 4 },
+			"--workers means nothing to --mode nethttp, which has no workers and no queue; use --max-conns, or --mode pool"},
+		{"depth without a queue", "goroutine", func(c *Config) { c.QueueDepth = 0 },
+			"--queue-depth means nothing to --mode goroutine, which has no workers and no queue; use --max-conns, or --mode pool"},
+		{"overflow without a queue", "fasthttp", func(c *Config) { c.Overflow = "block" },
+			"--overflow means nothing to --mode fasthttp, which has no workers and no queue; use --max-conns, or --mode pool"},
+		{"negative workers", "pool", func(c *Config) { c.Workers = -1 },
+			"--workers -1 is outside 1 to 100000"},
+		{"too many workers", "pool-request", func(c *Config) { c.Workers = 100_001 },
+			"--workers 100001 is outside 1 to 100000"},
+		{"too deep a queue", "pool", func(c *Config) { c.QueueDepth = 1<<20 + 1 },
+			"--queue-depth 1048577 is above 1048576"},
+		{"unknown overflow", "pool", func(c *Config) { c.Overflow = "drop" },
+			`--overflow: unknown overflow policy "drop" (want block or reject)`},
+		{"no header timeout", "nethttp", func(c *Config) { c.Limits.HeaderTimeout = 0 },
+			"--header-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
+		{"negative body timeout", "nethttp", func(c *Config) { c.Limits.BodyTimeout = -1 },
+			"--body-timeout -1ns must be above 0: without it one slow client holds a connection for ever"},
+		{"no write timeout", "nethttp", func(c *Config) { c.Limits.WriteTimeout = 0 },
+			"--write-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
+		{"no idle timeout", "nethttp", func(c *Config) { c.Limits.IdleTimeout = 0 },
+			"--idle-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
+		{"no drain timeout", "nethttp", func(c *Config) { c.DrainTimeout = 0 },
+			"--drain-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
+		{"tiny head", "nethttp", func(c *Config) { c.Limits.MaxHead = minHead - 1 },
+			fmt.Sprintf("--max-head %d is outside %d to 1048576 bytes", minHead-1, minHead)},
+		{"huge head", "nethttp", func(c *Config) { c.Limits.MaxHead = 1<<20 + 1 },
+			fmt.Sprintf("--max-head 1048577 is outside %d to 1048576 bytes", minHead)},
+		{"no body", "nethttp", func(c *Config) { c.Limits.MaxBody = 0 },
+			"--max-body 0 is outside 1 to 1073741824 bytes"},
+		{"huge body", "nethttp", func(c *Config) { c.Limits.MaxBody = 1<<30 + 1 },
+			"--max-body 1073741825 is outside 1 to 1073741824 bytes"},
+		{"negative cap", "nethttp", func(c *Config) { c.MaxConns = -1 },
+			"--max-conns -1 must be above 0"},
+		{"more connections than descriptors", "nethttp", func(c *Config) { c.MaxConns = 1<<30 + 1 },
+			fmt.Sprintf("--max-conns 1073741825 needs more than the %d descriptors allowed (64 are kept for the rest); lower it to %d or raise ulimit -n",
+				files.Cur, files.Cur-64)},
+		{"negative backlog", "nethttp", func(c *Config) { c.Backlog = -1 },
+			"--backlog -1 must not be negative"},
+		{"unknown pprof", "nethttp", func(c *Config) { c.Pprof = "yes" },
+			`--pprof "yes" is none of auto, on, off`},
+		{"address without port", "nethttp", func(c *Config) { c.Addr = "localhost" },
+			`--addr "localhost" is not host:port (like 127.0.0.1:8080, or :8080 for every interface)`},
+		{"admin without port", "nethttp", func(c *Config) { c.Admin = "9090" },
+			`--admin "9090" is not host:port (like 127.0.0.1:8080, or :8080 for every interface)`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(tc.mode)
+			tc.change(&cfg)
+			_, err := New(cfg)
+			var bad *ConfigError
+			if !errors.As(err, &bad) || err.Error() != tc.want {
+				t.Errorf("got %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// What is not said is the mode's own.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	procs := runtime.GOMAXPROCS(0)
+	for _, tc := range []struct {
+		mode           string
+		workers, depth int
+		overflow       string
+	}{
+		{"nethttp", 0, 0, "block"},
+		{"pool", 2 * procs, 1024, "block"},
+		{"pool-request", 2 * procs, 4 * procs, "reject"},
+	} {
+		cfg := testConfig(tc.mode)
+		_, mc, err := cfg.resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mc.Workers != tc.workers || mc.QueueDepth != tc.depth || mc.Overflow.String() != tc.overflow {
+			t.Errorf("%s: got %d workers, depth %d, %v, want %d, %d, %s",
+				tc.mode, mc.Workers, mc.QueueDepth, mc.Overflow, tc.workers, tc.depth, tc.overflow)
+		}
+		if mc.Limits != model.DefaultLimits() || cfg.MaxConns < 1 || cfg.MaxConns > mostConns {
+			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, mc.Limits, cfg.MaxConns)
+		}
+	}
+	for _, mode := range model.Modes() {
+		if _, err := New(testConfig(mode.Name)); err != nil {
+			t.Errorf("%s without flags: %v", mode.Name, err)
+		}
+	}
+}
