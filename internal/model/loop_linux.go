@@ -1,0 +1,104 @@
+package model
+
+import (
+	"errors"
+	"sync"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
+)
+
+// loopModel is event loops, one for each of the listener's sockets: no connection
+// has a goroutine, and a handler runs where its request was read. A handler that
+// waits makes every connection of its loop wait.
+type loopModel struct {
+	fasthttpEngine // of which every loop has a copy with a server of its own
+	cfg            Config
+	offload        func(*eventLoop) func(*workload.Exchange) // nil: handlers run inline
+}
+
+func newLoop(cfg Config) Model { return newLoopModel(cfg) }
+
+func newLoopModel(cfg Config) *loopModel {
+	return &loopModel{fasthttpEngine: newFasthttpEngine(cfg), cfg: cfg}
+}
+
+func (m *loopModel) Serve(l *Listener) error {
+	failed := make([]error, len(l.sockets))
+	var loops sync.WaitGroup
+	for i, s := range l.sockets {
+		loop := m.newEventLoop()
+		loops.Go(func() {
+			defer loop.stop()
+			if failed[i] = loop.start(s); failed[i] != nil {
+				l.stopAccepting()
+				return
+			}
+			failed[i] = loop.loop()
+		})
+	}
+	loops.Wait()
+	return errors.Join(failed...)
+}
+
+func (m *loopModel) Queue() dispatch.Queue { return nil }
+
+// newEventLoop makes a loop that counts with the others. The library's server
+// keeps its connections in a map under a lock, so each loop has its own.
+func (m *loopModel) newEventLoop() *eventLoop {
+	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged}
+	l.server.ConnState = trackLoop
+	l.requests.tally, l.epoch = m.tally, m.epoch
+	if m.offload != nil {
+		l.run = m.offload(l)
+	}
+	return l
+}
+
+// offloadModel is event loops that read, parse and write, and a fixed number of
+// workers behind one bounded queue that run handlers. A connection whose request
+// a worker has is suspended, and its loop serves others.
+type offloadModel struct {
+	*loopModel
+	pool     *dispatch.Pool[*loopConn]
+	overflow dispatch.Overflow
+}
+
+func newLoopOffload(cfg Config) Model {
+	m := &offloadModel{loopModel: newLoopModel(cfg), overflow: cfg.Overflow}
+	m.pool = dispatch.New(cfg.Workers, cfg.QueueDepth, func(c *loopConn) {
+		m.contain(c.exchange)
+		c.loop.post(c, true)
+	}, cfg.Waited)
+	m.loopModel.offload = func(l *eventLoop) func(*workload.Exchange) {
+		return func(x *workload.Exchange) { m.dispatch(l.current, x) }
+	}
+	return m
+}
+
+func (m *offloadModel) Serve(l *Listener) error {
+	m.pool.Start()
+	err := m.loopModel.Serve(l)
+	m.pool.Close()
+	return err
+}
+
+func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
+
+// dispatch has a worker compute x, a request of c. Under the policy to block the
+// loop waits for a place in the queue, and everything on it.
+func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
+	c.exchange, c.computed = x, false
+	if m.overflow == dispatch.Block {
+		m.pool.Submit(c)
+	} else if !m.pool.TrySubmit(c) {
+		x.Route = workload.RouteOf(x.Path)
+		refuse(x, 503, "overloaded\n")
+		x.RetryAfter = retryAfter
+		return
+	}
+	for !c.computed {
+		c.wait(worker)
+	}
+	c.exchange = nil
+}

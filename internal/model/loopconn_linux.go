@@ -1,0 +1,320 @@
+package model
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/workload"
+)
+
+// A loopConn is a connection of an event loop. Its Read and Write are for the
+// coroutine that serves it: where a socket would block they give the thread back
+// to the loop. Close is for anybody.
+//
+// Between two requests nobody serves it. A Read that would wait for the first
+// byte of a request reports [io.EOF], which fasthttp takes for the end, and the
+// Close that follows leaves the socket open.
+type loopConn struct {
+	entry
+	mu   sync.Mutex // guards the descriptor's being open
+	loop *eventLoop
+	fd   int32
+	born int32 // the number of the connection in its loop
+
+	// What follows belongs to the loop's goroutine.
+	serving  *coroutine
+	awaits   awaits
+	readable bool // until a read says otherwise
+	writable bool
+	hungUp   bool               // the client sends no more: what is short of the buffer may be the last
+	watched  bool               // for writing, too
+	expired  bool               // what it waited for did not come in time
+	begun    bool               // fasthttp has begun with a request, and the next is not the first
+	parking  bool               // it is to be left open between two requests
+	computed bool               // the worker is done with its request
+	reads    int                // since it last let others go first
+	exchange *workload.Exchange // in the worker's hands
+
+	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
+	tick            int64         // of the wheel; 0: in none
+	earlier, later  *loopConn     // in the same tick
+}
+
+// awaits says what a connection waits for.
+type awaits uint8
+
+const (
+	nothing awaits = iota // it is being served
+	request               // the first byte of a request; nobody serves it
+	reading
+	writing
+	turn   // for others to go first
+	worker // for its request to be computed
+	gone   // closed and forgotten
+)
+
+// watched are the events of every connection; what it may write is only asked
+// when a write has found the socket full.
+const watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+
+// mostReads is how often a connection is read before others go first, if they
+// have come.
+const mostReads = 16
+
+// signal takes note of events and goes on with the connection if it waited for
+// them.
+func (c *loopConn) signal(events uint32) {
+	const failed = unix.EPOLLHUP | unix.EPOLLERR
+	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|failed) != 0 {
+		c.readable = true
+	}
+	if events&(unix.EPOLLRDHUP|failed) != 0 {
+		c.hungUp = true
+	}
+	if events&(unix.EPOLLOUT|failed) != 0 {
+		c.writable = true
+	}
+	switch {
+	case c.awaits == request && c.readable:
+		c.loop.serveConn(c)
+	case c.awaits == reading && c.readable, c.awaits == writing && c.writable:
+		c.resume()
+	}
+}
+
+// news is what another goroutine has to say.
+func (c *loopConn) news(computed bool) {
+	switch {
+	case computed:
+		c.computed = true
+		if c.awaits == worker {
+			c.resume()
+		}
+	case c.awaits == request:
+		c.loop.forget(c)
+	case c.awaits == reading || c.awaits == writing || c.awaits == turn:
+		c.resume() // finds out
+	}
+}
+
+// expire ends a wait whose deadline has passed.
+func (c *loopConn) expire() {
+	if c.awaits == request {
+		c.shut()
+		c.loop.forget(c)
+		return
+	}
+	c.expired = true
+	c.resume()
+}
+
+// deadline is the end of the present wait for the client, 0 if there is none.
+func (c *loopConn) deadline() time.Duration {
+	switch c.awaits {
+	case request, reading:
+		return c.readBy
+	case writing:
+		return c.writeBy
+	}
+	return 0
+}
+
+// resume goes on where wait was called.
+func (c *loopConn) resume() {
+	c.awaits = nothing
+	c.loop.current = c
+	c.serving.resume()
+	c.loop.current = nil
+}
+
+// wait suspends the coroutine. What it waits for may not have come when it
+// returns.
+func (c *loopConn) wait(what awaits) {
+	c.awaits = what
+	c.reads = 0
+	if by := c.deadline(); by != 0 {
+		c.loop.wheel.arm(c, by)
+	}
+	c.serving.yield(struct{}{})
+}
+
+// Read returns what has come. It makes the connection busy from a request's
+// first byte, as [Conn.Read] does.
+func (c *loopConn) Read(p []byte) (int, error) {
+	for {
+		switch {
+		case c.expired:
+			c.expired = false // the answer has a time of its own
+			return 0, timedOut("read")
+		case c.closed.Load():
+			return 0, net.ErrClosed
+		case !c.readable && !c.unsettled():
+			c.parking = true
+			return 0, io.EOF
+		case !c.readable:
+			c.wait(reading)
+			continue
+		case c.reads == mostReads:
+			c.loop.ready = append(c.loop.ready, c)
+			c.wait(turn)
+			continue
+		}
+		c.reads++
+		n, err := c.transfer(unix.Read, p)
+		switch {
+		case n > 0:
+			c.readable = n == len(p) || c.hungUp // an edge came with the last byte, and none will come again
+			c.read.Add(uint64(n))
+			return n, nil
+		case err == unix.EAGAIN:
+			c.readable = false
+		case err == unix.EINTR:
+		case err == nil:
+			return 0, io.EOF
+		default:
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
+		}
+	}
+}
+
+// Write returns when all of p is in the kernel's hands.
+func (c *loopConn) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		switch {
+		case c.expired:
+			return done, timedOut("write")
+		case c.closed.Load():
+			return done, net.ErrClosed
+		}
+		n, err := c.transfer(unix.Write, p[done:])
+		switch {
+		case n > 0:
+			done += n
+		case err == unix.EAGAIN:
+			if err := c.waitWritable(); err != nil {
+				return done, err
+			}
+		case err == unix.EINTR:
+		default:
+			return done, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", err)}
+		}
+	}
+	return done, nil
+}
+
+func (c *loopConn) waitWritable() error {
+	c.writable = false
+	if c.writeBy == 0 { // an answer of fasthttp's own, for which it sets none
+		c.writeBy = c.loop.clock() + c.loop.limits.WriteTimeout
+	}
+	if !c.watched { // asked for anew, epoll looks whether it has happened meanwhile
+		c.watched = true
+		if err := c.loop.watch(unix.EPOLL_CTL_MOD, int(c.fd), watched|unix.EPOLLOUT, c.fd, c.born); err != nil {
+			return os.NewSyscallError("epoll_ctl", err)
+		}
+	}
+	for !c.writable && !c.expired && !c.closed.Load() {
+		c.wait(writing)
+	}
+	return nil
+}
+
+// transfer does one system call on the socket while it is open. The lock is
+// free but for a drain: some 10 ns.
+func (c *loopConn) transfer(call func(int, []byte) (int, error), p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	return call(int(c.fd), p)
+}
+
+func timedOut(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
+}
+
+// Close closes the socket once and counts it, and tells the loop.
+func (c *loopConn) Close() error {
+	err := c.shut()
+	if err != net.ErrClosed {
+		c.loop.post(c, false)
+	}
+	return err
+}
+
+// shut is Close on the loop.
+func (c *loopConn) shut() error {
+	c.mu.Lock()
+	if !c.closed.CompareAndSwap(false, true) {
+		c.mu.Unlock()
+		return net.ErrClosed
+	}
+	err := unix.Close(int(c.fd))
+	c.mu.Unlock()
+	c.listener.release(c)
+	return err
+}
+
+// quiet reports whether no byte of a request has come since the last answer.
+func (c *loopConn) quiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return true
+	}
+	unread, _ := unix.IoctlGetInt(int(c.fd), unix.TIOCINQ)
+	return unread == 0 && !c.unsettled()
+}
+
+// LocalAddr is the server's address.
+func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
+
+// RemoteAddr is the client's address, asked of the kernel: an error's message
+// needs it, a request does not.
+func (c *loopConn) RemoteAddr() net.Addr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return &net.TCPAddr{}
+	}
+	switch sa, _ := unix.Getpeername(int(c.fd)); sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
+	case *unix.SockaddrInet6:
+		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
+	}
+	return &net.TCPAddr{}
+}
+
+// SetReadDeadline bounds every later Read, also one that parks.
+func (c *loopConn) SetReadDeadline(t time.Time) error {
+	c.readBy = c.loop.reading(t)
+	return nil
+}
+
+// SetWriteDeadline bounds every later Write.
+func (c *loopConn) SetWriteDeadline(t time.Time) error {
+	c.writeBy = c.loop.reading(t)
+	return nil
+}
+
+// SetDeadline bounds both.
+func (c *loopConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// reading is the loop's clock at t, 0 for the zero time.
+func (l *eventLoop) reading(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Sub(l.epoch)
+}
