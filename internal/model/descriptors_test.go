@@ -130,19 +130,24 @@ func startScarce(t *testing.T, name string) (addr string) {
 // At the cap accepting waits, in the kernel, and nothing is lost.
 func TestMaxConns(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		const most, clients = 2, 8
+		const most, clients = 4, 12
 		s := start(t, mode, func(with *setup) { with.Socket.MaxConns = most })
-		var all []*client
+		answered := make(chan *client, clients) // those of several sockets in no order
 		for range clients {
 			c := s.dial()
 			io.WriteString(c, get("/plaintext"))
-			all = append(all, c)
+			go func() {
+				if a, err := c.read("GET"); err != nil || a.Status != 200 {
+					t.Errorf("got %d %v, want 200", a.Status, err)
+				}
+				answered <- c
+			}()
 		}
-		for i, c := range all {
-			if a, err := c.read("GET"); err != nil || a.Status != 200 {
-				t.Fatalf("client %d: got %d %v, want 200", i, a.Status, err)
+		for i := range clients {
+			c := <-answered
+			if s.ln.Sockets() == 1 { // an acceptor of several may keep a place free for its own
+				eventually(t, "the next is accepted", func() bool { return s.ln.Counts().Accepted == uint64(min(i+most, clients)) })
 			}
-			eventually(t, "the next is accepted", func() bool { return s.ln.Counts().Accepted == uint64(min(i+most, clients)) })
 			if got := s.ln.Counts().Open; got > most {
 				t.Errorf("got %d connections open, want at most %d", got, most)
 			}
