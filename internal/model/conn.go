@@ -1,9 +1,11 @@
 package model
 
 import (
+	"io"
 	"math"
 	"net"
 	"sync/atomic"
+	"time"
 )
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
@@ -31,6 +33,7 @@ type entry struct {
 	read     atomic.Uint64 // bytes
 	answered atomic.Uint64 // of those, by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
+	linger   atomic.Bool // the client may still be sending when it is closed
 	fate     atomic.Uint32
 }
 
@@ -74,12 +77,31 @@ func (c *Conn) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
+	if c.linger.Load() {
+		c.readOut()
+	}
 	err := c.TCPConn.Close()
 	c.listener.release(c)
 	return err
 }
 
-// reject marks the connection as refused with an answer; drop, as closed without one. Both
+// What a client may still send after a refusal, and for how long.
+const (
+	lingerTime  = 250 * time.Millisecond
+	lingerBytes = 4 << 20
+)
+
+// readOut ends our side and takes what the client still sends: closing a socket
+// with unread bytes resets it, and the reset overtakes the answer (RFC 9112 §9.6).
+func (c *Conn) readOut() {
+	if c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	// How it ends does not matter: the socket is closed next.
+	_, _ = io.Copy(io.Discard, io.LimitReader(c.TCPConn, lingerBytes))
+}
+
+// reject marks c as refused with an answer; drop, as closed without one. Both
 // come before Close.
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }

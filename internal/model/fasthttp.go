@@ -126,6 +126,7 @@ func refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &op) && op.Timeout():
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}
+	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
 	ctx.SetBodyString(body)
