@@ -52,7 +52,7 @@ func (l *eventLoop) serveConn(c *loopConn) {
 	}
 	co.conn, c.serving = c, co
 	c.begun, c.parking = false, false
-	c.reads, c.writeBy = 0, 0
+	c.reads, c.readBy, c.writeBy = 0, 0, 0
 	c.resume()
 }
 
@@ -64,6 +64,7 @@ func (l *eventLoop) served(c *loopConn) {
 		return
 	}
 	c.awaits = request
+	c.readBy = l.now + l.limits.IdleTimeout
 	l.wheel.arm(c, c.readBy)
 }
 
@@ -75,10 +76,13 @@ func (c httpConn) Close() error {
 	if c.parking {
 		return nil
 	}
+	if c.linger.Load() && !c.closed.Load() {
+		c.readOut()
+	}
 	return c.shut()
 }
 
-// trackLoop tells a connection of a loop whether it is busy.
+// trackLoop tells a connection of a loop which of its bytes are answered.
 func trackLoop(nc net.Conn, state fasthttp.ConnState) {
 	c := nc.(httpConn).loopConn
 	switch state {
@@ -89,6 +93,6 @@ func trackLoop(nc net.Conn, state fasthttp.ConnState) {
 		c.begun = true
 	case fasthttp.StateIdle:
 		c.settle()
-		c.writeBy = 0
+		c.readBy, c.writeBy = 0, 0
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +34,10 @@ type eventLoop struct {
 	ready   []*loopConn // readable, but others come first
 	wheel   wheel
 	door    door
-	longest time.Duration // batch since the lag was last told
+	now     time.Duration // the clock at the beginning of the turn
+	longest time.Duration // turn since the lag was last told
+	resting int           // connections that keep their coroutine
+	busy    bool          // events come together
 
 	mu     sync.Mutex // guards what follows
 	posted []post
@@ -102,25 +106,47 @@ func (l *eventLoop) loop() error {
 		l.idle = nil
 	}()
 	for !l.door.closed || l.open > 0 {
-		n, err := unix.EpollWait(l.epoll, l.events[:], l.patience())
-		if err != nil && !errors.Is(err, unix.EINTR) {
+		events, err := l.poll()
+		if err != nil {
 			l.socket.stopAccepting()
 			return err
 		}
-		began := l.clock()
-		l.turn(l.events[:max(n, 0)], began)
-		took := l.clock() - began
+		l.now = l.clock()
+		l.turn(events)
+		took := l.clock() - l.now
 		l.longest = max(l.longest, took)
-		if l.wheel.due(began + took) {
-			l.tick(began + took)
+		if l.wheel.due(l.now + took) {
+			l.tick(l.now + took)
 		}
 	}
 	return nil
 }
 
+// poll waits for events. A busy loop looks for them without Go's scheduler first,
+// see [loopConn.transfer].
+func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
+	wait := l.patience()
+	if l.busy || wait == 0 {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), maxBatch, 0, 0, 0)
+		if errno == 0 && n > 0 {
+			l.busy = n > 1
+			return l.events[:n], nil
+		}
+		if wait == 0 {
+			return nil, nil
+		}
+	}
+	n, err := unix.EpollWait(l.epoll, l.events[:], wait)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return nil, err
+	}
+	l.busy = n > 1
+	return l.events[:max(n, 0)], nil
+}
+
 // turn attends to everything that has come; the door is last, so that a single
 // loop under load has served one connection before it takes the next.
-func (l *eventLoop) turn(events []unix.EpollEvent, now time.Duration) {
+func (l *eventLoop) turn(events []unix.EpollEvent) {
 	knock := false
 	for i := range events {
 		switch e := &events[i]; e.Fd {
@@ -141,7 +167,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent, now time.Duration) {
 			c.resume()
 		}
 	}
-	l.attendDoor(knock, now)
+	l.attendDoor(knock, l.now)
 }
 
 // tick ends what has waited too long, and tells the lag.
@@ -210,7 +236,7 @@ func (l *eventLoop) add(fd int) {
 	l.conns[fd] = c
 	l.open++
 	l.socket.Ledger.accept(c)
-	c.readBy = l.clock() + l.limits.HeaderTimeout
+	c.readBy = l.now + l.limits.HeaderTimeout
 	l.wheel.arm(c, c.readBy)
 	// Every mode's connections are like this; the rest they have from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)

@@ -48,6 +48,9 @@ func (m *loopModel) Queue() dispatch.Queue { return nil }
 func (m *loopModel) newEventLoop() *eventLoop {
 	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged}
 	l.server.ConnState = trackLoop
+	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the
+	// clock for each. The body's remains, which a request without one does not have.
+	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
 	l.requests.tally, l.epoch = m.tally, m.epoch
 	if m.offload != nil {
 		l.run = m.offload(l)
@@ -60,16 +63,18 @@ func (m *loopModel) newEventLoop() *eventLoop {
 // a worker has is suspended, and its loop serves others.
 type offloadModel struct {
 	*loopModel
-	pool     *dispatch.Pool[*loopConn]
-	overflow dispatch.Overflow
+	pool dispatch.Dispatcher[*loopConn]
 }
 
 func newLoopOffload(cfg Config) Model {
-	m := &offloadModel{loopModel: newLoopModel(cfg), overflow: cfg.Overflow}
-	m.pool = dispatch.New(cfg.Workers, cfg.QueueDepth, func(c *loopConn) {
+	m := &offloadModel{loopModel: newLoopModel(cfg)}
+	m.pool = dispatch.New(dispatch.Shared, options(cfg, func(c *loopConn) {
 		m.contain(c.exchange)
 		c.loop.post(c, true)
-	}, cfg.Waited)
+	}, func(c *loopConn, why dispatch.Why) {
+		m.turnAway(c.exchange, why)
+		c.loop.post(c, true)
+	}))
 	m.loopModel.offload = func(l *eventLoop) func(*workload.Exchange) {
 		return func(x *workload.Exchange) { m.dispatch(l.current, x) }
 	}
@@ -89,14 +94,7 @@ func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 // loop waits for a place in the queue, and everything on it.
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
-	if m.overflow == dispatch.Block {
-		m.pool.Submit(c)
-	} else if !m.pool.TrySubmit(c) {
-		x.Route = workload.RouteOf(x.Path)
-		refuse(x, 503, "overloaded\n")
-		x.RetryAfter = retryAfter
-		return
-	}
+	m.pool.Put(c)
 	for !c.computed {
 		c.wait(worker)
 	}
