@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // BenchmarkHandoff is a job handed over and its reply awaited, by as many
@@ -11,21 +12,38 @@ import (
 // over unbuffered channels without a queue or a clock; go starts a goroutine per
 // job. Compare with benchstat -col /executor.
 func BenchmarkHandoff(b *testing.B) {
+	executors := []executor{
+		{"channel", startChannel},
+		{"go", startGo},
+		{"shared", startKind(Shared, Options[chan struct{}]{})},
+		{"shared-closure", startKind(Shared, Options[chan struct{}]{Closure: true})},
+		{"shared-codel", startKind(Shared, Options[chan struct{}]{Overflow: CoDel, Target: time.Hour, Interval: time.Hour})},
+		{"shared-locked", startKind(Shared, Options[chan struct{}]{Locked: true})},
+		{"perworker-rr", startKind(PerWorker, Options[chan struct{}]{Pick: RoundRobin})},
+		{"perworker-least", startKind(PerWorker, Options[chan struct{}]{Pick: Least})},
+		{"perworker-p2c", startKind(PerWorker, Options[chan struct{}]{Pick: TwoChoices})},
+		{"perworker-steal", startKind(PerWorker, Options[chan struct{}]{Steal: true})},
+		{"ring", startKind(Ring, Options[chan struct{}]{})},
+		{"ring-spin", startKind(Ring, Options[chan struct{}]{Spin: 1000})},
+		{"adaptive", startKind(Adaptive, Options[chan struct{}]{Target: time.Hour, Interval: time.Hour})},
+		{"ants", startKind(Ants, Options[chan struct{}]{})},
+		{"pond", startKind(Pond, Options[chan struct{}]{})},
+	}
 	for _, workers := range []int{1, 4, 64} {
-		for _, executor := range []struct {
-			name  string
-			start func(workers int) (submit func(reply chan struct{}), stop func())
-		}{
-			{"channel", startChannel}, {"go", startGo}, {"pool", startPool},
-		} {
-			b.Run(fmt.Sprintf("executor=%s/workers=%d", executor.name, workers), func(b *testing.B) {
-				submit, stop := executor.start(workers)
+		for _, e := range executors {
+			b.Run(fmt.Sprintf("executor=%s/workers=%d", e.name, workers), func(b *testing.B) {
+				submit, stop := e.start(workers)
 				defer stop()
 				b.ReportAllocs()
 				handoff(b, workers, submit)
 			})
 		}
 	}
+}
+
+type executor struct {
+	name  string
+	start func(workers int) (submit func(reply chan struct{}), stop func())
 }
 
 // handoff shares b.N jobs out among submitters.
@@ -52,10 +70,13 @@ func handoff(b *testing.B, submitters int, submit func(reply chan struct{})) {
 
 func answer(reply chan struct{}) { reply <- struct{}{} }
 
-func startPool(workers int) (func(chan struct{}), func()) {
-	p := New(workers, 2*workers, answer, nil)
-	p.Start()
-	return p.Submit, p.Close
+func startKind(kind Kind, o Options[chan struct{}]) func(int) (func(chan struct{}), func()) {
+	return func(workers int) (func(chan struct{}), func()) {
+		o.Workers, o.Depth, o.Run = workers, 2*workers, answer
+		d := New(kind, o)
+		d.Start()
+		return d.Put, d.Close
+	}
 }
 
 func startGo(int) (func(chan struct{}), func()) {

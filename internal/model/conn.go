@@ -22,7 +22,7 @@ type Conn struct {
 type openConn interface {
 	ledgerEntry() *entry
 	quiet() bool // no byte of a request has come since the last answer
-	Close() error
+	net.Conn
 }
 
 // An entry is what the ledger and the drain keep of a connection, whoever holds

@@ -53,8 +53,12 @@ func track(nc net.Conn, state fasthttp.ConnState) {
 // noLength is what fasthttp calls the length of a body that was not announced.
 const noLength = -2
 
-// limitBody gives a request that has a body the body's own time.
+// limitBody gives a request that has a body the body's own time. A client of
+// HTTP/1.0 must not be told to continue (RFC 9110 §15.2).
 func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if !h.IsHTTP11() {
+		h.Del(fasthttp.HeaderExpect)
+	}
 	if n := h.ContentLength(); n == 0 || n == noLength {
 		return fasthttp.RequestConfig{}
 	}
@@ -74,15 +78,16 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 		x.Seq = view(req.Header.Peek(seqHeader))
 	}
 	h := inspect(&req.Header)
-	switch {
-	case h.foreign:
-		refuse(x, fasthttp.StatusNotImplemented, unsupportedCoding)
+	if h.flaw != sound {
+		refuse(x, refusals[h.flaw].status, refusals[h.flaw].body)
 		x.Close = true
-	case h.ambiguous:
-		refuse(x, fasthttp.StatusBadRequest, "ambiguous message framing\n")
-		x.Close = true
-	default:
+		ctx.Conn().(openConn).ledgerEntry().linger.Store(true)
+	} else {
 		e.serve(x, ctx.Conn().(openConn).ledgerEntry(), ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
+	}
+	if x.Status == noAnswer {
+		forsake(ctx.Conn().(openConn), e.limits.IdleTimeout)
+		return
 	}
 
 	res := &ctx.Response

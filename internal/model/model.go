@@ -33,11 +33,20 @@ type Config struct {
 	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not at all
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not at all
 	Limits
-	Workers    int               // fixed workers, where the mode has them
-	QueueDepth int               // places in the queue, where the mode has one
-	Overflow   dispatch.Overflow // what a full queue does
-	Wait       time.Duration     // longest wait for a turn, where the mode bounds it; 0: none
-	Log        *slog.Logger      // rare events only, never requests
+	Workers    int                 // fixed workers, where the mode has them
+	QueueDepth int                 // places in the queue, where the mode has one
+	Overflow   dispatch.Overflow   // what a full queue does
+	Sojourned  func(time.Duration) // called with each time from the queue's entrance to the end of the work; nil: not at all
+	Locked     bool                // each worker has a thread of its own
+	Closure    bool                // jobs travel as closures
+	Pick       dispatch.Pick       // of the workers' queues
+	Steal      bool                // idle workers take from the others' queues
+	Spin       int                 // looks at an empty queue before a worker sleeps
+	Executor   dispatch.Kind       // Ants or Pond instead of the mode's own
+	Target     time.Duration       // wait that CoDel stays near
+	Interval   time.Duration       // for which it must be exceeded
+	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none
+	Log        *slog.Logger        // rare events only, never requests
 }
 
 // Limits bound what a client can hold, in every mode.

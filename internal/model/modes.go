@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"schedlab/internal/dispatch"
 )
 
 // Axes are the coordinates of a scheduling model. Every mode is one point.
@@ -103,7 +105,7 @@ func Modes() []Mode {
 			Sticky:   true,
 			Overflow: "block",
 			Depth:    func(int) int { return 1024 },
-			New:      newPool,
+			New:      poolOver(dispatch.Shared),
 		},
 		{
 			Name:     "pool-request",
@@ -115,7 +117,7 @@ func Modes() []Mode {
 			Flags:    poolFlags,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
-			New:      newPoolRequest,
+			New:      requestsOver(dispatch.Shared),
 		},
 		{
 			Name:     "semaphore",

@@ -1,38 +1,49 @@
 package model
 
-import (
-	"schedlab/internal/dispatch"
-)
+import "schedlab/internal/dispatch"
 
-// poolModel has a fixed number of workers and one shared queue of connections.
-// A worker keeps a connection until it closes, so with keep-alive clients only
-// as many as there are workers are served at a time: the others starve until
-// the idle timeout frees a worker.
+// poolModel has a fixed number of workers to whom a dispatcher hands whole
+// connections. A worker keeps a connection until it closes, so with keep-alive
+// clients only as many as there are workers are served at a time: the others
+// starve until the idle timeout frees a worker.
 type poolModel struct {
 	fasthttpEngine
-	pool     *dispatch.Pool[*Conn]
-	overflow dispatch.Overflow
-	shed     *shed
+	pool dispatch.Dispatcher[*Conn]
+	shed *shed
 }
 
-func newPool(cfg Config) Model {
-	m := &poolModel{fasthttpEngine: newFasthttpEngine(cfg), overflow: cfg.Overflow, shed: newShed(cfg)}
-	m.pool = dispatch.New(cfg.Workers, cfg.QueueDepth, func(c *Conn) { m.server.ServeConn(c) }, cfg.Waited)
-	return m
+// poolOver makes a pool on that kind of dispatcher.
+func poolOver(kind dispatch.Kind) func(Config) Model {
+	return func(cfg Config) Model {
+		m := &poolModel{fasthttpEngine: newFasthttpEngine(cfg), shed: newShed(cfg)}
+		m.pool = dispatch.New(kind, options(cfg, func(c *Conn) { m.server.ServeConn(c) }, m.shed.turnAway))
+		return m
+	}
+}
+
+// lockedPool is a pool whose workers are operating-system threads.
+func lockedPool(cfg Config) Model {
+	cfg.Locked = true
+	return poolOver(dispatch.Shared)(cfg)
 }
 
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := eachConn(l, func(c *Conn) {
-		if m.overflow == dispatch.Block {
-			m.pool.Submit(c)
-		} else if !m.pool.TrySubmit(c) {
-			m.shed.refuse(c, QueueFull)
-		}
-	})
+	err := eachConn(l, m.pool.Put)
 	m.pool.Close()
 	m.shed.wait()
 	return err
 }
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }
+
+// options are a mode's settings as a dispatcher takes them.
+func options[T any](cfg Config, run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
+	return dispatch.Options[T]{
+		Workers: cfg.Workers, Depth: cfg.QueueDepth, Overflow: cfg.Overflow,
+		Run: run, Refuse: refuse, Waited: cfg.Waited, Sojourned: cfg.Sojourned,
+		Locked: cfg.Locked, Closure: cfg.Closure,
+		Pick: cfg.Pick, Steal: cfg.Steal, Spin: cfg.Spin,
+		Target: cfg.Target, Interval: cfg.Interval,
+	}
+}

@@ -7,55 +7,66 @@ import (
 	"schedlab/internal/workload"
 )
 
-// poolRequestModel reads, parses and writes on a goroutine per connection and
-// runs handlers on a fixed number of workers behind a bounded queue. A full
-// queue is answered 503 with Retry-After on the live connection.
-type poolRequestModel struct {
+// requestModel reads, parses and writes on a goroutine per connection and has a
+// dispatcher hand each request to one of a fixed number of workers. A request
+// that is refused is answered 503 with Retry-After on the live connection.
+type requestModel struct {
 	goroutineModel
-	pool     *dispatch.Pool[*call]
-	overflow dispatch.Overflow
-	calls    sync.Pool
+	pool  dispatch.Dispatcher[*call]
+	calls sync.Pool
 }
 
 // A call is a request handed to a worker by the goroutine that waits for it.
 type call struct {
-	x    *workload.Exchange
-	done chan struct{}
+	x       *workload.Exchange
+	done    chan struct{}
+	refused bool
+	why     dispatch.Why
 }
 
-func newPoolRequest(cfg Config) Model {
-	m := &poolRequestModel{goroutineModel: goroutineModel{newFasthttpEngine(cfg)}, overflow: cfg.Overflow}
-	m.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
-	m.pool = dispatch.New(cfg.Workers, cfg.QueueDepth, func(c *call) {
-		m.contain(c.x)
-		c.done <- struct{}{}
-	}, cfg.Waited)
-	m.run = m.dispatch
-	return m
+// requestsOver makes a model of requests on that kind of dispatcher, unless
+// another executor is asked for.
+func requestsOver(kind dispatch.Kind) func(Config) Model {
+	return func(cfg Config) Model {
+		m := &requestModel{goroutineModel: goroutineModel{newFasthttpEngine(cfg)}}
+		m.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
+		if cfg.Executor != dispatch.Shared {
+			kind = cfg.Executor
+		}
+		m.pool = dispatch.New(kind, options(cfg, m.compute, refuseCall))
+		m.run = m.dispatch
+		return m
+	}
 }
 
-func (m *poolRequestModel) Serve(l *Listener) error {
+func (m *requestModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := m.goroutineModel.Serve(l)
 	m.pool.Close()
 	return err
 }
 
-func (m *poolRequestModel) Queue() dispatch.Queue { return m.pool }
+func (m *requestModel) Queue() dispatch.Queue { return m.pool }
 
-func (m *poolRequestModel) dispatch(x *workload.Exchange) {
+// dispatch runs on the connection's goroutine, compute on a worker.
+func (m *requestModel) dispatch(x *workload.Exchange) {
 	c := m.calls.Get().(*call)
-	c.x = x
-	if m.overflow == dispatch.Block {
-		m.pool.Submit(c)
-	} else if !m.pool.TrySubmit(c) {
-		m.calls.Put(c)
-		x.Route = workload.RouteOf(x.Path)
-		refuse(x, 503, "overloaded\n")
-		x.RetryAfter = retryAfter
-		return
-	}
+	c.x, c.refused = x, false
+	m.pool.Put(c)
 	<-c.done
+	if c.refused {
+		m.turnAway(x, c.why)
+	}
 	c.x = nil
 	m.calls.Put(c)
+}
+
+func (m *requestModel) compute(c *call) {
+	m.contain(c.x)
+	c.done <- struct{}{}
+}
+
+func refuseCall(c *call, why dispatch.Why) {
+	c.refused, c.why = true, why
+	c.done <- struct{}{}
 }

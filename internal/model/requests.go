@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
 )
 
@@ -24,7 +25,10 @@ type requests struct {
 }
 
 // A tally counts requests. The loops of one model share it.
-type tally struct{ started, aborted, panics atomic.Uint64 }
+type tally struct {
+	started, aborted, panics atomic.Uint64
+	shed                     [numReasons]atomic.Uint64
+}
 
 func newRequests(cfg Config) *requests {
 	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
@@ -38,11 +42,19 @@ func newRequests(cfg Config) *requests {
 // RequestCounts is one reading of the requests: every one started is answered
 // (handed to the HTTP library as a whole answer, and observed), aborted (its
 // connection was cut under it) or in flight.
-type RequestCounts struct{ Started, Aborted, Panics uint64 }
+// Those shed were not run: they were answered with a refusal, or aborted.
+type RequestCounts struct {
+	Started, Aborted, Panics uint64
+	Shed                     [numReasons]uint64 // by reason
+}
 
 // Requests returns the counts; answered requests are the observer's to count.
 func (r *requests) Requests() RequestCounts {
-	return RequestCounts{r.started.Load(), r.aborted.Load(), r.panics.Load()}
+	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load()}
+	for i := range r.shed {
+		c.Shed[i] = r.shed[i].Load()
+	}
+	return c
 }
 
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
@@ -60,7 +72,7 @@ func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	if c.listener.Draining() {
 		x.Close = true
 	}
-	if c.closed.Load() {
+	if c.closed.Load() || x.Status == noAnswer {
 		r.aborted.Add(1)
 		return
 	}
@@ -78,6 +90,24 @@ func (r *requests) contain(x *workload.Exchange) {
 		}
 	}()
 	r.handle(x)
+}
+
+// noAnswer is the status of a request whose client is to be forsaken.
+const noAnswer = 0
+
+// reasons are a dispatcher's, as they are counted.
+var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
+
+// turnAway makes x the refusal of a request that a dispatcher did not run.
+func (r *requests) turnAway(x *workload.Exchange, why dispatch.Why) {
+	r.shed[reasons[why]].Add(1)
+	x.Route = workload.RouteOf(x.Path)
+	if why == dispatch.Dropped {
+		x.Status = noAnswer
+		return
+	}
+	refuse(x, 503, "overloaded\n")
+	x.RetryAfter = retryAfter
 }
 
 // refuse makes x an error answer of this package's own.

@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"schedlab/internal/dispatch"
 )
 
-// A shed refuses connections politely: it reads the request, answers 503 with
-// Retry-After and closes. Writing the refusal without reading first would make
+// A shed has the connections that no worker is to serve. It refuses them politely:
+// it reads the request, answers 503 with Retry-After and closes. Writing the refusal without reading first would make
 // the kernel reset connections whose clients are still sending.
 type shed struct {
 	server *fasthttp.Server
 	slots  chan struct{}
 	active sync.WaitGroup
+
+	patience time.Duration // with a client that gets no answer at all
 }
 
 const (
@@ -23,7 +27,8 @@ const (
 
 func newShed(cfg Config) *shed {
 	return &shed{
-		slots: make(chan struct{}, shedSlots),
+		slots:    make(chan struct{}, shedSlots),
+		patience: cfg.IdleTimeout,
 		server: &fasthttp.Server{
 			Handler: func(ctx *fasthttp.RequestCtx) {
 				ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
@@ -46,7 +51,16 @@ func newShed(cfg Config) *shed {
 	}
 }
 
-// refuse takes c over and returns at once.
+// turnAway takes c over from a dispatcher and returns at once.
+func (s *shed) turnAway(c *Conn, why dispatch.Why) {
+	if why == dispatch.Dropped {
+		s.active.Go(func() { forsake(c, s.patience) })
+		return
+	}
+	s.refuse(c, reasons[why])
+}
+
+// refuse answers.
 func (s *shed) refuse(c *Conn, why Reason) {
 	select {
 	case s.slots <- struct{}{}:
@@ -63,3 +77,19 @@ func (s *shed) refuse(c *Conn, why Reason) {
 }
 
 func (s *shed) wait() { s.active.Wait() }
+
+// forsake gives c no answer: its client waits until it has had enough, or for as
+// long as patience says.
+func forsake(c openConn, patience time.Duration) {
+	e := c.ledgerEntry()
+	e.drop(Unanswered)
+	c.SetReadDeadline(time.Now().Add(patience))
+	unread := make([]byte, 512)
+	for {
+		e.settle() // a drain need not wait for it
+		if _, err := c.Read(unread); err != nil {
+			break
+		}
+	}
+	c.Close()
+}

@@ -1,0 +1,48 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/panjf2000/ants/v2"
+)
+
+// Importing ants starts a pool of its own, two goroutines that wake twice a second
+// in every server there is.
+func init() { ants.Release() }
+
+// antsPool is panjf2000/ants: a stack of idle workers and no queue of jobs.
+// What waits are the submitters themselves, on a condition variable, even under
+// the policy to reject; then Depth of them may.
+type antsPool[T any] struct {
+	*crew[T]
+	pool *ants.PoolWithFuncGeneric[queued[T]]
+}
+
+func newAnts[T any](o Options[T]) *antsPool[T] { return &antsPool[T]{crew: newCrew(o)} }
+
+func (a *antsPool[T]) Start() {
+	options := []ants.Option{ants.WithDisablePurge(true)} // as fixed as our own workers
+	if a.Overflow != Block {
+		options = append(options, ants.WithNonblocking(a.Options.Depth == 0), ants.WithMaxBlockingTasks(a.Options.Depth))
+	}
+	pool, err := ants.NewPoolWithFuncGeneric(a.Options.Workers, a.do, options...)
+	if err != nil {
+		panic(err) // the options are wrong: a bug here
+	}
+	a.pool = pool
+}
+
+func (a *antsPool[T]) Put(job T) {
+	if a.pool.Invoke(a.stamp(job)) != nil {
+		a.Refuse(job, Full)
+	}
+}
+
+func (a *antsPool[T]) Close() {
+	if err := a.pool.ReleaseContext(context.Background()); err != nil {
+		panic(err) // closed twice: a bug in the caller
+	}
+}
+
+func (a *antsPool[T]) Depth() int    { return a.pool.Waiting() }
+func (a *antsPool[T]) Capacity() int { return a.Options.Depth }

@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A full queue: one job of a minute in service and jobs of 1, 2 s waiting, then
+// one of 3 s.
+func TestOverflow(t *testing.T) {
+	for _, tc := range []struct {
+		overflow Overflow
+		ran      []time.Duration
+		why      Why
+		refused  []time.Duration
+		blocked  time.Duration
+	}{
+		{overflow: Block, ran: []time.Duration{time.Minute, second, 2 * second, 3 * second}, blocked: time.Minute},
+		{overflow: Reject, ran: []time.Duration{time.Minute, second, 2 * second}, why: Full, refused: []time.Duration{3 * second}},
+		{overflow: Drop, ran: []time.Duration{time.Minute, second, 2 * second}, why: Dropped, refused: []time.Duration{3 * second}},
+		{overflow: DropOldest, ran: []time.Duration{time.Minute, 2 * second, 3 * second}, why: Evicted, refused: []time.Duration{second}},
+		{overflow: CoDel, ran: []time.Duration{time.Minute, second, 2 * second}, why: Full, refused: []time.Duration{3 * second}},
+	} {
+		t.Run(tc.overflow.String(), func(t *testing.T) {
+			each(t, own, func(t *testing.T, kind Kind, o Options[time.Duration]) {
+				o.Target, o.Interval = time.Hour, time.Hour // nothing ages
+				o.Workers, o.Depth, o.Overflow = 1, 2, tc.overflow
+				in(t, kind, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
+					put(d, time.Minute, second, 2*second)
+					began := time.Now()
+					d.Put(3 * second)
+					blocked := time.Since(began)
+					synctest.Wait()
+					if blocked != tc.blocked {
+						t.Errorf("Put took %v, want %v", blocked, tc.blocked)
+					}
+					if !slices.Equal(l.read().refused[tc.why], tc.refused) {
+						t.Errorf("got refused %v, want %v as %v", l.read().refused, tc.refused, tc.why)
+					}
+					sleep(time.Hour)
+					if !slices.Equal(l.read().ran, tc.ran) {
+						t.Errorf("got run %v, want %v", l.read().ran, tc.ran)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestNamesAreFlags(t *testing.T) {
+	t.Parallel()
+	for want := range Overflow(len(overflowNames)) {
+		var o Overflow
+		if err := o.Set(want.String()); err != nil || o != want || !strings.Contains(o.Type(), want.String()) {
+			t.Errorf("%v: got %v %v", want, o, err)
+		}
+	}
+	for want := range Pick(len(pickNames)) {
+		var p Pick
+		if err := p.Set(want.String()); err != nil || p != want || !strings.Contains(p.Type(), want.String()) {
+			t.Errorf("%v: got %v %v", want, p, err)
+		}
+	}
+	for _, tc := range []struct {
+		set  func(string) error
+		want string
+	}{
+		{new(Overflow).Set, `unknown overflow policy "hope" (want one of block, reject, drop, drop-oldest, codel)`},
+		{new(Pick).Set, `unknown queue choice "hope" (want one of rr, least, p2c)`},
+	} {
+		if err := tc.set("hope"); err == nil || err.Error() != tc.want {
+			t.Errorf("got %v, want %s", err, tc.want)
+		}
+	}
+}
