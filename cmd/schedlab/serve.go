@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,7 @@ import (
 type serveFlags struct {
 	server.Config
 	logFormat, logLevel string
+	child               int // of a prefork server, -1 for none
 }
 
 func newServe() *cobra.Command {
@@ -50,6 +53,13 @@ A second signal exits at once.`,
 				return err
 			}
 			f.Log, f.Version = log, programVersion()
+			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
+			if f.child >= 0 {
+				f.Log = log.With("process", f.child)
+				if f.Child, err = server.NewChild(f.child, server.ChildFD); err != nil {
+					return usage(err)
+				}
+			}
 			s, err := server.New(f.Config)
 			if err == nil {
 				err = s.Listen(cmd.Context())
@@ -82,6 +92,13 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block or reject (default block for pool, reject for pool-request)")
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
+	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets that share the address (default GOMAXPROCS)")
+	fl.IntVar(&f.Processes, "processes", 0, "processes of prefork (default GOMAXPROCS)")
+	fl.IntVar(&f.Threads, "threads", 0, "GOMAXPROCS of each process of prefork (default 1)")
+	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore (default 100ms)")
+	fl.IntVar(&f.KVLocks, "kv-locks", 0, "locks that share the keys of /kv (default 1)")
+	fl.IntVar(&f.child, "child", -1, "")
+	fl.Lookup("child").Hidden = true // a prefork server gives it to its processes
 	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "how long a drain waits before it cuts connections")
 	fl.DurationVar(&f.Limits.HeaderTimeout, "header-timeout", f.Limits.HeaderTimeout, "time for a whole request head")
 	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
@@ -94,15 +111,27 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 }
 
+// respawn is the command of this program with cmd's flags, wherever they came
+// from, and then more.
+func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
+	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	exe, err := os.Executable()
+	return &exec.Cmd{Path: exe, Args: append(args, more...), Stderr: cmd.ErrOrStderr(), Err: err}
+}
+
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
-	for _, flag := range []string{"workers", "max-conns"} {
+	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks"} {
 		if fl.Changed(flag) && fl.Lookup(flag).Value.String() == "0" {
 			return usagef("--%s 0 must be above 0; leave it out for the default", flag)
 		}
 	}
 	if fl.Changed("queue-depth") && f.QueueDepth < 0 {
 		return usagef("--queue-depth %d must not be negative", f.QueueDepth)
+	}
+	if fl.Changed("wait") && f.Wait < 0 {
+		return usagef("--wait %v must not be negative", f.Wait)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // negative where the kernel does not tell.
 type reading struct {
 	at        time.Time
-	server    float64 // CPU time of the server process
+	server    float64 // CPU time of the server process and its children
 	runWait   float64 // time its threads waited for a CPU
 	idle      float64 // time the server's CPUs were idle, summed
 	load      float64 // CPU time of this process
@@ -26,8 +26,8 @@ type reading struct {
 func readClocks(pid int, cpus cpuSet) reading {
 	return reading{
 		at:        time.Now(),
-		server:    processCPU(pid),
-		runWait:   runWait(pid),
+		server:    overFamily(pid, processCPU),
+		runWait:   overFamily(pid, runWait),
 		idle:      idle(cpus),
 		load:      processCPU(os.Getpid()),
 		steal:     steal(),
@@ -51,6 +51,28 @@ func (r reading) since(earlier reading) reading {
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
 	}
+}
+
+// overFamily sums what is read of a process over it and its children: a server may
+// be several processes. It is negative where the first cannot be read.
+func overFamily(pid int, read func(pid int) float64) float64 {
+	sum := read(pid)
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil || sum < 0 {
+		return sum
+	}
+	for _, list := range lists {
+		pids, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(pids)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				sum += max(0, overFamily(child, read))
+			}
+		}
+	}
+	return sum
 }
 
 // runWait sums the second field of every thread's schedstat. Threads that have

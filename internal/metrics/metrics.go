@@ -30,6 +30,7 @@ type Options struct {
 // path. Observe allocates nothing and takes no lock.
 type Metrics struct {
 	registry *prometheus.Registry
+	gatherer prometheus.Gatherer // what a scrape sees: the registry, or its sum with others
 	labels   prometheus.Labels
 	answered answers
 	duration [workload.NumRoutes]prometheus.Observer
@@ -62,6 +63,7 @@ func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 // metrics and the process's.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
+	m.gatherer = m.registry
 	m.answered.desc = prometheus.NewDesc("schedlab_requests_total", "Requests answered, by route and status code.",
 		[]string{"route", "code"}, m.labels)
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
@@ -86,6 +88,7 @@ func New(o Options) *Metrics {
 				collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/(sync/mutex/wait|cpu/classes)/.*`)},
 			)),
 	)
+	m.watchSwitches()
 	return m
 }
 
@@ -142,8 +145,8 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 
 // Handler serves the registry, as OpenMetrics to clients that ask for it.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+	return promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-// Gatherer gives tests the registry.
-func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+// Gatherer gives tests what a scrape sees.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.gatherer }

@@ -23,6 +23,8 @@ func full() *Metrics {
 	m := New(Options{Mode: mode.Name, Axes: mode.Axes, Version: "v1"})
 	m.QueueWait()(time.Millisecond)
 	m.WatchQueue(queue{})
+	m.WatchOverflows()
+	m.WatchProcesses(func() (int, uint64) { return 2, 1 })
 	m.WatchConnections(
 		func() model.Counts {
 			c := model.Counts{Accepted: 10, Done: 4, Open: 3}
@@ -84,13 +86,21 @@ func TestNamesAndLabels(t *testing.T) {
 	}
 	reasons := with(map[string]int{"reason": len(model.Reasons())})
 	want := map[string]map[string]int{
-		"schedlab_build_info":                 with(map[string]int{"version": 1, "revision": 1, "goversion": 1}),
-		"schedlab_connections_accepted_total": one,
-		"schedlab_connections_done_total":     one,
-		"schedlab_connections_dropped_total":  reasons,
-		"schedlab_connections_open":           one,
-		"schedlab_connections_rejected_total": reasons,
-		"schedlab_handler_panics_total":       one,
+		"schedlab_accept_queue_depth":                  with(map[string]int{"listener": 2}),
+		"schedlab_accept_queue_limit":                  with(map[string]int{"listener": 2}),
+		"schedlab_context_switches_total":              with(map[string]int{"kind": 2}),
+		"schedlab_listen_overflows_total":              one,
+		"schedlab_listener_connections_accepted_total": with(map[string]int{"listener": 2}),
+		"schedlab_listener_connections_open":           with(map[string]int{"listener": 2}),
+		"schedlab_process_restarts_total":              one,
+		"schedlab_processes":                           one,
+		"schedlab_build_info":                          with(map[string]int{"version": 1, "revision": 1, "goversion": 1}),
+		"schedlab_connections_accepted_total":          one,
+		"schedlab_connections_done_total":              one,
+		"schedlab_connections_dropped_total":           reasons,
+		"schedlab_connections_open":                    one,
+		"schedlab_connections_rejected_total":          reasons,
+		"schedlab_handler_panics_total":                one,
 		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
 			"queue": 1, "overflow": 1, "thread": 1}),
 		"schedlab_queue_capacity":           one,
@@ -104,7 +114,9 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_workers_busy":             one,
 	}
 	got := map[string]map[string]int{}
-	all := gather(t, full())
+	m := full()
+	m.WatchSockets(listen(t), 0)
+	all := gather(t, m)
 	for name, f := range all {
 		if strings.HasPrefix(name, "schedlab_") {
 			got[name] = labels(f)

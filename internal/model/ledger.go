@@ -23,7 +23,9 @@ const (
 )
 
 // Reasons returns every reason, in the order of [Counts.Rejected].
-func Reasons() []Reason { return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale} }
+func Reasons() []Reason {
+	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale}
+}
 
 func (r Reason) String() string {
 	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale"}[r]

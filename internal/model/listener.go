@@ -75,14 +75,11 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 		warn:  warn,
 	}
 	if s.Sockets > 1 && !s.Shared {
-		// Sockets with SO_REUSEPORT share an address with any other of this user's
-		// that have it: only one without finds out that the address is taken.
-		free, err := listen(ctx, s.Addr, false)
+		addr, err := s.probe(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.Addr = free.Addr().String()
-		free.Close()
+		s.Addr = addr
 	}
 	for range max(s.Sockets, 1) {
 		ln, err := listen(ctx, s.Addr, s.Sockets > 1 || s.Shared)

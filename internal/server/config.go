@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os/exec"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +19,19 @@ import (
 // their mode's defaults in [New].
 type Config struct {
 	Mode         string
-	Addr         string // data listener, host:port
-	Admin        string // admin listener, host:port; "off" for none
-	Pprof        string // "auto" (only when Admin is loopback), "on", "off"
-	Workers      int    // 0: twice GOMAXPROCS
-	QueueDepth   int    // negative: the mode's default
-	Overflow     string // "": the mode's default
-	MaxConns     int    // 0: min(10,000, RLIMIT_NOFILE - 64)
-	Backlog      int    // 0: net.core.somaxconn
+	Addr         string        // data listener, host:port
+	Admin        string        // admin listener, host:port; "off" for none
+	Pprof        string        // "auto" (only when Admin is loopback), "on", "off"
+	Workers      int           // 0: twice GOMAXPROCS
+	QueueDepth   int           // negative: the mode's default
+	Overflow     string        // "": the mode's default
+	MaxConns     int           // 0: min(10,000, RLIMIT_NOFILE - 64)
+	Backlog      int           // 0: net.core.somaxconn
+	Listeners    int           // sockets on the address; 0: GOMAXPROCS
+	Processes    int           // of prefork; 0: GOMAXPROCS
+	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
+	Wait         time.Duration // longest wait for a turn; negative: the mode's default
+	KVLocks      int           // locks that share the keys of /kv; 0: one
 	DrainTimeout time.Duration
 	Limits       model.Limits
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
@@ -34,6 +39,11 @@ type Config struct {
 	Iters   float64
 	Version string
 	Log     *slog.Logger
+	// Spawn makes the command of a prefork server's process: this program with
+	// this configuration and the flags given, which come last.
+	Spawn func(flags ...string) *exec.Cmd
+	// Child says that this process is one of a prefork server's; nil otherwise.
+	Child *Child
 }
 
 // Default is the configuration of `schedlab serve` without flags.
@@ -43,6 +53,7 @@ func Default() Config {
 		Admin:        "127.0.0.1:9090",
 		Pprof:        "auto",
 		QueueDepth:   -1,
+		Wait:         -1,
 		DrainTimeout: 10 * time.Second,
 		Limits:       model.DefaultLimits(),
 	}
@@ -86,20 +97,33 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err := c.checkQueue(mode, &mc); err != nil {
 		return mode, mc, err
 	}
+	if err := c.checkTopology(mode, &mc); err != nil {
+		return mode, mc, err
+	}
 	if err := c.checkLimits(); err != nil {
 		return mode, mc, err
 	}
-	return mode, mc, c.checkConns()
+	asked := c.MaxConns != 0
+	if err := c.checkConns(); err != nil {
+		return mode, mc, err
+	}
+	if mode.Threads {
+		return mode, mc, threadsAllowed().check(c, asked)
+	}
+	return mode, mc, c.checkShares(mode)
 }
 
 func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
 	given := map[string]bool{"workers": c.Workers != 0, "queue-depth": c.QueueDepth >= 0, "overflow": c.Overflow != ""}
 	for _, flag := range []string{"workers", "queue-depth", "overflow"} {
-		if given[flag] && !slices.Contains(mode.Flags, flag) {
+		if given[flag] && mode.Has("workers") && !mode.Has(flag) {
+			return meansNothing(flag, mode)
+		}
+		if given[flag] && !mode.Has(flag) {
 			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", flag, mode.Name)
 		}
 	}
-	if mode.Depth == nil {
+	if !mode.Has("workers") {
 		return nil
 	}
 	if c.Workers == 0 {
@@ -107,6 +131,10 @@ func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
 	}
 	if c.Workers < 1 || c.Workers > mostWorkers {
 		return badConfig("--workers %d is outside 1 to %d", c.Workers, mostWorkers)
+	}
+	mc.Workers = c.Workers
+	if mode.Depth == nil {
+		return nil
 	}
 	if c.QueueDepth < 0 {
 		c.QueueDepth = mode.Depth(c.Workers)
@@ -117,7 +145,7 @@ func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
 	if c.Overflow == "" {
 		c.Overflow = mode.Overflow
 	}
-	mc.Workers, mc.QueueDepth = c.Workers, c.QueueDepth
+	mc.QueueDepth = c.QueueDepth
 	if err := mc.Overflow.Set(c.Overflow); err != nil {
 		return badConfig("--overflow: %v", err)
 	}

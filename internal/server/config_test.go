@@ -18,6 +18,7 @@ func TestConfigErrors(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
+	modes := modeNames(func(model.Mode) bool { return true })
 	for _, tc := range []struct {
 		name   string
 		mode   string
@@ -25,9 +26,9 @@ func TestConfigErrors(t *testing.T) {
 		want   string
 	}{
 		{"unknown mode", "poool", func(*Config) {},
-			`--mode: unknown mode "poool" (want one of nethttp, goroutine, fasthttp, pool, pool-request)`},
+			`--mode: unknown mode "poool" (want one of ` + modes + `)`},
 		{"no mode", "", func(*Config) {},
-			`--mode: unknown mode "" (want one of nethttp, goroutine, fasthttp, pool, pool-request)`},
+			`--mode: unknown mode "" (want one of ` + modes + `)`},
 		{"workers without a pool", "nethttp", func(c *Config) { c.Workers = 4 },
 			"--workers means nothing to --mode nethttp, which has no workers and no queue; use --max-conns, or --mode pool"},
 		{"depth without a queue", "goroutine", func(c *Config) { c.QueueDepth = 0 },

@@ -2,8 +2,12 @@ package server
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if mode := os.Getenv(childMode); mode != "" {
+		os.Exit(serveAsChild(mode))
+	}
 	goleak.VerifyTestMain(m,
 		// fasthttp's clock and its cleaner of idle workers, which outlive any server.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
@@ -35,7 +42,41 @@ func testConfig(mode string) Config {
 	cfg := Default()
 	cfg.Mode, cfg.Addr, cfg.Admin, cfg.Iters = mode, "127.0.0.1:0", "127.0.0.1:0", 1000
 	cfg.Version = "v1.2.3"
+	cfg.Spawn = func(flags ...string) *exec.Cmd {
+		exe, err := os.Executable()
+		return &exec.Cmd{Path: exe, Args: append([]string{exe}, flags...), Err: err, Stderr: os.Stderr,
+			Env: append(os.Environ(), childMode+"="+mode)}
+	}
 	return cfg
+}
+
+// childMode names, in the environment, the mode that this binary is to serve as a
+// prefork server's process, instead of running tests.
+const childMode = "SCHEDLAB_TEST_CHILD_MODE"
+
+func serveAsChild(mode string) int {
+	cfg := Default()
+	cfg.Mode = mode
+	index := flag.Int("child", 0, "")
+	flag.StringVar(&cfg.Addr, "addr", "", "")
+	flag.StringVar(&cfg.Admin, "admin", "", "")
+	flag.IntVar(&cfg.MaxConns, "max-conns", 0, "")
+	flag.Float64Var(&cfg.Iters, "iters", 0, "")
+	flag.Parse()
+	var err error
+	if cfg.Child, err = NewChild(*index, ChildFD); err == nil {
+		var s *Server
+		if s, err = New(cfg); err == nil {
+			if err = s.Listen(context.Background()); err == nil {
+				err = s.Serve(context.Background())
+			}
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // A running server, until the test ends or stop is called.
@@ -65,6 +106,7 @@ func run(t *testing.T, cfg Config) *running {
 			t.Errorf("serving: %v", err)
 		}
 	})
+	eventually(t, "it serves", s.begun.Load)
 	return r
 }
 

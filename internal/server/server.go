@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,8 +24,34 @@ type Server struct {
 	mode    model.Mode
 	model   model.Model
 	metrics *metrics.Metrics
-	ln      *model.Listener
+	ln      backend
 	admin   *admin
+	begun   atomic.Bool
+}
+
+// A backend is what serves the data address: a model in this process, or a fleet
+// of processes.
+type backend interface {
+	Addr() net.Addr
+	Backlog() int
+	MaxConns() int
+	Counts() model.Counts
+	Draining() bool
+	Close() error
+	// serve serves until ctx is done, then drains. It calls begun when connections
+	// are taken.
+	serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error)
+}
+
+// inProcess is the backend of every mode but prefork.
+type inProcess struct {
+	*model.Listener
+	model model.Model
+}
+
+func (p inProcess) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
+	begun() // the kernel has taken them since Listen
+	return model.Serve(ctx, p.model, p.Listener, timeout)
 }
 
 // New builds a server. A [*ConfigError] names the setting that is wrong.
@@ -41,11 +68,17 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, mode: mode}
 	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version})
-	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody})
+	if s.supervises() {
+		return s, nil
+	}
+	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
-	if mode.Depth != nil {
+	if mode.Has("workers") {
 		mc.Waited = s.metrics.QueueWait()
+	}
+	if mode.Loops {
+		mc.Lagged = s.metrics.LoopLag()
 	}
 	s.model = mode.New(mc)
 	if q := s.model.Queue(); q != nil {
@@ -54,20 +87,54 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// supervises reports whether the serving is done by other processes.
+func (s *Server) supervises() bool { return s.mode.Processes && s.cfg.Child == nil }
+
 // Listen opens the data and the admin socket.
 func (s *Server) Listen(ctx context.Context) error {
-	ln, err := model.Socket{Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns}.Listen(ctx, s.cfg.Log.Warn)
+	err := s.listen(ctx)
 	if err != nil {
 		return listenError("addr", s.cfg.Addr, err)
 	}
-	s.ln = ln
-	s.metrics.WatchConnections(ln.Counts, s.model.Requests)
 	if s.cfg.Admin == "off" {
 		return nil
 	}
 	if s.admin, err = s.newAdmin(ctx); err != nil {
-		return errors.Join(listenError("admin", s.cfg.Admin, err), ln.Close())
+		return errors.Join(listenError("admin", s.cfg.Admin, err), s.ln.Close())
 	}
+	return nil
+}
+
+// listen opens the data socket and watches it.
+func (s *Server) listen(ctx context.Context) error {
+	socket := model.Socket{
+		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
+		Sockets: s.cfg.Listeners, Shared: s.cfg.Child != nil,
+	}
+	if s.supervises() {
+		fleet, err := newFleet(ctx, s.cfg, socket)
+		if err != nil {
+			return err
+		}
+		s.ln = fleet
+		s.metrics.WatchOverflows()
+		s.metrics.WatchConnections(fleet.Counts, fleet.Requests)
+		s.metrics.WatchProcesses(fleet.processes)
+		s.metrics.AddSnapshots(fleet.snapshots)
+		return nil
+	}
+	ln, err := socket.Listen(ctx, s.cfg.Log.Warn)
+	if err != nil {
+		return err
+	}
+	s.ln = inProcess{ln, s.model}
+	if s.cfg.Child != nil { // its parent counts for all
+		s.metrics.WatchSockets(ln, s.cfg.Child.Index)
+		return nil
+	}
+	s.metrics.WatchSockets(ln, 0)
+	s.metrics.WatchOverflows()
+	s.metrics.WatchConnections(ln.Counts, s.model.Requests)
 	return nil
 }
 
@@ -102,7 +169,10 @@ func (s *Server) Counts() model.Counts { return s.ln.Counts() }
 // also one that had to cut connections at the timeout; the log says so.
 func (s *Server) Serve(ctx context.Context) error {
 	log := s.cfg.Log
-	s.announce()
+	if s.cfg.Child != nil {
+		return s.serveChild(ctx, s.cfg.Child)
+	}
+	s.begun.Store(!s.supervises())
 	if s.admin != nil {
 		failed := make(chan struct{})
 		go func() {
@@ -120,7 +190,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		log.Info("draining", "timeout", s.cfg.DrainTimeout, "open", s.ln.Counts().Open)
 	})
 	defer stop()
-	drain, err := model.Serve(ctx, s.model, s.ln, s.cfg.DrainTimeout)
+	drain, err := s.ln.serve(ctx, s.cfg.DrainTimeout, func() {
+		s.begun.Store(true)
+		s.announce()
+	})
 	c := s.ln.Counts()
 	log.Info("drained", "took", drain.Took.Round(time.Millisecond), "forced", drain.Forced,
 		"accepted", c.Accepted, "done", c.Done, "rejected", sum(c.Rejected[:]), "dropped", sum(c.Dropped[:]), "open", c.Open)
@@ -149,7 +222,22 @@ func (s *Server) announce() {
 	if s.mode.Depth != nil {
 		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.QueueDepth, "overflow", s.cfg.Overflow)
 	}
+	if s.mode.Has("listeners") {
+		attrs = append(attrs, "listeners", s.cfg.Listeners)
+	}
+	if s.mode.Processes {
+		attrs = append(attrs, "processes", s.cfg.Processes, "threads", s.cfg.Threads)
+	}
+	if s.mode.Depth == nil && s.mode.Has("workers") {
+		attrs = append(attrs, "workers", s.cfg.Workers)
+	}
+	if s.mode.Has("wait") {
+		attrs = append(attrs, "wait", s.cfg.Wait)
+	}
 	s.cfg.Log.Info("serving", attrs...)
+	for _, w := range s.cfg.warnings(s.mode) {
+		s.cfg.Log.Warn(w)
+	}
 	if s.mode.Sticky {
 		s.cfg.Log.Warn(fmt.Sprintf("a worker keeps its connection: of more than %d keep-alive clients the rest starve until the idle timeout (%v)",
 			s.cfg.Workers, s.cfg.Limits.IdleTimeout))

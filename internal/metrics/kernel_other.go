@@ -1,0 +1,9 @@
+//go:build !linux
+
+package metrics
+
+// Context switches and overflows are read from Linux only.
+func (m *Metrics) watchSwitches() {}
+
+// WatchOverflows adds nothing: only Linux tells of overflows.
+func (m *Metrics) WatchOverflows() {}
