@@ -13,6 +13,7 @@ import (
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
+	late  dispatch.Why // what a request is that gets no turn
 	conns atomic.Int64 // the cap on connections, and so on requests that wait
 }
 
@@ -20,6 +21,9 @@ func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
 		goroutineModel: goroutineModel{newFasthttpEngine(cfg)},
 		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait, cfg.Waited),
+	}
+	if m.late = dispatch.Stale; cfg.Wait <= 0 {
+		m.late = dispatch.Full
 	}
 	m.run = m.inTurn
 	return m
@@ -32,9 +36,7 @@ func (m *semaphoreModel) Serve(l *Listener) error {
 
 func (m *semaphoreModel) inTurn(x *workload.Exchange) {
 	if !m.Acquire() {
-		x.Route = workload.RouteOf(x.Path)
-		refuse(x, 503, "overloaded\n")
-		x.RetryAfter = retryAfter
+		m.turnAway(x, m.late)
 		return
 	}
 	m.contain(x) // returns also when the handler panics

@@ -91,6 +91,9 @@ func TestSemaphoreRefusesAfterItsWait(t *testing.T) {
 	if c := s.ln.Counts(); c.Turned() != 0 {
 		t.Errorf("got %+v: a refused request is no refused connection", c)
 	}
+	if shed := s.model.Requests().Shed; shed[model.Stale] != 2 {
+		t.Errorf("got %v shed, want two that waited too long", shed)
+	}
 	g.open()
 	for _, c := range append(busy, extra) {
 		if c != extra {
