@@ -15,6 +15,7 @@ import (
 type Conn struct {
 	*net.TCPConn
 	entry
+	framing *framing // nil: nobody asks
 }
 
 // An openConn is an open connection as the ledger and the drain see it. Any
@@ -55,6 +56,9 @@ const unanswered = math.MaxUint64
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	c.read.Add(uint64(n))
+	if c.framing != nil {
+		c.framing.see(p[:n])
+	}
 	return n, err
 }
 

@@ -39,6 +39,7 @@ func newNethttp(cfg Config) Model {
 		MaxHeaderBytes:    max(cfg.MaxHead-headSlack, 1),
 		ConnState:         m.track,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			c.(*Conn).framing = new(framing)
 			return context.WithValue(ctx, connKey{}, c)
 		},
 		ErrorLog:                     log.New(quietLog{cfg.Log}, "", 0),
@@ -98,6 +99,13 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
+	c := r.Context().Value(connKey{}).(*Conn)
+	if flaw := flawOf(r); flaw != sound {
+		refuse(x, refusals[flaw].status, refusals[flaw].body)
+		x.Close = true
+		write(w, r, x)
+		return
+	}
 	if r.ContentLength != 0 {
 		buf := m.bodies.Get().(*[]byte)
 		defer m.bodies.Put(buf)
@@ -109,8 +117,27 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		x.Body = *buf
 	}
-	m.serve(x, r.Context().Value(connKey{}).(*Conn).ledgerEntry(), m.clock())
+	m.serve(x, c.ledgerEntry(), m.clock())
+	if c.framing.doubtful(r) {
+		x.Close = true
+	}
 	write(w, r, x)
+}
+
+// flawOf is what net/http lets pass: HTTP/2's preface, for servers that take
+// the connection over, and any number of fields. Host is one more than it shows.
+func flawOf(r *http.Request) flaw {
+	if r.ProtoMajor != 1 {
+		return alien
+	}
+	fields := 1
+	for _, values := range r.Header {
+		fields += len(values)
+	}
+	if fields > maxFields {
+		return crowded
+	}
+	return sound
 }
 
 var bodyErrors = map[int]string{

@@ -1,0 +1,188 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"schedlab/internal/workload"
+)
+
+// parse reads a head as the server does.
+func parse(t testing.TB, raw string) *fasthttp.RequestHeader {
+	t.Helper()
+	h := new(fasthttp.RequestHeader)
+	if err := h.Read(bufio.NewReaderSize(strings.NewReader(raw), 16<<10)); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+const usualHead = "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\nAccept-Encoding: gzip\r\n\r\n"
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		raw  string
+		want head
+	}{
+		{usualHead, head{}},
+		{"GET * HTTP/1.1\r\nHost: a\r\n\r\n", head{}},
+		{"GET / HTTP/1.0\r\n\r\n", head{}},
+		{"GET / HTTP/1.2\r\n\r\n", head{flaw: malformed}},
+		{"GET / HTTP/2.0\r\nHost: a\r\n\r\n", head{flaw: alien}},
+		{"GET /%2f?%zz HTTP/1.1\r\nHost: a\r\n\r\n", head{}},
+		{"GET /%2 HTTP/1.1\r\nHost: a\r\n\r\n", head{flaw: malformed}},
+		{"GET /%2g HTTP/1.1\r\nHost: a\r\n\r\n", head{flaw: malformed}},
+		{"GET http://[::1]:80/ HTTP/1.1\r\nHost: a\r\n\r\n", head{}},
+		{"GET http://a:b/ HTTP/1.1\r\nHost: a\r\n\r\n", head{flaw: malformed}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nA B: c\r\n\r\n", head{flaw: malformed}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nB: c\r\n d\r\n\r\n", head{flaw: malformed}},
+		{"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", head{flaw: malformed}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n", head{closes: true}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nConnection: closed\r\n\r\n", head{}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", head{flaw: foreign}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", head{flaw: ambiguous}},
+		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields-1) + "\r\n", head{}},
+		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields) + "\r\n", head{flaw: crowded}},
+	} {
+		if got := inspect(parse(t, tc.raw)); got != tc.want {
+			t.Errorf("%.60q: got %+v, want %+v", tc.raw, got, tc.want)
+		}
+	}
+}
+
+func TestInspectDoesNotAllocate(t *testing.T) {
+	h := parse(t, usualHead)
+	if n := testing.AllocsPerRun(100, func() { inspect(h) }); n != 0 {
+		t.Errorf("got %v allocations, want none", n)
+	}
+}
+
+func BenchmarkInspect(b *testing.B) {
+	h := parse(b, usualHead)
+	b.ReportAllocs()
+	for b.Loop() {
+		inspect(h)
+	}
+}
+
+// A framing finds the same in any pieces.
+func TestFraming(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		raw              string
+		coded, ambiguous bool
+	}{
+		{usualHead, false, false},
+		{"P\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nP\r\nContent-Length: 1\r\n\r\n", true, false},
+		{"P\r\nContent-Length: 1\r\n\r\nxP\r\ntransfer-encoding: chunked\r\n\r\n", true, false},
+		{"P\ncontent-LENGTH: 1\nX: y\nTRANSFER-encoding: chunked\n\n", true, true},
+		{"P\r\nTransfer-Encoding:x\r\nX-Long: " + strings.Repeat("v", 100) + "\r\nContent-Length:1\r\n\r\n", true, true},
+		{"P\r\nX-Transfer-Encoding: chunked\r\nTransfer-Encodin: a\r\n\r\n", false, false},
+	} {
+		for size := 1; size <= len(tc.raw); size++ {
+			var f framing
+			for p := []byte(tc.raw); len(p) > 0; p = p[min(size, len(p)):] {
+				f.see(p[:min(size, len(p))])
+			}
+			if f.coded.Load() != tc.coded || f.ambiguous.Load() != tc.ambiguous {
+				t.Errorf("%q in pieces of %d: got coded %v, ambiguous %v", tc.raw, size, f.coded.Load(), f.ambiguous.Load())
+			}
+		}
+	}
+}
+
+// A wire is a connection whose client has sent everything and closed its side.
+type wire struct {
+	entry
+	in  *bytes.Reader
+	out bytes.Buffer
+}
+
+func (w *wire) Read(p []byte) (int, error)       { return w.in.Read(p) }
+func (w *wire) Write(p []byte) (int, error)      { return w.out.Write(p) }
+func (w *wire) Close() error                     { return nil }
+func (w *wire) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (w *wire) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (w *wire) SetDeadline(time.Time) error      { return nil }
+func (w *wire) SetReadDeadline(time.Time) error  { return nil }
+func (w *wire) SetWriteDeadline(time.Time) error { return nil }
+func (w *wire) quiet() bool                      { return true }
+
+// FuzzHead holds the fasthttp stack to net/http's strictness: no first request
+// of a connection gets an answer that net/http, asked the same, refuses with 400
+// for its head.
+func FuzzHead(f *testing.F) {
+	for _, seed := range []string{
+		usualHead,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"GET http://a:80/b%20c?d HTTP/1.1\r\nHost: a\r\nX Y: z\r\n\r\n",
+		"GET / HTTP/1.0\r\nX-Y: a\r\n b\r\n\r\n",
+		"CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n",
+		"GET /%zz HTTP/1.1\r\nHost: \r\nConnection: close, x\r\n\r\n",
+		"OPTIONS * HTTP/1.2\nHost: a\n\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	engine := newFasthttpEngine(Config{
+		Limits: DefaultLimits(),
+		Handle: func(x *workload.Exchange) { x.Status = http.StatusOK },
+		Log:    slog.New(slog.DiscardHandler),
+	})
+	l := &Listener{}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !oracleRefuses(raw) {
+			return
+		}
+		ours := &wire{in: bytes.NewReader(raw), entry: entry{listener: l}}
+		// What it returns is what it answered, and that is looked at.
+		_ = engine.server.ServeConn(ours)
+		if status, _, _ := strings.Cut(ours.out.String(), "\r\n"); strings.HasPrefix(status, "HTTP/1.1 2") {
+			t.Errorf("net/http refuses %q, got %q", raw, status)
+		}
+	})
+}
+
+// oracleRefuses reports whether net/http answers 400 to the first request.
+func oracleRefuses(raw []byte) bool {
+	reached := false
+	server := &http.Server{
+		Handler:  http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }),
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	theirs := &wire{in: bytes.NewReader(raw)}
+	ended := make(chan struct{})
+	server.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			close(ended)
+		}
+	}
+	// It returns when there is no second connection.
+	_ = server.Serve(&oneConn{conn: theirs})
+	<-ended
+	return !reached && bytes.HasPrefix(theirs.out.Bytes(), []byte("HTTP/1.1 400"))
+}
+
+// A oneConn is a listener to which one client comes.
+type oneConn struct{ conn net.Conn }
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, io.EOF
+	}
+	c := l.conn
+	l.conn = nil
+	return c, nil
+}
+func (l *oneConn) Close() error   { return nil }
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
