@@ -196,6 +196,7 @@ func (f *attackFlags) options(cmd *cobra.Command, args []string, sum *record.Att
 	if o.KeepAlive {
 		sum.Connections = o.Connections
 	}
+	sum.Timeout = o.Timeout.Seconds()
 	if len(o.Trace.At) == 0 {
 		return o, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
 	}
@@ -280,6 +281,9 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 		u, err := url.Parse(t.URL)
 		if err != nil {
 			return usagef("--target %q: %w", t.URL, err)
+		}
+		if u.Scheme != "http" || u.Host == "" {
+			return usagef("--target %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", t.URL)
 		}
 		addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ partial, 130 interrupted (what was measured is kept).`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.arms, "arms", nil, "modes to compare instead of the scenario's arms, the baseline first")
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
@@ -76,7 +77,7 @@ partial, 130 interrupted (what was measured is kept).`,
 	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	fl.StringVar(&f.output, "output", "text", "text, json, markdown, csv, html or benchstat")
+	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 	complete(cmd, "protocol", "quick", "full")
@@ -151,9 +152,14 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 		return s, err
 	}
 	if len(f.arms) > 0 {
+		own := s.Arms
 		s.Arms = nil
-		for _, mode := range f.arms {
-			a, err := experiment.ParseArm(mode)
+		for _, name := range f.arms {
+			if i := slices.IndexFunc(own, func(a experiment.Arm) bool { return a.Name == name }); i >= 0 {
+				s.Arms = append(s.Arms, own[i])
+				continue
+			}
+			a, err := experiment.ParseArm(name)
 			if err != nil {
 				return s, usagef("--arms: %w", err)
 			}
@@ -170,7 +176,7 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 	seen := map[string]bool{}
 	for _, a := range s.Arms {
 		if seen[a.Name] {
-			return s, usagef("--arm %q is already an arm of %s; an arm with other flags is pool,workers=8", a.Name, s.Name)
+			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
 		}
 		seen[a.Name] = true
 	}
@@ -201,22 +207,32 @@ func modeFacts() map[string]experiment.Mode {
 func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, show *progress) (int, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
-	if run.Result == nil {
-		return exitDone, err
+	if run.Result == nil || run.Trials == 0 {
+		return exitDone, f.failure(err, dir)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
 		return exitDone, errors.Join(err, werr)
 	}
+	if err != nil {
+		return exitDone, f.failure(err, dir)
+	}
+	return verdictCode(run.Result), nil
+}
+
+// failure gives what cut a comparison short its exit code, and says where the
+// record is.
+func (f *compareFlags) failure(err error, dir *record.Dir) error {
+	if dir == nil {
+		return err
+	}
 	_, impossible := errors.AsType[*experiment.Impossible](err)
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return exitDone, &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s", dir.Path())}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s", dir.Path())}
 	case impossible:
-		return exitDone, &exitError{exitPartial, err}
-	case err != nil:
-		return exitDone, fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
+		return &exitError{exitPartial, err}
 	}
-	return verdictCode(run.Result), nil
+	return fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
 }
 
 // verdictCode is 0 when a challenger has a primary verdict other than REFUSED.

@@ -36,7 +36,7 @@ func newProgress(w io.Writer, kind string) (*progress, error) {
 }
 
 func (p *progress) update(doing string, done, total int, left time.Duration) {
-	line := fmt.Sprintf("%3d %%  %-40s about %v left", 100*done/max(total, 1), doing, left.Round(time.Second))
+	line := fmt.Sprintf("%3d %%  %-40s about %v left", min(99, 100*done/max(total, 1)), doing, left.Round(time.Second))
 	switch {
 	case p.off:
 	case p.live:

@@ -28,6 +28,7 @@ result, 130 interrupted.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
+		Version:           programVersion(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: fromEnvironment,

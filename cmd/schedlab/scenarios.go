@@ -37,6 +37,10 @@ check them: every problem is named with line and column, and the exit code is 2.
 				if err != nil {
 					return err
 				}
+				f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
+				if _, err := f.plan(s); err != nil {
+					return usagef("%s: %w", arg, err)
+				}
 				if embedded {
 					fmt.Fprint(cmd.OutOrStdout(), s.Source)
 				} else {

@@ -89,6 +89,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
 	fl.IntVar(&f.Workers, "workers", 0, "fixed workers (default 2 x GOMAXPROCS)")
 	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024 for pool, 2 x workers for pool-request)")
+	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
 	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block or reject (default block for pool, reject for pool-request)")
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")

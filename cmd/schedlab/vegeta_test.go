@@ -97,11 +97,12 @@ func TestVegetaAttacks(t *testing.T) {
 				output(t, vegetaCommand(t, "attack", "-targets", here, "-rate", strconv.Itoa(rate), "-duration", strconv.Itoa(seconds)+"s",
 					"-max-connections", strconv.Itoa(conns), "-timeout", "20s", "-output", results))
 				got := reportOf(t, results)
-				if got.Requests != rate*seconds || got.Success != 1 {
-					t.Errorf("%s: %d requests, success %v, statuses %v, errors %v; want %d, all good",
+				// vegeta leaves out what it has no time to send on a busy machine.
+				if got.Requests == 0 || got.Requests > rate*seconds || got.Success != 1 {
+					t.Errorf("%s: %d requests, success %v, statuses %v, errors %v; want up to %d, all good",
 						filepath.Base(file), got.Requests, got.Success, got.StatusCodes, got.Errors, rate*seconds)
 				}
-				want += rate * seconds
+				want += float64(got.Requests)
 			}
 			// The answer is on its way before it is counted.
 			eventually(t, "requests the server counts", func() (bool, string) {

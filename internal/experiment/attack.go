@@ -44,7 +44,7 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
 	a.Scheduled, a.Dialled = scheduled, result.Dialled
 	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Doubt{}
-	response, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
+	response, good, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
 	var last, lastSent int64
 	for _, r := range result.Requests {
 		a.Outcomes[r.Outcome.String()]++
@@ -61,11 +61,18 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 		}
 		a.Sent++
 		last, lastSent = max(last, r.Done), max(lastSent, r.Sent)
-		response.Record(time.Duration(r.Done - r.Scheduled))
+		took := time.Duration(r.Done - r.Scheduled)
+		switch {
+		case r.Good():
+			good.Record(took)
+		case r.Outcome != record.Answered && r.Outcome != record.Cut:
+			took = max(took, seconds(a.Timeout))
+		}
+		response.Record(took)
 		service.Record(time.Duration(r.Done - r.Sent))
 		lag.Record(time.Duration(r.Sent - r.Scheduled))
 	}
-	a.Response, a.Service, a.Lag = response.Quantiles(), service.Quantiles(), lag.Quantiles()
+	a.Response, a.GoodResponse, a.Service, a.Lag = response.Quantiles(), good.Quantiles(), service.Quantiles(), lag.Quantiles()
 	if a.Sent > 0 {
 		a.SentRate = float64(a.Sent) / max(a.Duration, time.Duration(lastSent).Seconds())
 		a.Goodput = float64(a.Good) / max(a.Duration, time.Duration(last).Seconds())
@@ -89,10 +96,13 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) 
 		doubts = append(doubts, record.Doubt{Text: fmt.Sprintf(format, args...)})
 	}
 	if a.Starved > 0 {
-		add("%d of %d connections never got an answer; the percentiles are those of the others", a.Starved, len(result.ConnAnswers))
+		add("%d of %d connections never got an answer", a.Starved, len(result.ConnAnswers))
 	}
 	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
-		add("%d of %d requests got no reply; a failed request counts with the time until it failed", lost, a.Scheduled)
+		add("%d of %d requests got no reply; each counts as the timeout, %v, at least", lost, a.Scheduled, seconds(a.Timeout))
+	}
+	if bad := a.Outcomes[record.Answered.String()] - a.Good; float64(bad) > unanswered*float64(a.Scheduled) {
+		add("%d replies were no success; they are in the response times with the time they took, and the good ones stand apart", bad)
 	}
 	if p99 := seconds(a.Lag.P99); p99 > lagDoubt {
 		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))

@@ -170,6 +170,13 @@ func refusalReason(vs []record.Verdict) string {
 	return "nothing could be compared"
 }
 
+func because(failure string) string {
+	if failure == "" {
+		return ""
+	}
+	return ": " + oneLine(failure)
+}
+
 func (j *judge) standingDoubts() {
 	r := j.result
 	var first []record.Doubt
@@ -177,7 +184,7 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run is %s: %d of %d blocks count", r.Status, r.Valid, r.Planned)
+		add("", "the run is %s: %d of %d blocks count%s", r.Status, r.Valid, r.Planned, because(j.run.Failure))
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {

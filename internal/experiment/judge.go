@@ -33,8 +33,13 @@ func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	found := 0
 	for t, err := range dir.Trials() {
 		j.take(t, err)
+		found++
+	}
+	if missing := run.Trials - found; missing > 0 {
+		j.doubt("", "%d of %d trials are missing from the record", missing, run.Trials)
 	}
 	left, err := dir.Unfinished()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -160,6 +161,14 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		if mode, ok := o.Modes[a.Mode]; ok && mode.Check != nil {
 			if err := mode.Check(a.Flags); err != nil {
 				return impossible("arm %q: %v", a.Name, err)
+			}
+		}
+		if len(a.Command) > 0 {
+			if _, err := exec.LookPath(a.Command[0]); err != nil {
+				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
+			}
+			if role == record.Challenger || i == 0 {
+				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
 			}
 		}
 		p.Arms = append(p.Arms, record.PlanArm{

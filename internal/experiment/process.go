@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,7 @@ import (
 const (
 	readyLimit = 10 * time.Second
 	readyPoll  = 2 * time.Millisecond
+	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
 	stopLimit  = 3 * time.Second
 	pipeLimit  = time.Second // how long a dead server's children may hold its output
 	logTail    = 2000        // bytes of a dead server's log in an error
@@ -105,11 +107,13 @@ func (p *process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit}
+	last := "nothing listens there"
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+path, nil)
 		if err != nil {
 			return fmt.Errorf("asking %s%s: %w", p.addr, path, err)
 		}
+		asked := time.Now()
 		reply, err := client.Do(req)
 		if err == nil {
 			p.dialed++
@@ -118,12 +122,17 @@ func (p *process) ready(ctx context.Context, path string) error {
 			if err == nil && reply.StatusCode < 500 {
 				return nil
 			}
+			last = fmt.Sprintf("GET %s is answered %d", path, reply.StatusCode)
+		} else if time.Since(asked) > slowReply {
+			last = "it does not reply"
+		} else if ctx.Err() == nil && !errors.Is(err, syscall.ECONNREFUSED) {
+			last = oneLine(err.Error())
 		}
 		select {
 		case <-p.exited:
 			return p.died("before it answered")
 		case <-ctx.Done():
-			return fmt.Errorf("the server on %s is not ready: %w; its log ends with: %s", p.addr, context.Cause(ctx), lastWords(p.log.String()))
+			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.addr, context.Cause(ctx), last, lastWords(p.log.String()))
 		case <-time.After(readyPoll):
 		}
 	}

@@ -83,8 +83,8 @@ func TestServerNeverReady(t *testing.T) {
 	}{
 		{"fails", patient, "the server ended before it answered (exit status 3); its log ends with: no configuration"},
 		{"panics", patient, "the server ended before it answered (exit status 2); its log ends with: panic: out of luck"},
-		{"absent", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms; its log ends with: (nothing)"},
-		{"mute", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms; its log ends with: (nothing)"},
+		{"absent", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: nothing listens there; its log ends with: (nothing)"},
+		{"mute", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: it does not reply; its log ends with: (nothing)"},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()

@@ -48,7 +48,7 @@ func (c *Comparison) Env() record.Env {
 // after the first trial, the record is readable and is returned; err says what
 // cut it short: the context's cause, or a server that died.
 func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*record.Dir, record.Run, error) {
-	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: c.plan.Plan, XMax: map[string]float64{}}
+	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: c.plan.Plan, XMax: map[string]float64{}, Trials: -1}
 	dir, err := record.Create(root, c.plan.Scenario, run.Started, rand.Uint32)
 	if err != nil {
 		return nil, run, err
@@ -70,6 +70,10 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	default:
 		run.Status = record.Partial
 	}
+	if runErr != nil {
+		run.Failure = runErr.Error()
+	}
+	run.Trials = r.trials
 	if run.Result, err = Judge(dir, run); err != nil {
 		return dir, run, errors.Join(runErr, err)
 	}
@@ -84,6 +88,7 @@ type runner struct {
 	launcher *launcher
 	progress Progress
 	began    time.Time
+	trials   int // recorded
 }
 
 func (r *runner) carryOut(ctx context.Context) error {
@@ -140,7 +145,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		trace := p.trace(block, r.iters)
 		spoiled := false
 		for _, arm := range p.Order[block] {
-			r.tell(fmt.Sprintf("block %d of %d: %s", block+1, p.Blocks, p.Arms[arm].Name), number, p.Blocks*len(p.Arms))
+			r.tell(p.blockName(block)+": "+p.Arms[arm].Name, number, p.Blocks*len(p.Arms))
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -158,6 +163,13 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	return nil
 }
 
+func (p *plan) blockName(block int) string {
+	if block >= p.Blocks {
+		return fmt.Sprintf("spare block %d of %d", block+1-p.Blocks, p.Spare)
+	}
+	return fmt.Sprintf("block %d of %d", block+1, p.Blocks)
+}
+
 // trial runs one trial and reports whether it broke a window rule other than
 // the backlog, which may be the arm's nature.
 func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.Trace) (spoiled bool, err error) {
@@ -165,6 +177,7 @@ func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.T
 	if err != nil {
 		return false, err
 	}
+	r.trials++
 	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env)
 	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan)) {
 		spoiled = spoiled || b.rule != ruleBacklog

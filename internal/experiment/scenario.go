@@ -113,6 +113,9 @@ func (r *Rate) UnmarshalText(text []byte) error {
 }
 
 func (r Rate) String() string {
+	if r == (Rate{}) {
+		return ""
+	}
 	if r.OfSlowest > 0 {
 		return strconv.FormatFloat(r.OfSlowest, 'g', -1, 64) + "x"
 	}

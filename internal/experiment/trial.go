@@ -207,7 +207,7 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 		case result.Answered > 0:
 			return result.Rate(), nil
 		case result.Failed > 0 || window >= seconds(p.Timeout):
-			return 0, fmt.Errorf("arm %q: not one good reply in %v of closed-loop load (%d failed); try it with curl first", a.Name, window, result.Failed)
+			return 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
 		}
 	}
 }

@@ -13,6 +13,7 @@ type Attack struct {
 	Seed     uint64    `json:"seed"`
 	Arrivals string    `json:"arrivals"` // poisson or constant
 	Offered  float64   `json:"offered"`  // requests per second asked for
+	Timeout  float64   `json:"timeout"`  // seconds
 	Duration float64   `json:"duration"` // seconds asked for
 
 	Scheduled int            `json:"scheduled"` // requests
@@ -24,11 +25,14 @@ type Attack struct {
 	SentRate  float64        `json:"sent_rate"`
 	Goodput   float64        `json:"goodput"` // good replies per second, until the last reply
 
-	// Response counts from the scheduled time, over every scheduled request;
-	// Service from the sending, over those sent; Lag is the sending's lateness.
-	Response Quantiles `json:"response"`
-	Service  Quantiles `json:"service"`
-	Lag      Quantiles `json:"lag"`
+	// Response counts from the scheduled time, over every request sent; one
+	// without a reply counts as the timeout at least, so that a server cannot
+	// look faster by refusing. GoodResponse is over the good replies alone.
+	// Service counts from the sending; Lag is the sending's lateness.
+	Response     Quantiles `json:"response"`
+	GoodResponse Quantiles `json:"good_response"`
+	Service      Quantiles `json:"service"`
+	Lag          Quantiles `json:"lag"`
 
 	Connections int     `json:"connections"` // kept ones asked for; 0 when each request opened its own or as many as needed
 	Dialled     uint64  `json:"dialled"`

@@ -191,7 +191,9 @@ type Run struct {
 	Ended   time.Time          `json:"ended,omitzero"`
 	Env     Env                `json:"env"`
 	Plan    Plan               `json:"plan"`
-	XMax    map[string]float64 `json:"x_max"` // by arm name
+	XMax    map[string]float64 `json:"x_max"`             // by arm name
+	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
+	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`
 }
 

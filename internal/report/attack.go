@@ -30,6 +30,9 @@ func Attack(w io.Writer, a *record.Attack) error {
 		}
 		row("requests", "%s scheduled, %s sent (%s), %s good (%s)", count(a.Scheduled), count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
 		row("response", "%s", quantiles(a.Response)+", from the scheduled time")
+		if a.Good > 0 && a.Good < a.Sent {
+			row("good replies", "%s", quantiles(a.GoodResponse))
+		}
 		row("service", "%s", quantiles(a.Service)+", from the sending")
 		row("lag", "%s", quantiles(a.Lag)+", of the sending")
 		var statuses []string

@@ -70,6 +70,8 @@ const (
 	mostConns   = 10_000
 	mostWorkers = 100_000
 	mostDepth   = 1 << 20
+	leastIters  = 1
+	mostIters   = 100_000
 )
 
 // A ConfigError says which setting cannot be, and what to do about it.
@@ -164,6 +166,9 @@ func (c *Config) checkLimits() error {
 		if d.value <= 0 {
 			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", d.flag, d.value)
 		}
+	}
+	if c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters) {
+		return badConfig("--iters %g is outside %d to %d per microsecond; leave it out to measure it", c.Iters, leastIters, mostIters)
 	}
 	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
 		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
