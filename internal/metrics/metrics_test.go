@@ -22,6 +22,7 @@ func full() *Metrics {
 	mode, _ := model.Lookup("pool")
 	m := New(Options{Mode: mode.Name, Axes: mode.Axes, Version: "v1"})
 	m.QueueWait()(time.Millisecond)
+	m.LoopLag()(time.Millisecond)
 	m.Sojourn()(time.Millisecond)
 	m.WatchQueue(stealing{})
 	m.WatchOverflows()
@@ -110,6 +111,7 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_connections_open":                    one,
 		"schedlab_connections_rejected_total":          reasons,
 		"schedlab_handler_panics_total":                one,
+		"schedlab_loop_lag_seconds":                    one,
 		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
 			"queue": 1, "overflow": 1, "thread": 1}),
 		"schedlab_queue_capacity":           one,

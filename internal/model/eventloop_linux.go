@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"sync"
@@ -24,7 +25,8 @@ type eventLoop struct {
 	lagged  func(time.Duration) // nil: not at all
 	raw     syscall.RawConn     // the listening socket
 	epoll   int
-	wake    int // an eventfd
+	wake    int     // an eventfd
+	one     [8]byte // what is written to it; larger, the counter nobody reads would overflow
 	events  [maxBatch]unix.EpollEvent
 	conns   []*loopConn // by descriptor
 	open    int         // connections not forgotten yet
@@ -74,7 +76,8 @@ func (l *eventLoop) start(s *socket) error {
 	}
 	l.wheel.begin(l.clock())
 	l.conns = nil
-	// Edge-triggered, the counter need never be read.
+	binary.NativeEndian.PutUint64(l.one[:], 1)
+	// Edge-triggered, every write to it is an event, and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
 		return err
 	}
@@ -205,8 +208,7 @@ func (l *eventLoop) post(c *loopConn, done bool) {
 	l.asleep = false
 	l.mu.Unlock()
 	if asleep {
-		one := [8]byte{7: 1} // any number will do, in any byte order
-		unix.Write(l.wake, one[:])
+		unix.Write(l.wake, l.one[:])
 	}
 }
 
