@@ -11,6 +11,9 @@ import (
 	"schedlab/internal/model"
 )
 
+// refuses reports whether a mode can refuse what it cannot serve.
+func refuses(mode model.Mode) bool { return mode.Has("overflow") || mode.Has("wait") }
+
 // Modes that refuse what they cannot serve keep serving what they can, at any
 // overload, and are as before when it ends. Work is sleep, so that capacity is
 // workers by time, and known.
@@ -18,7 +21,7 @@ func TestHostileOverload(t *testing.T) {
 	const workers, service = 4, 20 * time.Millisecond
 	const capacity = float64(workers) / 0.020 // requests a second
 	for _, mode := range model.Modes() {
-		if !mode.Has("overflow") && !mode.Has("wait") {
+		if !refuses(mode) {
 			continue
 		}
 		t.Run(mode.Name, func(t *testing.T) {
