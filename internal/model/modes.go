@@ -158,7 +158,7 @@ func Modes() []Mode {
 			Axes:     Axes{"fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free"},
 			Imitates: "a thread pool behind a selector: Tomcat's NIO connector, Jetty",
 			Wins:     "many more keep-alive clients than workers: the pool's bound without its starvation",
-			Starves:  "everybody while slow senders hold all workers in the middle of their requests, until the header or body timeout",
+			Starves:  "everybody while slow bodies or slow readers hold all workers, until the body or write timeout",
 			Flags:    withPool("locked"),
 			Overflow: "block",
 			Depth:    longQueue,

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -15,9 +16,9 @@ import (
 
 // requeueModel has a fixed number of workers that keep a connection for one burst:
 // what was readable when its turn came. Between bursts it waits, without a worker,
-// for its next request, on a goroutine of its own that also keeps its idle
-// timeout; so idle clients starve nobody. A request that arrives in pieces does
-// hold its worker.
+// for its next request, on a goroutine of its own that also keeps its timeouts; so
+// neither idle clients nor slow heads starve anybody. A request whose body comes
+// slowly, or whose answer is read slowly, does hold its worker.
 type requeueModel struct {
 	fasthttpEngine
 	pool dispatch.Dispatcher[*burstConn]
@@ -54,14 +55,22 @@ func (m *requeueModel) attend(conn *Conn) {
 		conn.Close()
 		return
 	}
-	patience := m.limits.HeaderTimeout
+	by := time.Now().Add(m.limits.HeaderTimeout)
 	for again := true; again; again = <-c.back {
-		if !c.await(patience) {
+		switch {
+		case c.served && len(c.held) == 0:
+			by = time.Now().Add(m.limits.IdleTimeout)
+		case c.served: // and then the next head began
+			by = time.Now().Add(m.limits.HeaderTimeout)
+		}
+		if !c.await(by) {
 			conn.Close()
 			return
 		}
-		patience = m.limits.IdleTimeout
-		c.fresh, c.begun, c.parking = true, false, false
+		if c.served && len(c.held) == 0 {
+			by = time.Now().Add(m.limits.HeaderTimeout)
+		}
+		c.fresh, c.begun, c.parking, c.served = true, false, false, false
 		m.pool.Put(c)
 	}
 }
@@ -78,13 +87,15 @@ func (m *requeueModel) turnAway(c *burstConn, why dispatch.Why) {
 }
 
 // A burstConn is a connection in a worker's hands for a burst. Where it would wait
-// for the first byte of a request Read reports [io.EOF], which fasthttp takes for
-// the end, and the Close that follows leaves the socket open.
+// for a request Read reports [io.EOF], which fasthttp takes for the end, and the
+// Close that follows leaves the socket open.
 type burstConn struct {
 	*Conn
 	back    chan bool // from the worker: whether there may be another burst
+	held    []byte    // read, and kept for the next burst: a part of a head
 	fresh   bool      // nothing was read in this burst yet
 	begun   bool      // fasthttp has begun with a request, and the next is not the first
+	served  bool      // a request was answered in this burst
 	parking bool      // it is to be left open
 
 	raw    syscall.RawConn
@@ -92,15 +103,47 @@ type burstConn struct {
 	peeked [1]byte
 }
 
-// Read returns what has come. After the first it only waits in the middle of a
-// request: a client that sends without end gets its turn like the others.
+// Read returns what has come, but keeps what follows the last whole head: a client
+// that sends without end gets its turn like the others, and one that sends a head
+// in pieces holds no worker. Only in the middle of a request does it wait.
 func (c *burstConn) Read(p []byte) (int, error) {
 	if !c.fresh && !c.unsettled() {
 		c.parking = true
 		return 0, io.EOF
 	}
+	n := copy(p, c.held)
+	c.held = c.held[n:]
+	var err error
+	if (c.fresh || n == 0) && n < len(p) {
+		var more int
+		more, err = c.TCPConn.Read(p[n:])
+		n += more
+	}
+	if whole := heads(p[:n]); err == nil && whole < n && (whole > 0 || c.fresh && n < len(p)) {
+		c.held = append(bytes.Clone(p[whole:n]), c.held...)
+		n = whole
+	}
 	c.fresh = false
-	return c.Conn.Read(p)
+	switch {
+	case n > 0: // an error comes again
+		c.read.Add(uint64(n))
+		return n, nil
+	case err == nil:
+		c.parking = true
+		return 0, io.EOF
+	}
+	return 0, err
+}
+
+// heads returns where the last whole head in b ends, as far as four bytes can tell
+// that: a body may look like it, which does no harm. It looks at the end only.
+func heads(b []byte) int {
+	from := max(0, len(b)-4<<10)
+	i := bytes.LastIndex(b[from:], []byte("\r\n\r\n"))
+	if i < 0 {
+		return 0
+	}
+	return from + i + 4
 }
 
 // Close does nothing between two bursts.
@@ -113,8 +156,8 @@ func (c *burstConn) Close() error {
 
 // await waits until there is something to read, the client's end included, and
 // reports false when there was nothing in time or the connection is closed.
-func (c *burstConn) await(patience time.Duration) bool {
-	return c.SetReadDeadline(time.Now().Add(patience)) == nil && c.raw.Read(c.look) == nil
+func (c *burstConn) await(by time.Time) bool {
+	return c.SetReadDeadline(by) == nil && c.raw.Read(c.look) == nil
 }
 
 // peek reports whether a read would not wait. It must ask the socket every time:
@@ -139,6 +182,7 @@ func trackBurst(nc net.Conn, state fasthttp.ConnState) {
 		}
 		c.begun = true
 	case fasthttp.StateIdle:
+		c.served = true
 		c.settle()
 	}
 }
