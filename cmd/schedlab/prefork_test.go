@@ -29,7 +29,7 @@ func (c *child) processes(tb testing.TB) (pids []int) {
 	}
 	for _, name := range files {
 		text, _ := os.ReadFile(name)
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(field)
 			if err != nil {
 				tb.Fatal(err)

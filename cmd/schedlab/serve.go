@@ -75,7 +75,10 @@ A second signal exits at once.`,
 	}
 	f.bind(cmd.Flags())
 	completeModes(cmd)
-	complete(cmd, "overflow", "block", "reject")
+	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
+	complete(cmd, "queue", "rr", "least", "p2c")
+	complete(cmd, "job", "func", "closure")
+	complete(cmd, "executor", "own", "ants", "pond")
 	complete(cmd, "pprof", "auto", "on", "off")
 	complete(cmd, "log-format", "text", "json")
 	return cmd
@@ -88,9 +91,17 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Admin, "admin", f.Admin, "address of metrics, health and profiles, or off")
 	fl.StringVar(&f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
 	fl.IntVar(&f.Workers, "workers", 0, "fixed workers (default 2 x GOMAXPROCS)")
-	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024 for pool, 2 x workers for pool-request)")
+	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)")
 	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
-	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block or reject (default block for pool, reject for pool-request)")
+	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block, reject, drop, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)")
+	fl.StringVar(&f.Queue, "queue", "", "which worker's queue of pool-perworker: rr, least or p2c (default rr)")
+	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
+	fl.IntVar(&f.Spin, "spin", 0, "looks of a pool-ring worker at an empty ring before it sleeps")
+	fl.StringVar(&f.Job, "job", "", "how a job travels: func, a pointer to what a function gets, or closure (default func)")
+	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, ants or pond (default own)")
+	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
+	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
+	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long every wait must be above it (default 100ms)")
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
 	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets that share the address (default GOMAXPROCS)")
@@ -123,9 +134,9 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
-	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks"} {
-		if fl.Changed(flag) && fl.Lookup(flag).Value.String() == "0" {
-			return usagef("--%s 0 must be above 0; leave it out for the default", flag)
+	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval"} {
+		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s") {
+			return usagef("--%s %s must be above 0; leave it out for the default", flag, v)
 		}
 	}
 	if fl.Changed("queue-depth") && f.QueueDepth < 0 {

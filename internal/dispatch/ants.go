@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/panjf2000/ants/v2"
 )
@@ -15,7 +16,7 @@ func init() { ants.Release() }
 // the policy to reject; then Depth of them may.
 type antsPool[T any] struct {
 	*crew[T]
-	pool *ants.PoolWithFuncGeneric[queued[T]]
+	pool atomic.Pointer[ants.PoolWithFuncGeneric[queued[T]]] // nil before Start
 }
 
 func newAnts[T any](o Options[T]) *antsPool[T] { return &antsPool[T]{crew: newCrew(o)} }
@@ -29,20 +30,27 @@ func (a *antsPool[T]) Start() {
 	if err != nil {
 		panic(err) // the options are wrong: a bug here
 	}
-	a.pool = pool
+	a.pool.Store(pool)
 }
 
 func (a *antsPool[T]) Put(job T) {
-	if a.pool.Invoke(a.stamp(job)) != nil {
+	if a.pool.Load().Invoke(a.stamp(job)) != nil {
 		a.Refuse(job, Full)
 	}
 }
 
 func (a *antsPool[T]) Close() {
-	if err := a.pool.ReleaseContext(context.Background()); err != nil {
+	if err := a.pool.Load().ReleaseContext(context.Background()); err != nil {
 		panic(err) // closed twice: a bug in the caller
 	}
 }
 
-func (a *antsPool[T]) Depth() int    { return a.pool.Waiting() }
+// Depth is the number of submitters waiting.
+func (a *antsPool[T]) Depth() int {
+	if pool := a.pool.Load(); pool != nil {
+		return pool.Waiting()
+	}
+	return 0
+}
+
 func (a *antsPool[T]) Capacity() int { return a.Options.Depth }

@@ -9,13 +9,14 @@ type pondPool[T any] struct {
 	pool pond.Pool
 }
 
-func newPond[T any](o Options[T]) *pondPool[T] { return &pondPool[T]{crew: newCrew(o)} }
-
-func (p *pondPool[T]) Start() {
-	p.pool = pond.NewPool(p.Options.Workers,
-		pond.WithQueueSize(p.Options.Depth), // to it 0 is no bound
-		pond.WithNonBlocking(p.Overflow != Block))
+func newPond[T any](o Options[T]) *pondPool[T] {
+	return &pondPool[T]{newCrew(o), pond.NewPool(o.Workers,
+		pond.WithQueueSize(o.Depth), // to it 0 is no bound
+		pond.WithNonBlocking(o.Overflow != Block))}
 }
+
+// Start does nothing: a worker starts with a job.
+func (p *pondPool[T]) Start() {}
 
 func (p *pondPool[T]) Put(job T) {
 	j := p.stamp(job)

@@ -66,7 +66,7 @@ func overFamily(pid int, read func(pid int) float64) float64 {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(pids)) {
+		for field := range strings.FieldsSeq(string(pids)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				sum += max(0, overFamily(child, read))
 			}

@@ -50,19 +50,20 @@ func (c *connections) Collect(ch chan<- prometheus.Metric) {
 // requestCounts collects what a model counts of its requests beside the
 // answered ones.
 type requestCounts struct {
-	read                     func() model.RequestCounts
-	started, aborted, panics *prometheus.Desc
+	read                           func() model.RequestCounts
+	started, aborted, panics, shed *prometheus.Desc
 }
 
 func newRequestCounts(labels prometheus.Labels, read func() model.RequestCounts) *requestCounts {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("schedlab_"+name, help, nil, labels)
+	desc := func(name, help string, variable ...string) *prometheus.Desc {
+		return prometheus.NewDesc("schedlab_"+name, help, variable, labels)
 	}
 	return &requestCounts{
 		read:    read,
 		started: desc("requests_started_total", "Requests that reached the model; less the answered and the aborted ones, those in flight."),
 		aborted: desc("requests_aborted_total", "Requests whose connection was cut before they were answered."),
 		panics:  desc("handler_panics_total", "Handler panics, each answered with a 500."),
+		shed:    desc("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", "reason"),
 	}
 }
 
@@ -70,6 +71,7 @@ func (c *requestCounts) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.started
 	ch <- c.aborted
 	ch <- c.panics
+	ch <- c.shed
 }
 
 func (c *requestCounts) Collect(ch chan<- prometheus.Metric) {
@@ -77,4 +79,7 @@ func (c *requestCounts) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.started, prometheus.CounterValue, float64(n.Started))
 	ch <- prometheus.MustNewConstMetric(c.aborted, prometheus.CounterValue, float64(n.Aborted))
 	ch <- prometheus.MustNewConstMetric(c.panics, prometheus.CounterValue, float64(n.Panics))
+	for _, r := range model.Reasons() {
+		ch <- prometheus.MustNewConstMetric(c.shed, prometheus.CounterValue, float64(n.Shed[r]), r.String())
+	}
 }

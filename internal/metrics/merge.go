@@ -156,15 +156,15 @@ var settings = map[string]bool{
 func addMetric(name string, sum, m *dto.Metric) {
 	switch {
 	case m.Counter != nil:
-		sum.Counter.Value = proto.Float64(sum.Counter.GetValue() + m.Counter.GetValue())
+		sum.Counter.Value = new(sum.Counter.GetValue() + m.Counter.GetValue())
 	case m.Gauge != nil && (settings[name] || strings.HasSuffix(name, "_info")):
 	case m.Gauge != nil && name == "process_start_time_seconds":
-		sum.Gauge.Value = proto.Float64(min(sum.Gauge.GetValue(), m.Gauge.GetValue()))
+		sum.Gauge.Value = new(min(sum.Gauge.GetValue(), m.Gauge.GetValue()))
 	case m.Gauge != nil:
-		sum.Gauge.Value = proto.Float64(sum.Gauge.GetValue() + m.Gauge.GetValue())
+		sum.Gauge.Value = new(sum.Gauge.GetValue() + m.Gauge.GetValue())
 	case m.Summary != nil:
-		sum.Summary.SampleCount = proto.Uint64(sum.Summary.GetSampleCount() + m.Summary.GetSampleCount())
-		sum.Summary.SampleSum = proto.Float64(sum.Summary.GetSampleSum() + m.Summary.GetSampleSum())
+		sum.Summary.SampleCount = new(sum.Summary.GetSampleCount() + m.Summary.GetSampleCount())
+		sum.Summary.SampleSum = new(sum.Summary.GetSampleSum() + m.Summary.GetSampleSum())
 	case m.Histogram != nil:
 		addHistogram(sum.Histogram, m.Histogram)
 	}

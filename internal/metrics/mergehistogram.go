@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 )
 
 // addHistogram adds h to sum, classic buckets and native ones. Both have the same
@@ -13,11 +12,11 @@ import (
 // because a histogram that grows too large halves its own: the sum has the
 // coarser one.
 func addHistogram(sum, h *dto.Histogram) {
-	sum.SampleCount = proto.Uint64(sum.GetSampleCount() + h.GetSampleCount())
-	sum.SampleSum = proto.Float64(sum.GetSampleSum() + h.GetSampleSum())
+	sum.SampleCount = new(sum.GetSampleCount() + h.GetSampleCount())
+	sum.SampleSum = new(sum.GetSampleSum() + h.GetSampleSum())
 	for i := range min(len(sum.Bucket), len(h.Bucket)) {
 		b := sum.Bucket[i]
-		b.CumulativeCount = proto.Uint64(b.GetCumulativeCount() + h.Bucket[i].GetCumulativeCount())
+		b.CumulativeCount = new(b.GetCumulativeCount() + h.Bucket[i].GetCumulativeCount())
 		b.Exemplar = nil
 	}
 	if sum.Schema == nil || h.Schema == nil {
@@ -32,14 +31,14 @@ func addHistogram(sum, h *dto.Histogram) {
 	for i, n := range nativeBucketsOf(h.NegativeSpan, h.NegativeDelta, h.GetSchema()-schema) {
 		negative[i] += n
 	}
-	sum.Schema = proto.Int32(schema)
-	sum.ZeroThreshold = proto.Float64(max(sum.GetZeroThreshold(), h.GetZeroThreshold()))
-	sum.ZeroCount = proto.Uint64(sum.GetZeroCount() + h.GetZeroCount())
+	sum.Schema = new(schema)
+	sum.ZeroThreshold = new(max(sum.GetZeroThreshold(), h.GetZeroThreshold()))
+	sum.ZeroCount = new(sum.GetZeroCount() + h.GetZeroCount())
 	sum.PositiveSpan, sum.PositiveDelta = nativeSpans(positive)
 	sum.NegativeSpan, sum.NegativeDelta = nativeSpans(negative)
 	if len(sum.PositiveSpan)+len(sum.NegativeSpan) == 0 {
 		// What marks a histogram without observations as native.
-		sum.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}}
+		sum.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
 	}
 }
 
@@ -75,10 +74,10 @@ func nativeSpans(counts map[int32]int64) (spans []*dto.BucketSpan, deltas []int6
 	var before int64
 	for n, i := range slices.Sorted(maps.Keys(counts)) {
 		if n == 0 || i != end {
-			spans = append(spans, &dto.BucketSpan{Offset: proto.Int32(i - end), Length: proto.Uint32(0)})
+			spans = append(spans, &dto.BucketSpan{Offset: new(i - end), Length: new(uint32(0))})
 		}
 		last := spans[len(spans)-1]
-		last.Length = proto.Uint32(last.GetLength() + 1)
+		last.Length = new(last.GetLength() + 1)
 		deltas = append(deltas, counts[i]-before)
 		before, end = counts[i], i+1
 	}

@@ -127,6 +127,11 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 		gauge("schedlab_workers", "Workers of the model.", q.Workers),
 		gauge("schedlab_workers_busy", "Workers running a job.", q.Busy),
 	)
+	if thieves, ok := q.(interface{ Steals() uint64 }); ok {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "schedlab_steals_total", Help: "Jobs run by another worker than the one they were queued for.", ConstLabels: m.labels,
+		}, func() float64 { return float64(thieves.Steals()) }))
+	}
 }
 
 // QueueWait registers the histogram of queue waits and returns what observes
@@ -135,6 +140,15 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	wait := prometheus.NewHistogram(m.histogram("schedlab_queue_wait_seconds", "Time a job spent in the model's queue."))
 	m.registry.MustRegister(wait)
 	return func(d time.Duration) { wait.Observe(d.Seconds()) }
+}
+
+// Sojourn registers the histogram of the times that jobs spent with the model's
+// dispatcher and returns what observes one, for a model to call.
+func (m *Metrics) Sojourn() func(time.Duration) {
+	sojourn := prometheus.NewHistogram(m.histogram("schedlab_sojourn_seconds",
+		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one."))
+	m.registry.MustRegister(sojourn)
+	return func(d time.Duration) { sojourn.Observe(d.Seconds()) }
 }
 
 // WatchConnections adds the connection counters, all read under one lock, and

@@ -22,7 +22,9 @@ func full() *Metrics {
 	mode, _ := model.Lookup("pool")
 	m := New(Options{Mode: mode.Name, Axes: mode.Axes, Version: "v1"})
 	m.QueueWait()(time.Millisecond)
-	m.WatchQueue(queue{})
+	m.LoopLag()(time.Millisecond)
+	m.Sojourn()(time.Millisecond)
+	m.WatchQueue(stealing{})
 	m.WatchOverflows()
 	m.WatchProcesses(func() (int, uint64) { return 2, 1 })
 	m.WatchConnections(
@@ -31,7 +33,11 @@ func full() *Metrics {
 			c.Rejected[model.QueueFull], c.Dropped[model.ShedBusy] = 2, 1
 			return c
 		},
-		func() model.RequestCounts { return model.RequestCounts{Started: 9, Aborted: 1, Panics: 2} },
+		func() model.RequestCounts {
+			c := model.RequestCounts{Started: 9, Aborted: 1, Panics: 2}
+			c.Shed[model.Stale] = 6
+			return c
+		},
 	)
 	return m
 }
@@ -42,6 +48,10 @@ func (queue) Depth() int    { return 5 }
 func (queue) Capacity() int { return 1024 }
 func (queue) Workers() int  { return 4 }
 func (queue) Busy() int     { return 3 }
+
+type stealing struct{ queue }
+
+func (stealing) Steals() uint64 { return 7 }
 
 func gather(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
@@ -101,6 +111,7 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_connections_open":                    one,
 		"schedlab_connections_rejected_total":          reasons,
 		"schedlab_handler_panics_total":                one,
+		"schedlab_loop_lag_seconds":                    one,
 		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
 			"queue": 1, "overflow": 1, "thread": 1}),
 		"schedlab_queue_capacity":           one,
@@ -110,6 +121,9 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_requests_aborted_total":   one,
 		"schedlab_requests_started_total":   one,
 		"schedlab_requests_total":           with(map[string]int{"route": routes, "code": len(codes) + 1}),
+		"schedlab_sheds_total":              reasons,
+		"schedlab_sojourn_seconds":          one,
+		"schedlab_steals_total":             one,
 		"schedlab_workers":                  one,
 		"schedlab_workers_busy":             one,
 	}
@@ -164,6 +178,10 @@ func TestValues(t *testing.T) {
 		{"schedlab_workers", "pool", 4},
 		{"schedlab_workers_busy", "pool", 3},
 		{"schedlab_queue_wait_seconds", "pool", 1},
+		{"schedlab_sojourn_seconds", "pool", 1},
+		{"schedlab_steals_total", "pool", 7},
+		{"schedlab_sheds_total", "stale", 6},
+		{"schedlab_sheds_total", "evicted", 0},
 		{"schedlab_mode_info", "fasthttp", 1},
 		{"schedlab_build_info", "v1", 1},
 	} {

@@ -79,7 +79,10 @@ func (c httpConn) Close() error {
 	if c.linger.Load() && !c.closed.Load() {
 		c.readOut()
 	}
-	return c.shut()
+	if !c.shut() {
+		return net.ErrClosed
+	}
+	return nil
 }
 
 // trackLoop tells a connection of a loop which of its bytes are answered.

@@ -123,8 +123,8 @@ func TestCountingUnderOverload(t *testing.T) {
 		if rejects := mode.Depth != nil; (refused > 0) != rejects {
 			t.Errorf("got %d refusals, want some: %v", refused, rejects)
 		}
-		byConnection := uint64(0) // pool-request refuses requests, not connections
-		if mode.Name == "pool" {
+		byConnection := uint64(0) // or else requests are refused, not connections
+		if mode.Axes.Unit != "request" {
 			byConnection = refused
 		}
 		if c.Turned() != byConnection || c.Rejected[model.QueueFull] != byConnection {

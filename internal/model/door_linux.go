@@ -16,18 +16,20 @@ type door struct {
 	quiet   time.Duration // since when a drain has found nobody waiting; 0: not yet
 }
 
-// openDoor watches the listening socket.
-func (l *eventLoop) openDoor(op int) error { return l.watchDoor(op, unix.EPOLLIN) }
-
+// watchDoor watches the listening socket.
 func (l *eventLoop) watchDoor(op int, events uint32) error {
 	return control(l.socket.tcp, func(fd int) error { return l.watch(op, fd, events, doorEvent, 0) })
 }
+
+// mindDoor changes what is watched for. It fails when the socket is closed, which
+// the next turn finds out.
+func (l *eventLoop) mindDoor(events uint32) { _ = l.watchDoor(unix.EPOLL_CTL_MOD, events) }
 
 // shutDoor stops watching it: whoever waits there would end every wait at once.
 func (l *eventLoop) shutDoor() {
 	if !l.door.shut {
 		l.door.shut = true
-		l.watchDoor(unix.EPOLL_CTL_MOD, 0)
+		l.mindDoor(0)
 	}
 }
 
@@ -62,7 +64,7 @@ func (l *eventLoop) attendDoor(knock bool, now time.Duration) {
 	case err == nil, errors.Is(err, unix.EAGAIN):
 		if d.shut {
 			d.shut = false
-			l.watchDoor(unix.EPOLL_CTL_MOD, unix.EPOLLIN)
+			l.mindDoor(unix.EPOLLIN)
 		}
 		if err != nil && draining {
 			l.sweepDoor(now)

@@ -54,7 +54,7 @@ func (l *Listener) drain(timeout time.Duration) (forced int) {
 	for _, s := range l.sockets {
 		s.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
 		if s.ready != nil {
-			s.ready.SetReadDeadline(began)
+			_ = s.ready.SetReadDeadline(began)
 		}
 	}
 	for {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"sync"
@@ -24,7 +25,8 @@ type eventLoop struct {
 	lagged  func(time.Duration) // nil: not at all
 	raw     syscall.RawConn     // the listening socket
 	epoll   int
-	wake    int // an eventfd
+	wake    int     // an eventfd
+	one     [8]byte // what is written to it; larger, the counter nobody reads would overflow
 	events  [maxBatch]unix.EpollEvent
 	conns   []*loopConn // by descriptor
 	open    int         // connections not forgotten yet
@@ -38,11 +40,11 @@ type eventLoop struct {
 	longest time.Duration // turn since the lag was last told
 	resting int           // connections that keep their coroutine
 	busy    bool          // events come together
+	spare   []post
 
 	mu     sync.Mutex // guards what follows
 	posted []post
 	asleep bool
-	spare  []post
 }
 
 const (
@@ -74,18 +76,22 @@ func (l *eventLoop) start(s *socket) error {
 	}
 	l.wheel.begin(l.clock())
 	l.conns = nil
-	// Edge-triggered, the counter need never be read.
+	binary.NativeEndian.PutUint64(l.one[:], 1)
+	// Edge-triggered, every write to it is an event, and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
 		return err
 	}
-	return l.openDoor(unix.EPOLL_CTL_ADD)
+	return l.watchDoor(unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }
 
 // stop gives the loop's descriptors back.
 func (l *eventLoop) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asleep = false // who posts now must not write to another's descriptor
 	for _, fd := range []int{l.epoll, l.wake} {
 		if fd >= 0 {
-			unix.Close(fd)
+			_ = unix.Close(fd)
 		}
 	}
 }
@@ -108,7 +114,6 @@ func (l *eventLoop) loop() error {
 	for !l.door.closed || l.open > 0 {
 		events, err := l.poll()
 		if err != nil {
-			l.socket.stopAccepting()
 			return err
 		}
 		l.now = l.clock()
@@ -200,13 +205,11 @@ func (l *eventLoop) patience() int {
 // post tells the loop of a connection and wakes it if it sleeps. It never blocks.
 func (l *eventLoop) post(c *loopConn, done bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.posted = append(l.posted, post{c, done})
-	asleep := l.asleep
-	l.asleep = false
-	l.mu.Unlock()
-	if asleep {
-		one := [8]byte{7: 1} // any number will do, in any byte order
-		unix.Write(l.wake, one[:])
+	if l.asleep {
+		l.asleep = false
+		_, _ = unix.Write(l.wake, l.one[:]) // an eventfd that is open takes it
 	}
 }
 

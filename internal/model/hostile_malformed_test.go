@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -19,7 +20,7 @@ var refusing = []int{400, 405, 408, 413, 414, 431, 501, 505}
 // came before was rightly served and the connection kept.
 const afterwards = "GET /absent HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 
-// sendHostile sends the request and another behind it, and says how that ended.
+// send sends the request and another behind it, and says how that ended.
 func (tc hostileCase) send(c *client) (outcome string, err error) {
 	defer c.Close()
 	go io.WriteString(c, tc.raw+afterwards) // the refusal may come before all is written
@@ -51,17 +52,34 @@ func (tc hostileCase) send(c *client) (outcome string, err error) {
 
 // What is malformed, ambiguous or oversized ends in a refusal or a close, the
 // request smuggled behind it reaches nobody, and the next client is served.
+// docs/hostile.md says how each ends.
 func TestHostileRequests(t *testing.T) {
+	cases := hostileRequests()
+	seen := make(outcomes)
+	for _, mode := range model.Modes() {
+		seen[mode.Name] = make([]string, len(cases))
+	}
+	var complete atomic.Int64
+	t.Cleanup(func() {
+		if int(complete.Load()) == len(seen) { // no mode was left out, and none failed
+			checkDocument(t, seen)
+		}
+	})
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode)
-		for _, tc := range hostileRequests() {
-			if _, err := tc.send(s.dial()); err != nil {
+		for i, tc := range cases {
+			outcome, err := tc.send(s.dial())
+			if err != nil {
 				t.Errorf("%s (%s): %v", tc.name, tc.rfc, err)
 			}
+			seen[mode.Name][i] = outcome
 			if a, err := s.dial().ask(getClose("/plaintext")); err != nil || a.Status != 200 {
 				t.Fatalf("%s: the next request: got %d %v, want 200", tc.name, a.Status, err)
 			}
 		}
 		s.open(0)
+		if !t.Failed() {
+			complete.Add(1)
+		}
 	})
 }

@@ -243,7 +243,7 @@ func (s *socket) stop() {
 	s.close.Do(func() {
 		s.tcp.Close()
 		if s.ready != nil {
-			s.ready.Close()
+			_ = s.ready.Close()
 		}
 		close(s.closed)
 		if s.reading.Add(-1) == 0 {

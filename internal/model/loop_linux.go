@@ -30,11 +30,14 @@ func (m *loopModel) Serve(l *Listener) error {
 		loop := m.newEventLoop()
 		loops.Go(func() {
 			defer loop.stop()
-			if failed[i] = loop.start(s); failed[i] != nil {
-				l.stopAccepting()
-				return
+			err := loop.start(s)
+			if err == nil {
+				err = loop.loop()
 			}
-			failed[i] = loop.loop()
+			if err != nil && !loop.socketClosed() { // a drain may be earlier than a loop
+				failed[i] = err
+				l.stopAccepting()
+			}
 		})
 	}
 	loops.Wait()

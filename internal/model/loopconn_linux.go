@@ -276,24 +276,24 @@ func timedOut(op string) error {
 
 // Close closes the socket once and counts it, and tells the loop.
 func (c *loopConn) Close() error {
-	err := c.shut()
-	if err != net.ErrClosed {
-		c.loop.post(c, false)
+	if !c.shut() {
+		return net.ErrClosed
 	}
-	return err
+	c.loop.post(c, false)
+	return nil
 }
 
-// shut is Close on the loop.
-func (c *loopConn) shut() error {
+// shut is Close on the loop; it reports whether the socket was open.
+func (c *loopConn) shut() bool {
 	c.mu.Lock()
 	if !c.closed.CompareAndSwap(false, true) {
 		c.mu.Unlock()
-		return net.ErrClosed
+		return false
 	}
-	err := unix.Close(int(c.fd))
+	_ = unix.Close(int(c.fd)) // closes it even when it fails
 	c.mu.Unlock()
 	c.listener.release(c)
-	return err
+	return true
 }
 
 // readOut is [Conn.readOut] without a goroutine to wait on.

@@ -45,13 +45,31 @@ type Mode struct {
 	// Depth is the queue's depth for a number of workers when none is given;
 	// nil without a queue.
 	Depth func(workers int) int
-	New   func(Config) Model
+	// LeastDepth is the depth the queue must have.
+	LeastDepth int
+	New        func(Config) Model
 }
 
 // Has reports whether a serve flag means something to the mode.
 func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
+// Allows reports whether the mode can have that overflow policy.
+func (m Mode) Allows(overflow string) bool {
+	return slices.Contains(strings.Split(m.Axes.Overflow, "|"), overflow)
+}
+
+// anyOverflow are the policies of a queue that can have them all.
+const anyOverflow = "block|reject|drop|drop-oldest|codel"
+
 var poolFlags = []string{"workers", "queue-depth", "overflow"}
+
+// withPool are the flags of a mode whose pool can have every policy, and more.
+func withPool(more ...string) []string {
+	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
+}
+
+// longQueue is a queue for connections: it can hold a burst of them.
+func longQueue(int) int { return 1024 }
 
 // Modes returns every mode, in the order they are shown.
 func Modes() []Mode {
@@ -97,27 +115,92 @@ func Modes() []Mode {
 		{
 			Name:     "pool",
 			Summary:  "fixed workers behind one shared queue; a worker keeps its connection until it closes",
-			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "shared", "block|reject", "free"},
+			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "free"},
 			Imitates: "the classic dispatcher with a jobs channel, a thread pool",
 			Wins:     "short CPU-bound requests past capacity, one per connection: first come first served bounds the worst wait",
 			Starves:  "keep-alive clients beyond the number of workers, until the idle timeout; everybody when requests wait and workers < rate x time held",
-			Flags:    poolFlags,
+			Flags:    withPool("locked", "job"),
 			Sticky:   true,
 			Overflow: "block",
-			Depth:    func(int) int { return 1024 },
+			Depth:    longQueue,
 			New:      poolOver(dispatch.Shared),
+		},
+		{
+			Name:     "pool-perworker",
+			Summary:  "the pool with a queue for each worker, chosen in turn or by load; idle workers may steal",
+			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "per worker", anyOverflow, "free"},
+			Imitates: "threads with a channel each; nginx dealing connections out to workers",
+			Wins:     "many workers and short work of equal length: no queue that all must lock",
+			Starves:  "whoever waits behind a long connection while another worker idles (--steal cures it); otherwise as pool",
+			Flags:    withPool("locked", "queue", "steal"),
+			Sticky:   true,
+			Overflow: "block",
+			Depth:    longQueue,
+			New:      poolOver(dispatch.PerWorker),
+		},
+		{
+			Name:       "pool-ring",
+			Summary:    "the pool with a lock-free ring between acceptor and workers, which may spin before they sleep",
+			Axes:       Axes{"fasthttp", "single", "connection", "fixed", "ring", anyOverflow, "free"},
+			Imitates:   "a bounded MPMC queue, as of the LMAX disruptor's kin",
+			Wins:       "spinning workers on cores of their own; without --spin a channel does as well",
+			Starves:    "as pool; and with --spin whatever needs the processors the workers spin on",
+			Flags:      withPool("locked", "spin"),
+			Sticky:     true,
+			Overflow:   "block",
+			Depth:      longQueue,
+			LeastDepth: 1,
+			New:        poolOver(dispatch.Ring),
+		},
+		{
+			Name:     "pool-requeue",
+			Summary:  "a worker serves what a connection has sent, then gives it back to wait for more",
+			Axes:     Axes{"fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free"},
+			Imitates: "a thread pool behind a selector: Tomcat's NIO connector, Jetty",
+			Wins:     "many more keep-alive clients than workers: the pool's bound without its starvation",
+			Starves:  "everybody while slow bodies or slow readers hold all workers, until the body or write timeout",
+			Flags:    withPool("locked"),
+			Overflow: "block",
+			Depth:    longQueue,
+			New:      newPoolRequeue,
 		},
 		{
 			Name:     "pool-request",
 			Summary:  "a goroutine per connection parses; handlers run on fixed workers behind a bounded queue; full is 503",
-			Axes:     Axes{"fasthttp", "single", "request", "fixed", "shared", "reject|block", "free"},
+			Axes:     Axes{"fasthttp", "single", "request", "fixed", "shared", anyOverflow, "free"},
 			Imitates: "a worker pool inside handlers, with load shedding",
 			Wins:     "overload: what it accepts stays fast, the rest is told at once",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
-			Flags:    poolFlags,
+			Flags:    withPool("locked", "job", "executor"),
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
 			New:      requestsOver(dispatch.Shared),
+		},
+		{
+			Name:       "pool-adaptive",
+			Summary:    "pool-request that under overload serves the newest first and refuses what waited too long",
+			Axes:       Axes{"fasthttp", "single", "request", "fixed", "adaptive LIFO", "block|reject|drop|drop-oldest", "free"},
+			Imitates:   "adaptive LIFO with CoDel, as in Facebook's and HBase's servers",
+			Wins:       "overload with clients that give up: no work for those who have gone, short waits for the rest, no queue length to choose",
+			Starves:    "the oldest requests under overload: refused with 503 after twice --codel-target",
+			Flags:      withPool("locked"),
+			Overflow:   "reject",
+			Depth:      longQueue,
+			LeastDepth: 1,
+			New:        requestsOver(dispatch.Adaptive),
+		},
+		{
+			Name:     "threadpool",
+			Summary:  "the pool with an operating-system thread for each worker",
+			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "locked"},
+			Imitates: "the thread pools of servers without goroutines",
+			Wins:     "nothing here: it shows what waking a thread costs beside waking a goroutine",
+			Starves:  "as pool",
+			Flags:    withPool("job"),
+			Sticky:   true,
+			Overflow: "block",
+			Depth:    longQueue,
+			New:      lockedPool,
 		},
 		{
 			Name:     "semaphore",

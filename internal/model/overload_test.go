@@ -47,11 +47,11 @@ func (g *gate) holds(n int) {
 
 // full starts the mode of that name, and fills its workers and its queue with
 // the requests of the clients it returns.
-func full(t *testing.T, name string, workers, depth int, overflow dispatch.Overflow) (*subject, *gate, []*client) {
+func full(t *testing.T, name string, workers, depth int, overflow dispatch.Overflow, changes ...func(*setup)) (*subject, *gate, []*client) {
 	t.Helper()
-	s, g := gated(t, lookup(t, name), func(with *setup) {
+	s, g := gated(t, lookup(t, name), append(changes, func(with *setup) {
 		with.Workers, with.QueueDepth, with.Overflow = workers, depth, overflow
-	})
+	})...)
 	var waiting []*client
 	for i := range workers + depth {
 		c := s.dial()
@@ -184,12 +184,23 @@ func TestPoolRequestRejects(t *testing.T) {
 	}
 }
 
-// A worker of the pool keeps its connection: of four keep-alive clients on two
+// A worker of a sticky pool keeps its connection: of four keep-alive clients on two
 // workers two get nothing until the idle timeout frees a worker.
-func TestPoolStarvesSurplusClients(t *testing.T) {
+func TestStickyPoolsStarveSurplusClients(t *testing.T) {
 	t.Parallel()
+	for _, mode := range model.Modes() {
+		if mode.Sticky {
+			t.Run(mode.Name, func(t *testing.T) {
+				t.Parallel()
+				starve(t, mode)
+			})
+		}
+	}
+}
+
+func starve(t *testing.T, mode model.Mode) {
 	const idle = 600 * time.Millisecond
-	s := start(t, lookup(t, "pool"), func(with *setup) {
+	s := start(t, mode, func(with *setup) {
 		with.Workers, with.IdleTimeout = 2, idle
 	})
 	var served []*client

@@ -43,7 +43,8 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 			Limits:  model.DefaultLimits(),
 			Workers: 4,
 			Wait:    soon,
-			Log:     slog.New(slog.DiscardHandler),
+			Target:  soon, Interval: soon, // nothing ages
+			Log: slog.New(slog.DiscardHandler),
 		},
 		Socket: model.Socket{Addr: "127.0.0.1:0", MaxConns: 1000},
 		Drain:  soon,
@@ -84,6 +85,7 @@ func start(t testing.TB, mode model.Mode, changes ...func(*setup)) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
+	with.QueueDepth = max(with.QueueDepth, mode.LeastDepth)
 	s.ln, s.model = ln, mode.New(with.Config)
 
 	ctx, cancel := context.WithCancel(context.Background())

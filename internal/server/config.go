@@ -18,13 +18,14 @@ import (
 // A Config is everything that can be told to a server. Unset numbers take
 // their mode's defaults in [New].
 type Config struct {
-	Mode         string
-	Addr         string        // data listener, host:port
-	Admin        string        // admin listener, host:port; "off" for none
-	Pprof        string        // "auto" (only when Admin is loopback), "on", "off"
-	Workers      int           // 0: twice GOMAXPROCS
-	QueueDepth   int           // negative: the mode's default
-	Overflow     string        // "": the mode's default
+	Mode       string
+	Addr       string // data listener, host:port
+	Admin      string // admin listener, host:port; "off" for none
+	Pprof      string // "auto" (only when Admin is loopback), "on", "off"
+	Workers    int    // 0: twice GOMAXPROCS
+	QueueDepth int    // negative: the mode's default
+	Overflow   string // "": the mode's default
+	Dispatch
 	MaxConns     int           // 0: min(10,000, RLIMIT_NOFILE - 64)
 	Backlog      int           // 0: net.core.somaxconn
 	Listeners    int           // sockets on the address; 0: GOMAXPROCS
@@ -97,6 +98,9 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 		return mode, mc, badConfig("--mode: %v", err)
 	}
 	if err := c.checkQueue(mode, &mc); err != nil {
+		return mode, mc, err
+	}
+	if err := c.checkDispatch(mode, &mc); err != nil {
 		return mode, mc, err
 	}
 	if err := c.checkTopology(mode, &mc); err != nil {

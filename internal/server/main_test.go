@@ -19,6 +19,13 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(serveAsChild(mode))
 	}
+	if mode := os.Getenv(scarceMode); mode != "" {
+		if err := serveScarce(mode); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m,
 		// fasthttp's clock and its cleaner of idle workers, which outlive any server.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

@@ -66,7 +66,7 @@ func startProcess(cfg Config, index int) (*process, error) {
 func (p *process) order(o order) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit))
+	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit))
 	_ = p.enc.Encode(o)
 }
 

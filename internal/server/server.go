@@ -63,9 +63,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode.Depth != nil {
-		mode.Axes.Overflow = cfg.Overflow
-	}
+	mode.Axes = cfg.axes(mode)
 	s := &Server{cfg: cfg, mode: mode}
 	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version})
 	if s.supervises() {
@@ -76,6 +74,9 @@ func New(cfg Config) (*Server, error) {
 	mc.Observe = s.metrics.Observe
 	if mode.Has("workers") {
 		mc.Waited = s.metrics.QueueWait()
+	}
+	if mode.Depth != nil && mode.Axes.Unit != "request" { // a request's is its response time
+		mc.Sojourned = s.metrics.Sojourn()
 	}
 	if mode.Loops {
 		mc.Lagged = s.metrics.LoopLag()
@@ -235,7 +236,7 @@ func (s *Server) announce() {
 		attrs = append(attrs, "wait", s.cfg.Wait)
 	}
 	s.cfg.Log.Info("serving", attrs...)
-	for _, w := range s.cfg.warnings(s.mode) {
+	for _, w := range append(s.cfg.warnings(s.mode), s.cfg.dispatchWarnings(s.mode)...) {
 		s.cfg.Log.Warn(w)
 	}
 	if s.mode.Sticky {

@@ -1,0 +1,45 @@
+package model_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/model"
+)
+
+// A request that never ends, and comes fast, ends at a limit of bytes or at the
+// body's time, and the server holds no more of it than it may (RFC 9112 §7.1.1,
+// §7.1.2).
+func TestHostileEndlessBodies(t *testing.T) {
+	const short = 500 * time.Millisecond
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) { with.HeaderTimeout, with.BodyTimeout = short, short })
+		for _, tc := range []struct{ name, begin, more string }{
+			{"extension", "5;a=", strings.Repeat("x", 4096)},
+			{"extensions", "", strings.Repeat("1;a="+strings.Repeat("x", 200)+"\r\ny\r\n", 20)},
+			{"trailer", "0\r\nX: ", strings.Repeat("x", 4096)},
+			{"trailers", "0\r\n", strings.Repeat("X: y\r\n", 500)},
+			{"empty lines", "", strings.Repeat("\r\n", 2000)},
+			{"chunks of a byte", "", strings.Repeat("1\r\ny\r\n", 500)},
+		} {
+			c := s.dial()
+			began := time.Now()
+			go func() {
+				for _, err := io.WriteString(c, request("POST /echo", "Transfer-Encoding: chunked")+tc.begin); err == nil; {
+					_, err = io.WriteString(c, tc.more)
+				}
+			}()
+			if a, err := c.read("POST"); err == nil && a.Status < 400 {
+				t.Errorf("%s: got %d, want a refusal or a close", tc.name, a.Status)
+			}
+			s.open(0) // it sends on: the server closes, not the client
+			if took := time.Since(began); took > 2*short+slack {
+				t.Errorf("%s: it took %v, want %v at most", tc.name, took, 2*short)
+			}
+			c.Close()
+		}
+		s.visit(1, getClose("/plaintext"))
+	})
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/model"
+)
+
+// What a mode's queue and workers cannot be is refused, with the fix.
+func TestDispatchErrors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		mode   string
+		change func(*Config)
+		want   string
+	}{
+		{"queue without queues", "pool-ring", func(c *Config) { c.Queue = "adaptive" },
+			"--queue means nothing to --mode pool-ring; it belongs to --mode pool-perworker"},
+		{"unknown queue", "pool-perworker", func(c *Config) { c.Queue = "adaptive" },
+			`--queue: unknown queue choice "adaptive" (want one of rr, least, p2c)`},
+		{"stealing without queues", "pool", func(c *Config) { c.Steal = true },
+			"--steal means nothing to --mode pool; it belongs to --mode pool-perworker"},
+		{"stealing from nobody", "pool-perworker", func(c *Config) { c.Steal, c.Workers = true, 1 },
+			"--steal with --workers 1 has nobody to steal from; use two workers or more"},
+		{"stealing from no place", "pool-perworker", func(c *Config) { c.Steal, c.Workers, c.QueueDepth = true, 4, 3 },
+			"--steal with --queue-depth 3 leaves some of --workers 4 no place to steal from; use --queue-depth 4 or more"},
+		{"spinning at a channel", "pool", func(c *Config) { c.Spin = 10 },
+			"--spin means nothing to --mode pool; it belongs to --mode pool-ring"},
+		{"negative spin", "pool-ring", func(c *Config) { c.Spin = -1 },
+			"--spin -1 is outside 0 to 1048576"},
+		{"ring of any size", "pool-ring", func(c *Config) { c.QueueDepth = 1000 },
+			"--queue-depth 1000 of --mode pool-ring is no power of two, and rounding it would change the experiment; use 512 or 1024"},
+		{"ring of no size", "pool-ring", func(c *Config) { c.QueueDepth = 0 },
+			"--queue-depth 0 of --mode pool-ring is no power of two, and rounding it would change the experiment; use 1"},
+		{"adaptive without places", "pool-adaptive", func(c *Config) { c.QueueDepth = 0 },
+			"--queue-depth 0 is below 1, the least for --mode pool-adaptive"},
+		{"codel twice", "pool-adaptive", func(c *Config) { c.Overflow = "codel" },
+			"--overflow codel means nothing to --mode pool-adaptive, whose queue ages anyway; leave it out"},
+		{"dropping on a loop", "loop-offload", func(c *Config) { c.Overflow = "drop" },
+			"--overflow drop means nothing to --mode loop-offload; use reject or block"},
+		{"evicting from nothing", "pool", func(c *Config) { c.Overflow, c.QueueDepth = "drop-oldest", 0 },
+			"--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places"},
+		{"evicting from no place", "pool-perworker", func(c *Config) { c.Overflow, c.Workers, c.QueueDepth = "drop-oldest", 4, 2 },
+			"--overflow drop-oldest with --queue-depth 2 leaves some of --workers 4 no place to evict from; use --queue-depth 4 or more"},
+		{"ageing of nothing", "pool-request", func(c *Config) { c.Overflow, c.QueueDepth = "codel", 0 },
+			"--overflow codel with --queue-depth 0 has nothing that ages; give the queue places"},
+		{"codel's target without codel", "pool", func(c *Config) { c.CodelTarget = time.Second },
+			"--codel-target means nothing to --overflow block; use --overflow codel"},
+		{"codel's interval without codel", "pool-request", func(c *Config) { c.CodelInterval = time.Second },
+			"--codel-interval means nothing to --overflow reject; use --overflow codel"},
+		{"codel's target without a queue", "nethttp", func(c *Config) { c.CodelTarget = time.Second },
+			"--codel-target means nothing to --mode nethttp; it belongs to --mode pool, pool-perworker, pool-ring, pool-requeue, pool-request, pool-adaptive, threadpool"},
+		{"negative target", "pool-adaptive", func(c *Config) { c.CodelTarget = -1 },
+			"--codel-target -1ns is outside 0 to 1m0s"},
+		{"interval below target", "pool-adaptive", func(c *Config) { c.CodelTarget, c.CodelInterval = time.Second, time.Millisecond },
+			"--codel-interval 1ms is below --codel-target 1s; a wait cannot exceed its target for less time than that"},
+		{"locked without workers", "goroutine", func(c *Config) { c.Locked = true },
+			"--locked means nothing to --mode goroutine; it belongs to --mode pool, pool-perworker, pool-ring, pool-requeue, pool-request, pool-adaptive"},
+		{"unknown job", "pool", func(c *Config) { c.Job = "object" },
+			`--job "object" is none of func, closure`},
+		{"job where it has no choice", "pool-ring", func(c *Config) { c.Job = "closure" },
+			"--job means nothing to --mode pool-ring; it belongs to --mode pool, pool-request, threadpool"},
+		{"unknown executor", "pool-request", func(c *Config) { c.Executor = "tunny" },
+			`--executor "tunny" is none of own, ants, pond`},
+		{"executor of connections", "pool", func(c *Config) { c.Executor = "ants" },
+			"--executor means nothing to --mode pool; it belongs to --mode pool-request"},
+		{"locked ants", "pool-request", func(c *Config) { c.Executor, c.Locked = "ants", true },
+			"--locked means nothing to --executor ants, whose goroutines are its own; use --executor own"},
+		{"evicting ants", "pool-request", func(c *Config) { c.Executor, c.Overflow = "ants", "drop-oldest" },
+			"--overflow drop-oldest means nothing to --executor ants, which can only block or reject; use one of these, or --executor own"},
+		{"pointers in a pond", "pool-request", func(c *Config) { c.Executor, c.Job = "pond", "func" },
+			"--job func means nothing to --executor pond, which takes closures only; leave it out"},
+		{"pond without places", "pool-request", func(c *Config) { c.Executor, c.QueueDepth = "pond", 0 },
+			"--queue-depth 0 of --executor pond is no queue that it has; give it places"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(tc.mode)
+			tc.change(&cfg)
+			_, err := New(cfg)
+			var bad *ConfigError
+			if !errors.As(err, &bad) || err.Error() != tc.want {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// The coordinates shown are those of the settings, not only of the mode.
+func TestAxesFollowTheSettings(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		mode   string
+		change func(*Config)
+		want   string
+	}{
+		{"pool", func(*Config) {},
+			"stack=fasthttp accept=single unit=connection executor=fixed queue=shared overflow=block thread=free"},
+		{"pool-perworker", func(c *Config) { c.Queue, c.Steal, c.Overflow, c.Locked = "p2c", true, "drop-oldest", true },
+			"stack=fasthttp accept=single unit=connection executor=fixed queue=per worker p2c steal overflow=drop-oldest thread=locked"},
+		{"pool-request", func(c *Config) { c.Executor = "pond" },
+			"stack=fasthttp accept=single unit=request executor=pond queue=shared overflow=reject thread=free"},
+		{"goroutine", func(*Config) {},
+			"stack=fasthttp accept=single unit=connection executor=goroutine per unit queue=none overflow=none thread=free"},
+	} {
+		cfg := testConfig(tc.mode)
+		tc.change(&cfg)
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.mode.Axes.String(); got != tc.want {
+			t.Errorf("%s: got  %s\nwant %s", tc.mode, got, tc.want)
+		}
+	}
+}
+
+// Every setting of a mode's workers and queue that is allowed makes a server.
+func TestEveryPolicyOfEveryModeIsServed(t *testing.T) {
+	t.Parallel()
+	for _, mode := range model.Modes() {
+		if mode.Depth == nil {
+			continue
+		}
+		for overflow := range strings.SplitSeq(mode.Axes.Overflow, "|") {
+			cfg := testConfig(mode.Name)
+			cfg.Overflow = overflow
+			if _, err := New(cfg); err != nil {
+				t.Errorf("--mode %s --overflow %s: %v", mode.Name, overflow, err)
+			}
+		}
+	}
+}
+
+// What is allowed and treacherous is said at the start.
+func TestDispatchWarnings(t *testing.T) {
+	t.Parallel()
+	many := 4 * runtime.GOMAXPROCS(0)
+	for _, tc := range []struct {
+		name   string
+		mode   string
+		change func(*Config)
+		want   string // a part of it; "" for none
+	}{
+		{"locked", "pool-request", func(c *Config) { c.Locked, c.Workers = true, many }, "workers have a thread each"},
+		{"threadpool", "threadpool", func(c *Config) { c.Workers = many }, "workers have a thread each"},
+		{"one thread", "threadpool", func(c *Config) { c.Workers = 1 }, ""},
+		{"codel on connections", "pool", func(c *Config) { c.Overflow = "codel" }, "codel sees a connection's wait for a worker"},
+		{"codel on requests", "pool-request", func(c *Config) { c.Overflow = "codel" }, ""},
+		{"drop", "pool", func(c *Config) { c.Overflow = "drop" }, "drop leaves clients without an answer"},
+	} {
+		cfg := testConfig(tc.mode)
+		tc.change(&cfg)
+		mode, _, err := cfg.resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(cfg.dispatchWarnings(mode), "\n")
+		if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q in it", tc.name, got, tc.want)
+		}
+	}
+}
