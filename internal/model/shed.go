@@ -83,13 +83,9 @@ func (s *shed) wait() { s.active.Wait() }
 func forsake(c openConn, patience time.Duration) {
 	e := c.ledgerEntry()
 	e.drop(Unanswered)
-	c.SetReadDeadline(time.Now().Add(patience))
 	unread := make([]byte, 512)
-	for {
+	for err := c.SetReadDeadline(time.Now().Add(patience)); err == nil; _, err = c.Read(unread) {
 		e.settle() // a drain need not wait for it
-		if _, err := c.Read(unread); err != nil {
-			break
-		}
 	}
 	c.Close()
 }
