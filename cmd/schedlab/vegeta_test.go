@@ -72,6 +72,9 @@ func TestVegetaAttacks(t *testing.T) {
 			if slices.Contains(mode.Flags, "workers") {
 				flags = []string{"--workers", strconv.Itoa(conns)} // a sticky pool starves the connections beyond
 			}
+			if mode.Processes {
+				flags = []string{"--processes", "1"} // each process has a /kv of its own
+			}
 			s := serve(t, mode.Name, flags...)
 			var want float64
 			for _, key := range []string{"a", "b"} { // a first read may overtake its write
