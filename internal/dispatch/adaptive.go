@@ -2,12 +2,14 @@ package dispatch
 
 import (
 	"sync"
+	"time"
 )
 
 // adaptive is one bounded deque under a lock. As long as no queue stands (see
 // codel) it is first come first served. When one does, the newest job is next,
 // since its client is still there, and jobs that have waited for more than twice
-// the target are refused as [Stale]. (Adaptive LIFO with controlled delay: B.
+// the target are refused as [Stale], by the next worker or the next Put, whichever
+// comes first: under overload jobs come more often than workers. (Adaptive LIFO with controlled delay: B.
 // Maurer, "Fail at Scale", ACM Queue 13(8), 2015.) A hand-off costs about 0.4 µs.
 type adaptive[T any] struct {
 	*crew[T]
@@ -45,7 +47,24 @@ func (a *adaptive[T]) Start() {
 	})
 }
 
-func (a *adaptive[T]) Put(job T) { a.put(a, a.stamp(job)) }
+func (a *adaptive[T]) Put(job T) {
+	j := a.stamp(job)
+	for old, ok := a.expired(j.at); ok; old, ok = a.expired(j.at) {
+		a.Refuse(old.job, Stale)
+	}
+	a.put(a, j)
+}
+
+// expired takes the oldest job if it is stale.
+func (a *adaptive[T]) expired(now time.Duration) (j queued[T], ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.jobs.n == 0 || !a.age.tooOld(now-a.jobs.oldest().at) {
+		return j, false
+	}
+	a.room.Signal()
+	return a.jobs.popOldest(), true
+}
 
 // take is the next job to run or, if stale, to refuse; ok is false when there will
 // be none.
@@ -61,10 +80,8 @@ func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 	defer a.room.Signal()
 	// The oldest job's wait is the queue's, whichever job is next.
 	now := a.clock()
-	waited := now - a.jobs.oldest().at
-	a.age.observe(now, waited)
 	switch {
-	case a.age.tooOld(waited):
+	case a.age.turn(now, now-a.jobs.oldest().at):
 		return a.jobs.popOldest(), true, true
 	case a.age.standing:
 		return a.jobs.popNewest(), false, true
