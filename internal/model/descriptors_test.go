@@ -1,13 +1,9 @@
 package model_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -16,69 +12,30 @@ import (
 	"schedlab/internal/model"
 )
 
-// scarceMode names, in the environment, the mode that the test binary is to
-// serve with few descriptors instead of running tests.
-const scarceMode = "SCHEDLAB_TEST_SCARCE_MODE"
-
-const scarceFiles = 128
-
-// serveScarce serves until its standard input ends, and prints its address.
-func serveScarce(name string) int {
-	limit := unix.Rlimit{Cur: scarceFiles, Max: scarceFiles}
-	err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
-	if err == nil {
-		err = serveUntilEOF(name)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func serveUntilEOF(name string) error {
-	mode, err := model.Lookup(name)
-	if err != nil {
-		return err
-	}
-	with := newSetup(nil, mode)
-	with.Workers = 8
-	ln, err := with.Socket.Listen(context.Background(), nil)
-	if err != nil {
-		return err
-	}
-	fmt.Println(ln.Addr())
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	_, err = model.Serve(ctx, mode.New(with.Config), ln, with.Drain)
-	if ctx.Err() == nil {
-		return fmt.Errorf("the server ended by itself: %w", err)
-	}
-	return err
-}
-
-// A server that runs out of descriptors serves again when its clients go.
+// A server that runs out of descriptors does not spin, and serves again when its
+// clients go.
 func TestDescriptorsRunOut(t *testing.T) {
+	const files = 128
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		addr := startScarce(t, mode.Name)
+		a := startApart(t, mode.Name, files)
 		var crowd []net.Conn
 		for range 400 {
-			c, err := net.DialTimeout("tcp", addr, soon)
+			c, err := net.DialTimeout("tcp", a.addr, soon)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
 			crowd = append(crowd, c)
 		}
+		if busy := a.cores(t, time.Second); busy >= mostCores {
+			t.Errorf("%d descriptors and %d clients cost %.3f of a core, want less than %v", files, len(crowd), busy, mostCores)
+		}
 		for _, c := range crowd {
 			c.Close()
 		}
 		began := time.Now()
 		eventually(t, "an answer after the crowd", func() bool {
-			nc, err := net.DialTimeout("tcp", addr, slack)
+			nc, err := net.DialTimeout("tcp", a.addr, slack)
 			if err != nil {
 				return false
 			}
@@ -91,40 +48,6 @@ func TestDescriptorsRunOut(t *testing.T) {
 			t.Errorf("served again after %v, want about a second", took)
 		}
 	})
-}
-
-// startScarce runs the mode in a process of its own until the test ends, and
-// returns its address.
-func startScarce(t *testing.T, name string) (addr string) {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), scarceMode+"="+name)
-	cmd.Stderr = t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	if _, err := fmt.Fscanln(out, &addr); err != nil {
-		t.Fatalf("reading the address: %v", err)
-	}
-	return addr
 }
 
 // At the cap accepting waits, in the kernel, and nothing is lost.

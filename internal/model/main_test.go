@@ -11,8 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if mode := os.Getenv(scarceMode); mode != "" {
-		os.Exit(serveScarce(mode))
+	if mode := os.Getenv(apartMode); mode != "" {
+		os.Exit(serveApart(mode))
 	}
 	flag.Parse()
 	flag.Set("test.parallel", "16") // tests here wait for timers more than they compute

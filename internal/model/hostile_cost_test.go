@@ -1,0 +1,100 @@
+package model_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"schedlab/internal/model"
+)
+
+// What a crowd that does nothing may cost.
+const (
+	mostCores = 0.1      // of the processor, for all of it
+	mostHeap  = 16 << 10 // bytes a connection, besides what its stack must read a head into
+)
+
+// headBuffer is what a connection's head is read into: fasthttp's buffer is as long
+// as the longest head that it takes, also for a client of few words.
+func headBuffer(mode model.Mode) int64 {
+	if mode.Axes.Stack == "fasthttp" {
+		return int64(model.DefaultLimits().MaxHead)
+	}
+	return 0
+}
+
+// A crowd that does nothing costs next to nothing: no processor, and little heap
+// for each connection.
+func TestHostileCrowdsCost(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		for _, d := range dawdles() {
+			t.Run(d.name, func(t *testing.T) {
+				most := sized(500, 2000)
+				a := startApart(t, mode.Name, 0)
+				if a.ask() != nil { // it has what the first request needs
+					t.Fatal("no first answer")
+				}
+				before := a.usage(t)
+				clients := a.gather(t, most, d)
+				eventually(t, "a crowd", func() bool { return a.usage(t).Open >= uint64(most) })
+				busy := a.cores(t, time.Second)
+				heap := (a.usage(t).Heap - before.Heap) / int64(most)
+				t.Logf("%d clients: %d bytes of heap for each, %.3f of a core", most, heap, busy)
+				if most := mostHeap + headBuffer(mode); heap >= most {
+					t.Errorf("a connection holds %d bytes of heap, want less than %d", heap, most)
+				}
+				if busy >= mostCores {
+					t.Errorf("the crowd costs %.3f of a core, want less than %v", busy, mostCores)
+				}
+				for _, c := range clients {
+					c.reset()
+				}
+			})
+		}
+	})
+}
+
+// ask makes a request on a connection of its own.
+func (a *apart) ask() error {
+	c, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.ask(getClose("/plaintext"))
+	return err
+}
+
+func (a *apart) dial() (*client, error) {
+	nc, err := net.DialTimeout("tcp", a.addr, soon)
+	if err != nil {
+		return nil, err
+	}
+	nc.SetDeadline(time.Now().Add(soon))
+	return newClient(nc.(*net.TCPConn)), nil
+}
+
+// gather makes a crowd. Where its clients wait for a worker they do not wait for
+// each other.
+func (a *apart) gather(t *testing.T, n int, d dawdle) []*client {
+	clients := make([]*client, n)
+	var begun sync.WaitGroup
+	for i := range clients {
+		c, err := a.dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients[i] = c
+		begun.Go(func() {
+			if d.idle {
+				io.WriteString(c, get("/plaintext"))
+			} else if err := d.begin(c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	begun.Wait()
+	return clients
+}
