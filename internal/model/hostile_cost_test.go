@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"io"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -58,7 +57,7 @@ func TestHostileCrowdsCost(t *testing.T) {
 
 // ask makes a request on a connection of its own.
 func (a *apart) ask() error {
-	c, err := a.dial()
+	c, err := connect(a.addr)
 	if err != nil {
 		return err
 	}
@@ -67,22 +66,13 @@ func (a *apart) ask() error {
 	return err
 }
 
-func (a *apart) dial() (*client, error) {
-	nc, err := net.DialTimeout("tcp", a.addr, soon)
-	if err != nil {
-		return nil, err
-	}
-	nc.SetDeadline(time.Now().Add(soon))
-	return newClient(nc.(*net.TCPConn)), nil
-}
-
 // gather makes a crowd. Where its clients wait for a worker they do not wait for
 // each other.
 func (a *apart) gather(t *testing.T, n int, d dawdle) []*client {
 	clients := make([]*client, n)
 	var begun sync.WaitGroup
 	for i := range clients {
-		c, err := a.dial()
+		c, err := connect(a.addr)
 		if err != nil {
 			t.Fatal(err)
 		}

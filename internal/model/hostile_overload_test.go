@@ -174,7 +174,7 @@ func (s *subject) recovery() time.Duration {
 // one makes one request; its status is 0 without an answer.
 func (s *subject) one() (status int, took time.Duration) {
 	began := time.Now()
-	c, err := s.tryDial()
+	c, err := connect(s.addr())
 	if err != nil {
 		return 0, 0
 	}

@@ -163,12 +163,21 @@ func (s *subject) dial() *client {
 }
 
 func (s *subject) tryDial() (*client, error) {
-	nc, err := net.DialTimeout("tcp", s.addr(), soon)
+	c, err := connect(s.addr())
 	if err != nil {
 		return nil, err
 	}
 	s.dialled.Add(1)
+	s.t.Cleanup(func() { c.Close() })
+	return c, nil
+}
+
+// connect leaves it to the caller to close the connection.
+func connect(addr string) (*client, error) {
+	nc, err := net.DialTimeout("tcp", addr, soon)
+	if err != nil {
+		return nil, err
+	}
 	nc.SetDeadline(time.Now().Add(soon))
-	s.t.Cleanup(func() { nc.Close() })
 	return newClient(nc.(*net.TCPConn)), nil
 }
