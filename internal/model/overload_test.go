@@ -224,6 +224,9 @@ func starve(t *testing.T, mode model.Mode) {
 			if waited := time.Since(began); waited < idle/2 {
 				t.Errorf("a surplus client was answered after %v, want it to starve for the idle timeout of %v", waited, idle)
 			}
+			if n := s.ln.Counts(); n.Done == 0 {
+				t.Errorf("got %+v, want one that was served done first", n)
+			}
 		})
 	}
 	starved.Wait()
@@ -231,5 +234,9 @@ func starve(t *testing.T, mode model.Mode) {
 		if _, err := c.in.ReadByte(); err != io.EOF {
 			t.Errorf("got %v, want the idle connection closed", err)
 		}
+	}
+	s.open(0)
+	if n := s.ln.Counts(); n.Done != 4 || s.model.Requests().Started != 4 {
+		t.Errorf("got %+v and %d requests, want four of each", n, s.model.Requests().Started)
 	}
 }

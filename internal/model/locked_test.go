@@ -1,0 +1,73 @@
+package model_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// A worker or a connection with a thread of its own costs that thread, and for each
+// request that it waits for a hand-over from one thread to another, which free
+// goroutines do without.
+func TestLockedWorkersCost(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ free, locked string }{{"pool", "threadpool"}, {"goroutine", "threads"}} {
+		t.Run(tc.locked, func(t *testing.T) {
+			free, locked := alternate(t, tc.free), alternate(t, tc.locked)
+			t.Logf("%s: %v; %s: %v", tc.free, free, tc.locked, locked)
+			if locked.threads < alternating || free.threads >= locked.threads {
+				t.Errorf("got %d threads of %s and %d of %s, want one for each of %d connections, and fewer", locked.threads, tc.locked, free.threads, tc.free, alternating)
+			}
+			if locked.switches < 1.5*free.switches {
+				t.Errorf("got %.2f context switches a request of %s and %.2f of %s, want half as many again at least", locked.switches, tc.locked, free.switches, tc.free)
+			}
+		})
+	}
+}
+
+// A toll is what serving took.
+type toll struct {
+	threads  int
+	switches float64 // voluntary, for each request
+}
+
+func (l toll) String() string {
+	return fmt.Sprintf("%d threads, %.2f context switches a request", l.threads, l.switches)
+}
+
+// alternating is how many clients alternate: one for each worker.
+const alternating = 8
+
+// alternate makes requests on kept connections in turn, so that every one wakes
+// somebody who waits.
+func alternate(t *testing.T, mode string) toll {
+	const rounds = 250
+	a := startApart(t, mode, 0)
+	var clients []*client
+	for range alternating {
+		c, err := connect(a.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients = append(clients, c)
+	}
+	round := func() {
+		for _, c := range clients {
+			if answer, err := c.ask(get("/plaintext")); err != nil || answer.Status != 200 {
+				t.Fatalf("%s: got %d %v, want 200", mode, answer.Status, err)
+			}
+		}
+	}
+	round()
+	before := a.usage(t)
+	for range rounds {
+		round()
+	}
+	switches := a.usage(t).Switches - before.Switches
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", a.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toll{len(tasks), float64(switches) / (rounds * alternating)}
+}
