@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -12,41 +13,38 @@ import (
 	"schedlab/internal/model"
 )
 
-// A server that runs out of descriptors does not spin, and serves again when its
-// clients go.
+// A server that runs out of descriptors does not spin, and serves again within a
+// second when its clients go.
 func TestDescriptorsRunOut(t *testing.T) {
-	const files = 128
+	const files, clients = 128, 400
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		a := startApart(t, mode.Name, files)
-		var crowd []net.Conn
-		for range 400 {
-			c, err := net.DialTimeout("tcp", a.addr, soon)
-			if err != nil {
-				t.Fatal(err)
+		judged(t, func() string {
+			var crowd []*client
+			for range clients {
+				c, err := connect(a.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				crowd = append(crowd, c)
 			}
-			defer c.Close()
-			crowd = append(crowd, c)
-		}
-		if busy := a.cores(t, time.Second); busy >= mostCores {
-			t.Errorf("%d descriptors and %d clients cost %.3f of a core, want less than %v", files, len(crowd), busy, mostCores)
-		}
-		for _, c := range crowd {
-			c.Close()
-		}
-		began := time.Now()
-		eventually(t, "an answer after the crowd", func() bool {
-			nc, err := net.DialTimeout("tcp", a.addr, slack)
-			if err != nil {
-				return false
+			busy := a.cores(t, time.Second)
+			if busy >= mostCores {
+				t.Errorf("%d descriptors and %d clients cost %.3f of a core, want less than %v", files, clients, busy, mostCores)
 			}
-			defer nc.Close()
-			nc.SetDeadline(time.Now().Add(slack))
-			a, err := newClient(nc.(*net.TCPConn)).ask(getClose("/plaintext"))
-			return err == nil && a.Status == 200
+			for _, c := range crowd {
+				c.Close()
+			}
+			began := time.Now()
+			eventually(t, "an answer after the crowd", func() bool { return a.ask() == nil })
+			took := time.Since(began)
+			t.Logf("%.3f of a core among the crowd, served again after %v", busy, took)
+			if took > time.Second+longest {
+				return fmt.Sprintf("served again after %v, want a second", took)
+			}
+			return ""
 		})
-		if took := time.Since(began); took > time.Second+slack {
-			t.Errorf("served again after %v, want about a second", took)
-		}
 	})
 }
 

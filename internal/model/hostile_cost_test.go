@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"testing"
@@ -62,7 +63,10 @@ func (a *apart) ask() error {
 		return err
 	}
 	defer c.Close()
-	_, err = c.ask(getClose("/plaintext"))
+	answer, err := c.ask(getClose("/plaintext"))
+	if err == nil && answer.Status != 200 {
+		err = fmt.Errorf("got %d, want 200", answer.Status)
+	}
 	return err
 }
 
