@@ -28,16 +28,19 @@ func headBuffer(mode model.Mode) int64 {
 // A crowd that does nothing costs next to nothing: no processor, and little heap
 // for each connection.
 func TestHostileCrowdsCost(t *testing.T) {
+	atOnce := make(chan struct{}, sized(16, 4)) // or this process would run out of descriptors itself
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		for _, d := range dawdles() {
 			t.Run(d.name, func(t *testing.T) {
+				atOnce <- struct{}{}
+				defer func() { <-atOnce }()
 				most := sized(500, 2000)
 				a := startApart(t, mode.Name, 0)
 				if a.ask() != nil { // it has what the first request needs
 					t.Fatal("no first answer")
 				}
 				before := a.usage(t)
-				clients := a.gather(t, most, d)
+				a.gather(t, most, d)
 				eventually(t, "a crowd", func() bool { return a.usage(t).Open >= uint64(most) })
 				busy := a.cores(t, time.Second)
 				heap := (a.usage(t).Heap - before.Heap) / int64(most)
@@ -47,9 +50,6 @@ func TestHostileCrowdsCost(t *testing.T) {
 				}
 				if busy >= mostCores {
 					t.Errorf("the crowd costs %.3f of a core, want less than %v", busy, mostCores)
-				}
-				for _, c := range clients {
-					c.reset()
 				}
 			})
 		}
@@ -70,17 +70,17 @@ func (a *apart) ask() error {
 	return err
 }
 
-// gather makes a crowd. Where its clients wait for a worker they do not wait for
-// each other.
-func (a *apart) gather(t *testing.T, n int, d dawdle) []*client {
-	clients := make([]*client, n)
+// gather makes a crowd that stays until the test ends. Where its clients wait for a
+// worker they do not wait for each other.
+func (a *apart) gather(t *testing.T, n int, d dawdle) {
 	var begun sync.WaitGroup
-	for i := range clients {
+	defer begun.Wait()
+	for range n {
 		c, err := connect(a.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		clients[i] = c
+		t.Cleanup(c.reset)
 		begun.Go(func() {
 			if d.idle {
 				io.WriteString(c, get("/plaintext"))
@@ -89,6 +89,4 @@ func (a *apart) gather(t *testing.T, n int, d dawdle) []*client {
 			}
 		})
 	}
-	begun.Wait()
-	return clients
 }

@@ -155,7 +155,8 @@ func (s *subject) overload(rate float64, lasts time.Duration) *outcome {
 	return o
 }
 
-// recovery is the time until a lone client is served as if nothing had been.
+// recovery is the time until a lone client is served as if nothing had been, and is
+// again at once: three answers in a row, of which the work is not counted.
 func (s *subject) recovery() time.Duration {
 	began := time.Now()
 	for row := 0; ; {
