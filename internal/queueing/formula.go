@@ -38,10 +38,13 @@ func (s Station) formula(l Load) Prediction {
 	return p
 }
 
-// short says that next to no demand outlasts a turn: at most one in 26 does,
-// whatever the distribution (Cantelli's inequality); of exponential ones, 1 in 400.
+// short says that next to no demand outlasts a turn.
 func (s Station) short(l Load) bool {
-	return l.Service*(1+5*math.Sqrt(l.SCV)) <= s.Turn.Seconds()
+	long := l.Long
+	if long == 0 {
+		long = l.Service * (1 + 6*math.Sqrt(l.SCV))
+	}
+	return long <= s.Turn.Seconds()
 }
 
 // even says that most demands are many turns long.

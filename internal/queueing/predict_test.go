@@ -79,6 +79,7 @@ func TestPredictSaysWhenThereIsNone(t *testing.T) {
 		load    Load
 	}{
 		"demands of some turns":      {goroutines, heavy},
+		"a few such demands":         {Station{Workers: 8, Cores: 2, Turn: GoTurn}, Measure(draw(1, 20_000, 3000, mixed(ms/5, 0.01, 20*ms)))},
 		"newest first":               {Station{Workers: 1, Cores: 1, Newest: true}, Poisson(500, 0.001)},
 		"waiting outside":            {Station{Workers: 1, Cores: 1, Places: 9, Blocks: true}, Poisson(500, 0.001)},
 		"loops that share a core":    {Station{Kind: Loops, Workers: 2, Cores: 1, Turn: GoTurn}, Poisson(500, 0.001)},
@@ -127,7 +128,9 @@ func TestMeasure(t *testing.T) {
 	near(t, "service", got.Service, 0.002, exact)
 	near(t, "block", got.Block, 0.0005, exact)
 	near(t, "Cs² of 1, 5, 1, 3", got.SCV, 36.0*4/100-1, 1e-9)
+	near(t, "demand beyond which 1 % of the work is", got.Long, 0.003, exact)
 	exp := Measure(draw(12, 200_000, 50, exponential(ms)))
 	near(t, "Ca² of Poisson", exp.CA2, 1, 0.03)
 	near(t, "Cs² of exponential", exp.SCV, 1, 0.03)
+	near(t, "the same of exponential", exp.Long, 0.00664, 0.03) // the 99 % point of Erlang-2
 }
