@@ -80,6 +80,7 @@ A second signal exits at once.`,
 	complete(cmd, "job", "func", "closure")
 	complete(cmd, "executor", "own", "ants", "pond")
 	complete(cmd, "pprof", "auto", "on", "off")
+	complete(cmd, "stamps", "off", "basic", "full")
 	complete(cmd, "log-format", "text", "json")
 	return cmd
 }
@@ -118,6 +119,8 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Limits.IdleTimeout, "idle-timeout", f.Limits.IdleTimeout, "time between two requests of a connection")
 	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
 	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
+	fl.StringVar(&f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it")
+	fl.IntVar(&f.Timeline, "timeline", f.Timeline, "requests whose stamps are kept for /debug/timeline")
 	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -189,12 +189,15 @@ const (
 )
 
 // argv is the command of an arm, with the marks in it. self is this program;
-// iters the calibration every server must share.
-func (a *Arm) argv(self string, iters float64) []string {
+// iters the calibration every server must share, stamps the level of stamping.
+func (a *Arm) argv(self string, iters float64, stamps string) []string {
 	if len(a.Command) > 0 {
 		return a.Command
 	}
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", addrMark, "--admin", adminMark, "--iters", fmt.Sprintf("%.6g", iters)}
+	if stamps != stampsOff {
+		argv = append(argv, "--stamps", stamps)
+	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		argv = append(argv, "--"+flag, a.Flags[flag])
 	}

@@ -94,7 +94,7 @@ func TestExpand(t *testing.T) {
 	}
 	var got []string
 	for _, a := range s.Arms[1].expand() {
-		got = append(got, a.Name+": "+JoinCommand(a.argv("schedlab", 2.5)[10:]))
+		got = append(got, a.Name+": "+JoinCommand(a.argv("schedlab", 2.5, "off")[10:]))
 	}
 	want := []string{
 		"p,queue-depth=8,workers=1: --overflow block --queue-depth 8 --workers 1",

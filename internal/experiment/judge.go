@@ -20,7 +20,6 @@ const (
 
 // notChecked are rules that need server-side stamps or longer records.
 var notChecked = []string{
-	"unjoined requests and negative parts: there are no server-side stamps yet",
 	"n_eff: the autocorrelation within a window is not estimated",
 	"pauses that decide a quantile: the platform's pauses are not measured yet",
 }
@@ -168,7 +167,7 @@ func (j *judge) validate() {
 		}
 		whole[block] = map[string][]breach{}
 		for name, w := range arms {
-			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged)
+			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
 			growing[name] += count(slices.ContainsFunc(whole[block][name], func(b breach) bool { return b.rule == ruleBacklog }))
 		}
 	}
@@ -244,6 +243,7 @@ func (j *judge) fillArms() {
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
+		a.Phases, a.Joined = j.armPhases(pa.Name), j.joined(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
 }

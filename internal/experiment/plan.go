@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type Options struct {
 	Pin        string  // "auto" or "none"
 	Iters      float64 // calibration of CPU demand, iterations per microsecond
 	Version    string
+	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]Mode // the modes Self serves, by name
 }
 
@@ -113,6 +115,9 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
 	}
+	if err := p.takeStamps(o); err != nil {
+		return nil, err
+	}
 	if err := p.takeArms(s, o); err != nil {
 		return nil, err
 	}
@@ -125,6 +130,21 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	}
 	p.warn()
 	return p, nil
+}
+
+func (p *plan) takeStamps(o Options) error {
+	p.Stamps = o.Stamps
+	switch p.Stamps {
+	case "":
+		p.Stamps = "basic"
+		if runtime.GOOS == "linux" {
+			p.Stamps = stampsFull
+		}
+	case stampsOff, "basic", stampsFull:
+	default:
+		return impossible("--stamps %q is none of off, basic, full", o.Stamps)
+	}
+	return nil
 }
 
 // takeArms puts the baseline first, its copy second, the challengers after.
@@ -172,7 +192,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 			}
 		}
 		p.Arms = append(p.Arms, record.PlanArm{
-			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters), KeepAlive: s.keepAlive(a),
+			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, p.Stamps), KeepAlive: s.keepAlive(a),
 		})
 	}
 	p.arms = arms

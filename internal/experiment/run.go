@@ -173,13 +173,13 @@ func (p *plan) blockName(block int) string {
 // trial runs one trial and reports whether it broke a window rule other than
 // the backlog, which may be the arm's nature.
 func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.Trace) (spoiled bool, err error) {
-	t, requests, err := r.runTrial(ctx, number, block, arm, trace)
+	t, err := r.runTrial(ctx, number, block, arm, trace)
 	if err != nil {
 		return false, err
 	}
 	r.trials++
-	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env)
-	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan)) {
+	w := reduce(t, r.run.Env)
+	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan), r.plan.accounts(arm)) {
 		spoiled = spoiled || b.rule != ruleBacklog
 	}
 	return spoiled, nil

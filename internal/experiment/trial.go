@@ -29,16 +29,16 @@ func (s *Scenario) readyPath(a Arm) string {
 // runTrial serves one window of one arm from a fresh process. A server that
 // dies, or stops answering altogether, is an error; everything else a server
 // does is in the record.
-func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace load.Trace) (record.Trial, []record.Request, error) {
+func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace load.Trace) (record.TrialRecord, error) {
 	p := r.plan
 	a := p.arms[arm]
 	t := record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
 		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
 	}
-	server, err := r.launcher.start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
+	server, err := r.launcher.start(ctx, p.command(arm, len(trace.At)), p.scenario.readyPath(a))
 	if err != nil {
-		return t, nil, fmt.Errorf("arm %q: %w", a.Name, err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
 	t.Server.PID = server.pid()
@@ -52,7 +52,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 	})
 	quiet()
 	if err != nil {
-		return t, nil, fmt.Errorf("arm %q: %w", a.Name, err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
@@ -61,15 +61,23 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
 	}
 	if result.Exhausted > 0 {
-		return t, nil, fmt.Errorf("arm %q: the load ran out of local ports or descriptors %d times; lower --rate or raise the limits", a.Name, result.Exhausted)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors %d times; lower --rate or raise the limits", a.Name, result.Exhausted)
 	}
 	metrics := r.settle(ctx, server, &t.Server)
+	if a.Mode != "" && p.Stamps != stampsOff && server.alive() {
+		stamps, err := server.timeline(ctx)
+		if err != nil {
+			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err)
+		}
+		join(result, stamps)
+	}
 	if err := server.stop(); err != nil {
 		t.Failure = err.Error()
-		return t, nil, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
-			r.dir.WriteTrial(t, result.Requests, record.Files{Log: server.log.Bytes()}))
+		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
+			r.dir.WriteTrial(t, result.Requests, record.Files{Stamps: result.Stamps, Log: server.log.Bytes()}))
 	}
-	return t, result.Requests, r.dir.WriteTrial(t, result.Requests, record.Files{Metrics: metrics, Log: server.log.Bytes()})
+	full := record.TrialRecord{Trial: t, Requests: result.Requests, Stamps: result.Stamps}
+	return full, r.dir.WriteTrial(t, result.Requests, record.Files{Stamps: result.Stamps, Metrics: metrics, Log: server.log.Bytes()})
 }
 
 func unknownServer() record.ServerSide {

@@ -25,6 +25,7 @@ type window struct {
 	little                                   float64
 	starved                                  int
 	jain                                     float64
+	phases                                   phases
 }
 
 // quantiles are the judged ones, by metric name.
@@ -86,7 +87,16 @@ func reduce(t record.TrialRecord, e record.Env) window {
 		w.little = math.Abs(inFlightTime/responseSum - 1)
 	}
 	w.fairness()
+	w.phases = phasesOf(t, perIter(e))
 	return w
+}
+
+// perIter is the calibrated time of one iteration of CPU demand, in seconds.
+func perIter(e record.Env) float64 {
+	if e.ItersPerUsec <= 0 {
+		return 0
+	}
+	return 1e-6 / e.ItersPerUsec
 }
 
 func count(b bool) int {
@@ -116,6 +126,7 @@ const (
 	foreignLimit   = .05
 	littleLimit    = .02
 	cpuSlack       = 1.02
+	unjoinedLimit  = .001
 )
 
 // A breach is one rule a window broke.
@@ -127,8 +138,9 @@ type breach struct {
 const ruleBacklog = "backlog (ratio)"
 
 // breaches checks the window against every rule; serverCPUs is how many CPUs
-// the server had, judged the quantiles that the plan judges.
-func (w *window) breaches(serverCPUs int, judged map[string]bool) (broken []breach) {
+// the server had, judged the quantiles that the plan judges, stamped whether the
+// server was to account for its requests.
+func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []breach) {
 	rule := func(name string, value, limit float64) {
 		if value > limit {
 			broken = append(broken, breach{name, value, limit})
@@ -152,6 +164,10 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool) (broken []brea
 	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
 	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
 	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
+	if stamped && w.phases.stamped {
+		rule("requests the server did not account for (ratio)", w.phases.unjoined(), unjoinedLimit)
+		rule("requests with a part below zero", float64(w.phases.negative), 0)
+	}
 	if s := w.trial.Server; s.Accepted >= 0 {
 		rule("flow law (connections)", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}

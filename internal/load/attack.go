@@ -51,6 +51,8 @@ type Result struct {
 	// when the request was handed to the connections: a wait for a free one
 	// comes after it.
 	Requests []record.Request
+	// Stamps are the client's stamps of each request.
+	Stamps []record.Stamps
 	// Start is the zero of every stamp in Requests.
 	Start time.Time
 	// Dialled counts connections opened, those opened beforehand too.
@@ -99,8 +101,8 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	if p.sleep == nil {
 		p.sleep = nanosleep
 	}
-	res := &Result{Requests: scheduled(o.Trace, c)}
-	t := &transport{ctx: ctx, client: c, conns: conns, pacer: p, requests: res.Requests, demand: o.Trace.Demand, seen: unread()}
+	res := &Result{Requests: scheduled(o.Trace, c), Stamps: make([]record.Stamps, len(o.Trace.At))}
+	t := &transport{ctx: ctx, client: c, conns: conns, pacer: p, requests: res.Requests, stamps: res.Stamps, demand: o.Trace.Demand, seen: unread()}
 	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
 	for range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
 		p.ended.Add(1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // DefaultTimeout is what one request may take where Options leave it open.
@@ -108,12 +109,14 @@ func (c *client) dial(ctx context.Context, k *conn, deadline time.Time) error {
 func (c *client) do(ctx context.Context, k *conn, seq uint64, d Demand, deadline time.Time) (reply, record.Outcome) {
 	tp := c.template(seq)
 	k.out = tp.request(k.out[:0], seq, d)
+	k.stamps = timeline.Client{}
 	for {
 		if k.nc == nil {
 			if err := c.dial(ctx, k, deadline); err != nil {
 				return reply{}, c.outcome(err, record.Refused)
 			}
 		}
+		k.stamps.Ready = timeline.Now()
 		if k.asked.IsZero() {
 			k.asked = time.Now()
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"schedlab/internal/timeline"
 )
 
 // A conn is a place for one client connection. It is owned by one request at a
@@ -21,6 +23,8 @@ type conn struct {
 	answers uint32        // replies in this place
 	first   time.Duration // from the first request written here to its reply; 0 before
 	asked   time.Time     // when the first request was written here
+
+	stamps timeline.Client // of the present request, but its scheduled and sent times
 
 	mu sync.Mutex // guards nc against hangUp; the owner reads it without
 	nc net.Conn   // nil when it has to be dialled
@@ -39,8 +43,9 @@ func (k *conn) Read(p []byte) (int, error) {
 	}
 	n, err := k.nc.Read(p)
 	k.quota -= int64(n)
-	if n > 0 {
+	if n > 0 && !k.heard {
 		k.heard = true
+		k.stamps.First = timeline.Now()
 	}
 	return n, err
 }
@@ -81,6 +86,7 @@ func (k *conn) hangUp() {
 // exchange writes the rendered request and reads its reply.
 func (k *conn) exchange(deadline time.Time, bodiless bool) (reply, error) {
 	k.heard = false
+	k.stamps.Wrote = timeline.Now()
 	if err := k.nc.SetDeadline(deadline); err != nil {
 		return reply{}, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"schedlab/internal/timeline"
 )
 
 // maxInFlight bounds the requests under way, each of which is a goroutine, so
@@ -20,6 +22,7 @@ type pacer struct {
 	at      []time.Duration
 	sleep   func(time.Duration)
 	start   time.Time       // of the attack, set by the first Pace
+	zero    int64           // the same on the timeline's clock
 	started func(time.Time) // nil or told start
 	ended   atomic.Uint64   // requests that have an outcome
 	limit   uint64          // of requests under way
@@ -33,6 +36,7 @@ const longestSleep = 100 * time.Millisecond
 func (p *pacer) Pace(_ time.Duration, hits uint64) (wait time.Duration, stop bool) {
 	if hits == 0 {
 		p.start = time.Now()
+		p.zero = timeline.At(p.start)
 		if p.started != nil {
 			p.started(p.start)
 		}

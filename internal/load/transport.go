@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // A transport carries vegeta's hits over the pool's connections and stamps
@@ -20,6 +21,7 @@ type transport struct {
 	conns    *pool
 	pacer    *pacer // start is set before the first hit
 	requests []record.Request
+	stamps   []record.Stamps
 	demand   []Demand
 	seen     *http.Response // what vegeta sees of every reply; only read
 }
@@ -63,6 +65,18 @@ func (t *transport) carry(seq uint64, deadline time.Time) (reply, record.Outcome
 		d = t.demand[seq]
 	}
 	rep, out := t.client.do(t.ctx, k, seq, d, deadline)
+	t.stamp(&t.stamps[seq], k.stamps)
 	t.conns.put(k)
 	return rep, out
+}
+
+// stamp writes down what the connection stamped, from the attack's start.
+func (t *transport) stamp(s *record.Stamps, c timeline.Client) {
+	from := func(at int64) int64 {
+		if at == 0 {
+			return 0
+		}
+		return max(at-t.pacer.zero, 1)
+	}
+	s.Ready, s.Wrote, s.First = from(c.Ready), from(c.Wrote), from(c.First)
 }

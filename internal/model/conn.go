@@ -10,8 +10,8 @@ import (
 
 // A Conn is an accepted connection in any model. It embeds the TCP connection
 // itself, so ReadFrom, CloseWrite and SyscallConn stay, and owns Close, that
-// is, the done count, and Read, to know which bytes have had their answer. Any
-// goroutine may close it.
+// is, the done count, Read, to know which bytes have had their answer, and Write
+// for its timeline. Any goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	entry
@@ -36,6 +36,7 @@ type entry struct {
 	closed   atomic.Bool
 	linger   atomic.Bool // the client may still be sending when it is closed
 	fate     atomic.Uint32
+	stamps   *stamps // nil: nobody asks
 }
 
 func (e *entry) ledgerEntry() *entry { return e }
@@ -54,12 +55,37 @@ const unanswered = math.MaxUint64
 
 // Read counts what is read.
 func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.TCPConn.Read(p)
+	n, err := c.receive(p)
 	c.read.Add(uint64(n))
 	if c.framing != nil {
 		c.framing.see(p[:n])
 	}
 	return n, err
+}
+
+// receive reads, and stamps it.
+func (c *Conn) receive(p []byte) (n int, err error) {
+	if c.stamps == nil {
+		return c.TCPConn.Read(p)
+	}
+	var received int64
+	if k := c.stamps.kernel; k != nil {
+		n, received, err = k.read(c.TCPConn, p)
+	} else {
+		n, err = c.TCPConn.Read(p)
+	}
+	if n > 0 {
+		c.stamps.sawRead(received)
+	}
+	return n, err
+}
+
+// Write stamps what waits for it.
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.stamps != nil {
+		c.stamps.flush()
+	}
+	return c.TCPConn.Write(p)
 }
 
 // occupy says that a request is served. What it has to say is only news when the

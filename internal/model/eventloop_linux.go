@@ -238,6 +238,7 @@ func (l *eventLoop) add(fd int) {
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*loopConn, max(len(l.conns), 64))...)
 	}
+	l.socket.stamp(&c.entry)
 	l.conns[fd] = c
 	l.open++
 	l.socket.Ledger.accept(c)

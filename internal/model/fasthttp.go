@@ -74,16 +74,17 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x.Method = view(req.Header.Method())
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
-	if x.Query != "" { // only a demand is drawn by number
+	c := ctx.Conn().(openConn).ledgerEntry()
+	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
 		x.Seq = view(req.Header.Peek(seqHeader))
 	}
 	h := inspect(&req.Header)
 	if h.flaw != sound {
 		refuse(x, refusals[h.flaw].status, refusals[h.flaw].body)
 		x.Close = true
-		ctx.Conn().(openConn).ledgerEntry().linger.Store(true)
+		c.linger.Store(true)
 	} else {
-		e.serve(x, ctx.Conn().(openConn).ledgerEntry(), ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
+		e.serve(x, c, ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
 	}
 	if x.Status == noAnswer {
 		forsake(ctx.Conn().(openConn), e.limits.IdleTimeout)
@@ -100,6 +101,9 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	}
 	if x.RetryAfter != "" {
 		res.Header.Set("Retry-After", x.RetryAfter)
+	}
+	if x.Stamped && len(req.Header.Peek(timingHeader)) > 0 {
+		res.Header.Set("Server-Timing", serverTiming(x))
 	}
 	if x.Close || h.closes {
 		res.SetConnectionClose()

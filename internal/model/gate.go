@@ -48,6 +48,7 @@ func (m *gateModel) Serve(l *Listener) error {
 	acceptor.Go(func() {
 		failed = eachConn(l, func(c *Conn) {
 			m.waiting.Add(1)
+			c.enqueue()
 			g.arrivals <- arrival{c, time.Now()}
 		})
 		close(g.arrivals)
@@ -82,6 +83,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 	l.gate.places <- struct{}{}
 	l.gate.waiting.Add(-1)
 	l.gate.waited(time.Since(a.at))
+	a.conn.dequeue()
 	return a.conn, nil
 }
 

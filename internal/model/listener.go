@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/timeline"
 )
 
 // Socket describes the listening sockets every model gets: plain TCP, never
@@ -24,6 +26,10 @@ type Socket struct {
 	Sockets int
 	// Shared lets other processes of this user listen on the address as well.
 	Shared bool
+	// Timeline takes the stamps of every request; nil: nothing is stamped.
+	// KernelStamps adds when the kernel had its bytes, on Linux.
+	Timeline     *timeline.Ring
+	KernelStamps bool
 }
 
 // sendBuffer bounds what a client that does not read can hold in the kernel:
@@ -51,6 +57,9 @@ type Listener struct {
 	reading  atomic.Int64
 	swept    chan struct{} // closed when no accept queue is read any more
 	warn     func(msg string, args ...any)
+
+	ring         *timeline.Ring // nil: nothing is stamped
+	kernelStamps bool
 }
 
 // A socket is one listening socket of a Listener, with an accept queue of its own.
@@ -73,6 +82,7 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 		slots: make(chan struct{}, s.MaxConns),
 		swept: make(chan struct{}),
 		warn:  warn,
+		ring:  s.Timeline, kernelStamps: s.KernelStamps,
 	}
 	if s.Sockets > 1 && !s.Shared {
 		addr, err := s.probe(ctx)
@@ -82,7 +92,7 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 		s.Addr = addr
 	}
 	for range max(s.Sockets, 1) {
-		ln, err := listen(ctx, s.Addr, s.Sockets > 1 || s.Shared)
+		ln, err := s.listen(ctx, s.Sockets > 1 || s.Shared)
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
@@ -102,7 +112,7 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	return l, nil
 }
 
-func listen(ctx context.Context, addr string, shared bool) (*net.TCPListener, error) {
+func (s Socket) listen(ctx context.Context, shared bool) (*net.TCPListener, error) {
 	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
 		var opt error
 		err := c.Control(func(fd uintptr) {
@@ -110,11 +120,14 @@ func listen(ctx context.Context, addr string, shared bool) (*net.TCPListener, er
 			if shared {
 				opt = errors.Join(opt, unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
 			}
+			if s.KernelStamps { // connections inherit it
+				opt = errors.Join(opt, askKernelStamps(int(fd)))
+			}
 		})
 		return errors.Join(err, opt)
 	}}
 	lc.SetMultipathTCP(false)
-	ln, err := lc.Listen(ctx, "tcp", addr)
+	ln, err := lc.Listen(ctx, "tcp", s.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +174,7 @@ func (s *socket) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
+	s.stamp(&c.entry)
 	s.Ledger.accept(c)
 	if s.cut.Load() { // force may have looked before c was there
 		c.Close()

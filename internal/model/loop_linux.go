@@ -72,6 +72,7 @@ type offloadModel struct {
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoopModel(cfg)}
 	m.pool = dispatch.New(dispatch.Shared, options(cfg, func(c *loopConn) {
+		dequeued(c.exchange)
 		m.contain(c.exchange)
 		c.loop.post(c, true)
 	}, func(c *loopConn, why dispatch.Why) {
@@ -97,6 +98,7 @@ func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 // loop waits for a place in the queue, and everything on it.
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
+	enqueued(x)
 	m.pool.Put(c)
 	for !c.computed {
 		c.wait(worker)

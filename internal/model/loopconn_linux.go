@@ -173,9 +173,12 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		}
 		c.reads++
-		n, err := c.transfer(unix.SYS_READ, p)
+		n, received, err := c.receive(p)
 		switch {
 		case n > 0:
+			if c.stamps != nil {
+				c.stamps.sawRead(received)
+			}
 			c.readable = n == len(p) || c.hungUp // an edge came with the last byte, and none will come again
 			c.read.Add(uint64(n))
 			return n, nil
@@ -211,6 +214,9 @@ func (c *loopConn) rest() bool {
 
 // Write returns when all of p is in the kernel's hands.
 func (c *loopConn) Write(p []byte) (int, error) {
+	if c.stamps != nil {
+		c.stamps.flush()
+	}
 	done := 0
 	for done < len(p) {
 		switch {
@@ -219,7 +225,8 @@ func (c *loopConn) Write(p []byte) (int, error) {
 		case c.closed.Load():
 			return done, net.ErrClosed
 		}
-		n, err := c.transfer(unix.SYS_WRITE, p[done:])
+		rest := p[done:]
+		n, err := c.transfer(unix.SYS_WRITE, unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest)))
 		switch {
 		case n > 0:
 			done += n
@@ -252,17 +259,28 @@ func (c *loopConn) waitWritable() error {
 	return nil
 }
 
+// receive reads what has come, and says when the kernel had it, if it is asked.
+func (c *loopConn) receive(p []byte) (n int, received int64, err error) {
+	if c.stamps == nil || c.stamps.kernel == nil {
+		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
+		return n, 0, err
+	}
+	k := c.stamps.kernel
+	n, err = c.transfer(unix.SYS_RECVMSG, k.message(p), 0)
+	return n, k.received(n), err
+}
+
 // transfer reads or writes the socket while it is open. The lock is free but for
 // a drain: some 10 ns. The call cannot block, and Go's scheduler is not told of
 // it: a thread that has not met the scheduler for 10 ms, as a busy loop's, would
 // lose its P in any call that it is told of, thousands of times a second.
-func (c *loopConn) transfer(trap uintptr, p []byte) (int, error) {
+func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
 	c.mu.Lock()
 	if c.closed.Load() {
 		c.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	n, _, errno := unix.RawSyscall(trap, uintptr(c.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	n, _, errno := unix.RawSyscall(trap, uintptr(c.fd), uintptr(p), size)
 	c.mu.Unlock()
 	if errno != 0 {
 		return 0, errno

@@ -96,10 +96,10 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Reset()
 	x.Method = r.Method
 	x.Path, x.Query = target(r.RequestURI)
-	if x.Query != "" { // only a demand is drawn by number
+	c := r.Context().Value(connKey{}).(*Conn)
+	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
-	c := r.Context().Value(connKey{}).(*Conn)
 	if flaw := flawOf(r); flaw != sound {
 		refuse(x, refusals[flaw].status, refusals[flaw].body)
 		x.Close = true
@@ -192,6 +192,9 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 	}
 	if x.RetryAfter != "" {
 		h["Retry-After"] = []string{x.RetryAfter}
+	}
+	if x.Stamped && r.Header.Get(timingHeader) != "" {
+		h["Server-Timing"] = []string{serverTiming(x)}
 	}
 	if x.Close {
 		h["Connection"] = closeValue

@@ -16,7 +16,7 @@ type poolModel struct {
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		m := &poolModel{fasthttpEngine: newFasthttpEngine(cfg), shed: newShed(cfg)}
-		m.pool = dispatch.New(kind, options(cfg, func(c *Conn) { m.server.ServeConn(c) }, m.shed.turnAway))
+		m.pool = dispatch.New(kind, options(cfg, m.serveConn, m.shed.turnAway))
 		return m
 	}
 }
@@ -29,10 +29,18 @@ func lockedPool(cfg Config) Model {
 
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := eachConn(l, m.pool.Put)
+	err := eachConn(l, func(c *Conn) {
+		c.enqueue()
+		m.pool.Put(c)
+	})
 	m.pool.Close()
 	m.shed.wait()
 	return err
+}
+
+func (m *poolModel) serveConn(c *Conn) {
+	c.dequeue()
+	m.server.ServeConn(c)
 }
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }

@@ -52,6 +52,7 @@ func (m *requestModel) Queue() dispatch.Queue { return m.pool }
 func (m *requestModel) dispatch(x *workload.Exchange) {
 	c := m.calls.Get().(*call)
 	c.x, c.refused = x, false
+	enqueued(x)
 	m.pool.Put(c)
 	<-c.done
 	if c.refused {
@@ -62,6 +63,7 @@ func (m *requestModel) dispatch(x *workload.Exchange) {
 }
 
 func (m *requestModel) compute(c *call) {
+	dequeued(c.x)
 	m.contain(c.x)
 	c.done <- struct{}{}
 }

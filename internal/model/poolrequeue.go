@@ -71,12 +71,14 @@ func (m *requeueModel) attend(conn *Conn) {
 			by = time.Now().Add(m.limits.HeaderTimeout)
 		}
 		c.fresh, c.begun, c.parking, c.served = true, false, false, false
+		c.enqueue()
 		m.pool.Put(c)
 	}
 }
 
 // burst is a worker's part.
 func (m *requeueModel) burst(c *burstConn) {
+	c.dequeue()
 	m.server.ServeConn(c)
 	c.back <- c.parking
 }
@@ -117,7 +119,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	var err error
 	if (c.fresh || n == 0) && n < len(p) {
 		var more int
-		more, err = c.TCPConn.Read(p[n:])
+		more, err = c.receive(p[n:])
 		n += more
 	}
 	if whole := heads(p[:n]); err == nil && whole < n && (whole > 0 || c.fresh && n < len(p)) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
 
@@ -68,6 +69,10 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	r.started.Add(1)
 	c.occupy()
+	if c.stamps != nil {
+		x.Stamped = true
+		c.stamps.begin()
+	}
 	r.run(x)
 	if c.listener.Draining() {
 		x.Close = true
@@ -75,6 +80,9 @@ func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	if c.closed.Load() || x.Status == noAnswer {
 		r.aborted.Add(1)
 		return
+	}
+	if x.Stamped {
+		c.stamps.answered(x)
 	}
 	r.observe(x.Route, x.Status, r.clock()-began)
 }
@@ -89,7 +97,26 @@ func (r *requests) contain(x *workload.Exchange) {
 			x.Close = true
 		}
 	}()
+	if !x.Stamped {
+		r.handle(x)
+		return
+	}
+	x.Begun = timeline.Now()
+	defer func() { x.Ended = timeline.Now() }() // also after a panic
 	r.handle(x)
+}
+
+// enqueued and dequeued stamp a request that passes a queue.
+func enqueued(x *workload.Exchange) {
+	if x.Stamped {
+		x.Queued = timeline.Now()
+	}
+}
+
+func dequeued(x *workload.Exchange) {
+	if x.Stamped {
+		x.Taken = timeline.Now()
+	}
 }
 
 // noAnswer is the status of a request whose client is to be forsaken.

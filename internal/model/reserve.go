@@ -43,7 +43,7 @@ func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
 // SO_REUSEPORT share an address with any other of this user's that have it: only
 // one without finds out that the address is taken.
 func (s Socket) probe(ctx context.Context) (addr string, err error) {
-	free, err := listen(ctx, s.Addr, false)
+	free, err := s.listen(ctx, false)
 	if err != nil {
 		return "", err
 	}

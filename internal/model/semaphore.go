@@ -35,10 +35,12 @@ func (m *semaphoreModel) Serve(l *Listener) error {
 }
 
 func (m *semaphoreModel) inTurn(x *workload.Exchange) {
+	enqueued(x)
 	if !m.Acquire() {
 		m.turnAway(x, m.late)
 		return
 	}
+	dequeued(x)
 	m.contain(x) // returns also when the handler panics
 	m.Release()
 }

@@ -15,24 +15,31 @@ import (
 // Encode and Decode refuse more.
 const MaxRequests = 50_000_000
 
-const (
-	requestsMagic   = "schedlab requests"
-	requestsVersion = 1
-)
+const requestsMagic = "schedlab requests"
 
-// A column is one field of Request on its way to and from a varint. Columns
-// that follow another field are stored as their distance from it, so that a
-// steady trial compresses to a few bytes a request.
-type column struct {
-	name string
-	get  func(r Request, prev Request) int64
-	set  func(r *Request, prev Request, v int64) bool // false: v is out of range
+// A layout is how rows of one type are written: inside gzip, the magic words, a
+// version byte, the count as a uvarint, then one column after the other as
+// zigzag varints.
+type layout[T any] struct {
+	what    string // the rows, for messages
+	magic   string
+	version byte
+	columns []column[T] // in file order
 }
 
-// columns are the layout of version 1, in file order. Differences wrap, so
-// every int64 survives the round trip.
-func columns() []column {
-	return []column{
+// A column is one field of a row on its way to and from a varint. Columns
+// that follow another field are stored as their distance from it, so that a
+// steady trial compresses to a few bytes a request.
+type column[T any] struct {
+	name string
+	get  func(r, prev T) int64
+	set  func(r *T, prev T, v int64) bool // false: v is out of range
+}
+
+// requestLayout is version 1. Differences wrap, so every int64 survives the
+// round trip.
+func requestLayout() layout[Request] {
+	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
 		{"scheduled", func(r, p Request) int64 { return r.Scheduled - p.Scheduled },
 			func(r *Request, p Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
 		{"sent", func(r, _ Request) int64 { return r.Sent - r.Scheduled },
@@ -51,7 +58,7 @@ func columns() []column {
 			func(r *Request, _ Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
 		{"sleep", func(r, _ Request) int64 { return r.Sleep },
 			func(r *Request, _ Request, v int64) bool { r.Sleep = v; return true }},
-	}
+	}}
 }
 
 // narrow stores prev + v in dst when it lies in 0..limit.
@@ -67,96 +74,100 @@ func narrow[T ~uint8 | ~uint16 | ~uint32](dst *T, prev T, v, limit int64) bool {
 	return true
 }
 
-// Encode writes requests in the columnar format of requests.col.gz: inside
-// gzip, the words "schedlab requests", a version byte, the count as a uvarint,
-// then one column after the other as zigzag varints. It refuses more than
-// MaxRequests and any unknown Outcome.
+// Encode writes requests in the columnar format of requests.col.gz. It refuses
+// more than MaxRequests and any unknown Outcome.
 func Encode(w io.Writer, requests []Request) error {
-	if len(requests) > MaxRequests {
-		return fmt.Errorf("encoding requests: %d are more than the limit of %d", len(requests), MaxRequests)
-	}
 	for i, r := range requests {
 		if r.Outcome >= outcomes {
 			return fmt.Errorf("encoding request %d: unknown outcome %d", i, r.Outcome)
 		}
 	}
-	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return fmt.Errorf("encoding requests: %w", err)
-	}
-	out := bufio.NewWriter(zip)
-	buf := append([]byte(requestsMagic), requestsVersion)
-	buf = binary.AppendUvarint(buf, uint64(len(requests)))
-	if _, err := out.Write(buf); err != nil {
-		return fmt.Errorf("encoding requests: %w", err)
-	}
-	for _, c := range columns() {
-		var prev Request
-		for _, r := range requests {
-			if _, err := out.Write(binary.AppendVarint(buf[:0], c.get(r, prev))); err != nil {
-				return fmt.Errorf("encoding column %q: %w", c.name, err)
-			}
-			prev = r
-		}
-	}
-	if err := errors.Join(out.Flush(), zip.Close()); err != nil {
-		return fmt.Errorf("encoding requests: %w", err)
-	}
-	return nil
+	return requestLayout().encode(w, requests)
 }
 
 // Decode reads what Encode wrote, to the end of r. Memory grows with what is
 // really there, never with what the count claims, and stays below MaxRequests
 // requests. Errors name the column, the request and the offset in the
 // uncompressed data; a file of a newer version is named as such.
-func Decode(r io.Reader) ([]Request, error) {
+func Decode(r io.Reader) ([]Request, error) { return requestLayout().decode(r) }
+
+func (l layout[T]) encode(w io.Writer, rows []T) error {
+	if len(rows) > MaxRequests {
+		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
+	}
+	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	out := bufio.NewWriter(zip)
+	buf := append([]byte(l.magic), l.version)
+	buf = binary.AppendUvarint(buf, uint64(len(rows)))
+	if _, err := out.Write(buf); err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	for _, c := range l.columns {
+		var prev T
+		for _, r := range rows {
+			if _, err := out.Write(binary.AppendVarint(buf[:0], c.get(r, prev))); err != nil {
+				return fmt.Errorf("encoding %s: column %q: %w", l.what, c.name, err)
+			}
+			prev = r
+		}
+	}
+	if err := errors.Join(out.Flush(), zip.Close()); err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	return nil
+}
+
+func (l layout[T]) decode(r io.Reader) ([]T, error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("decoding requests: not a gzip file: %w", whole(err))
+		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
 	}
 	in := &offsetReader{r: bufio.NewReader(zip)}
-	count, err := decodeHeader(in)
+	count, err := l.decodeHeader(in)
 	if err != nil {
-		return nil, fmt.Errorf("decoding requests: %w", err)
+		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
-	var requests []Request
-	for i, c := range columns() {
-		var prev Request
+	var rows []T
+	for i, c := range l.columns {
+		var prev T
 		for n := range count {
 			at := in.offset
 			v, err := binary.ReadVarint(in)
 			if err != nil {
-				return nil, fmt.Errorf("decoding requests: column %q, request %d of %d, offset %d: %w", c.name, n, count, at, whole(err))
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
 			}
 			if i == 0 {
-				requests = append(requests, Request{})
+				rows = append(rows, *new(T))
 			}
-			if !c.set(&requests[n], prev, v) {
-				return nil, fmt.Errorf("decoding requests: column %q, request %d of %d, offset %d: difference %d leaves the column's range", c.name, n, count, at, v)
+			if !c.set(&rows[n], prev, v) {
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
 			}
-			prev = requests[n]
+			prev = rows[n]
 		}
 	}
 	// Reading the end also makes gzip check its sum over everything before.
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return nil, fmt.Errorf("decoding requests: data after the last column, offset %d", in.offset-1)
+		return nil, fmt.Errorf("decoding %s: data after the last column, offset %d", l.what, in.offset-1)
 	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("decoding requests: offset %d: %w", in.offset, err)
+		return nil, fmt.Errorf("decoding %s: offset %d: %w", l.what, in.offset, err)
 	}
-	return requests, nil
+	return rows, nil
 }
 
-func decodeHeader(in *offsetReader) (count int, err error) {
-	head := make([]byte, len(requestsMagic)+1)
+func (l layout[T]) decodeHeader(in *offsetReader) (count int, err error) {
+	head := make([]byte, len(l.magic)+1)
 	if _, err := io.ReadFull(in, head); err != nil {
 		return 0, fmt.Errorf("header: %w", whole(err))
 	}
-	if !bytes.HasPrefix(head, []byte(requestsMagic)) {
-		return 0, errors.New("header: not a schedlab requests file")
+	if !bytes.HasPrefix(head, []byte(l.magic)) {
+		return 0, fmt.Errorf("header: not a %s file", l.magic)
 	}
-	if v := head[len(requestsMagic)]; v != requestsVersion {
-		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, requestsVersion)
+	if v := head[len(l.magic)]; v != l.version {
+		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
 	}
 	n, err := binary.ReadUvarint(in)
 	if err != nil {

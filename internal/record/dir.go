@@ -31,6 +31,7 @@ const (
 const (
 	trialFile    = "trial.json"
 	requestsFile = "requests.col.gz"
+	stampsFile   = "stamps.col.gz"
 	responseFile = "response.hgrm"
 	metricsFile  = "metrics.om"
 	logFile      = "server.log"
@@ -179,8 +180,9 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 // Files are a trial's files beyond what schedlab computes itself; nil ones
 // are not written.
 type Files struct {
-	Metrics []byte // the scraped series as OpenMetrics
-	Log     []byte // the server's log
+	Metrics []byte   // the scraped series as OpenMetrics
+	Log     []byte   // the server's log
+	Stamps  []Stamps // one for each request, in their order
 }
 
 // WriteTrial writes trials/NNN-arm. The directory appears under its name only
@@ -201,6 +203,13 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 		return err
 	}
 	bulk := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, logFile: files.Log}
+	if files.Stamps != nil {
+		var stamps bytes.Buffer
+		if err := EncodeStamps(&stamps, files.Stamps); err != nil {
+			return err
+		}
+		bulk[stampsFile] = stamps.Bytes()
+	}
 	var size int64
 	for _, b := range bulk {
 		size += int64(len(b))

@@ -94,6 +94,7 @@ type TrialRecord struct {
 	Trial
 	Path     string    // its directory
 	Requests []Request // in the order they were scheduled; nil when Omitted says why
+	Stamps   []Stamps  // of each of them; nil when nothing was stamped
 }
 
 // Trials reads the trials in the order they ran, one at a time, so memory
@@ -149,22 +150,39 @@ func trialNumber(name string) (n int) {
 
 func readTrial(path string) (TrialRecord, error) {
 	t := TrialRecord{Path: path}
-	if err := readJSON(filepath.Join(path, trialFile), &t.Trial); err != nil {
+	err := readJSON(filepath.Join(path, trialFile), &t.Trial)
+	if err != nil {
 		return TrialRecord{Path: path}, err
 	}
-	file := filepath.Join(path, requestsFile)
-	f, err := os.Open(file)
+	t.Requests, err = readColumns(filepath.Join(path, requestsFile), Decode)
 	if errors.Is(err, fs.ErrNotExist) && t.Omitted != "" {
 		return t, nil
 	}
 	if err != nil {
-		return TrialRecord{Path: path}, fmt.Errorf("reading a trial's requests: %w", err)
+		return TrialRecord{Path: path}, err
 	}
-	defer f.Close()
-	if t.Requests, err = Decode(f); err != nil {
-		return TrialRecord{Path: path}, fmt.Errorf("reading %q: %w", file, err)
+	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), DecodeStamps)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return TrialRecord{Path: path}, err
+	case len(t.Stamps) != len(t.Requests):
+		return TrialRecord{Path: path}, fmt.Errorf("reading %q: stamps of %d requests, there are %d", path, len(t.Stamps), len(t.Requests))
 	}
 	return t, nil
+}
+
+func readColumns[T any](file string, decode func(io.Reader) ([]T, error)) ([]T, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a trial: %w", err)
+	}
+	defer f.Close()
+	rows, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", file, err)
+	}
+	return rows, nil
 }
 
 // readJSON reads one of our JSON files into v, refusing one that is too large,

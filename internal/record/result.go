@@ -71,8 +71,22 @@ type Arm struct {
 	Jain               float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
+	// Phases are where the time of its good requests went, in the order in which
+	// it passes; nil when nothing was stamped. They add up to the mean response
+	// time, and to that of the slowest 1 %.
+	Phases []Phase `json:"phases,omitempty"`
+	// Joined is the share of good requests that the server accounted for.
+	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values by metric name, one per valid block.
 	Blocks map[string][]float64 `json:"blocks"`
+}
+
+// A Phase is a stretch of response time: Name is one of package timeline's
+// parts, or cpu, sleep and unexplained in place of its service.
+type Phase struct {
+	Name string  `json:"name"`
+	Mean float64 `json:"mean"` // seconds of a request, on average
+	Tail float64 `json:"tail"` // the same over each window's slowest 1 %
 }
 
 // Role is an arm's part in the comparison.
@@ -167,6 +181,7 @@ type Plan struct {
 	Connections int       `json:"connections"` // of arms with keep-alive
 	Timeout     float64   `json:"timeout"`     // seconds
 	Estimate    float64   `json:"estimate"`    // planned seconds in all
+	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
 	Order       [][]int   `json:"order"`  // per block, indexes into Arms in the order they run
 	Doubts      []Doubt   `json:"doubts"` // raised while planning

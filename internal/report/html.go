@@ -30,6 +30,8 @@ type page struct {
 	Curves                     *curveChart
 	Panels                     []panel
 	Figures                    figures
+	Stacks                     []stackChart
+	Coverage                   string
 	Complaints, Refusals       []string
 	Fingerprint                [][2]string
 	Order                      []string
@@ -64,6 +66,7 @@ func HTML(w io.Writer, r *record.Result) error {
 		State: state(r), Offered: offered(r), Machine: machine(r.Env), Conditions: conditions(r),
 		Control: controls(r.AA), AllClean: allClean(r.AA), Again: again(r),
 		Series: seriesOf(r.Arms), Forest: plant(r), Curves: curves(r.Arms), Panels: panels(r.Arms),
+		Stacks: stacks(r), Coverage: coverage(r),
 		Figures: tabulate(r), Complaints: complaints(r.Arms), Fingerprint: fingerprint(r),
 	}
 	p.Refusals = refusals(r.Refused)

@@ -43,6 +43,21 @@ func Markdown(w io.Writer, r *record.Result) error {
 				}
 			}
 		}
+		for _, b := range breakdowns(r) {
+			line("\n### Where the time went %s\n", md(b.Title))
+			for i, row := range b.cells() {
+				for k, cell := range row {
+					row[k] = md(cell)
+				}
+				line("| %s |", strings.Join(row, " | "))
+				if i == 0 {
+					line("|---|%s", strings.Repeat("---:|", len(row)-1))
+				}
+			}
+		}
+		if s := coverage(r); s != "" {
+			line("\n%s.", md(s))
+		}
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
 		for i, d := range r.Doubts {

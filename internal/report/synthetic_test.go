@@ -36,6 +36,9 @@ func quick() *record.Result {
 	fast := record.Arm{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, XMax: 1795, Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}
 	pool := record.Arm{Name: "pool", Mode: "pool", Role: record.Challenger, XMax: 1702, Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}
 	r.Arms = []record.Arm{base, twin, fast, pool}
+	for i := range r.Arms {
+		r.Arms[i].Phases, r.Arms[i].Joined = passed(i), 1
+	}
 	effect := [][5]float64{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {0.985, 1.004, 0.99, 1, 0.9}, {1.01, 1.18, 1.42, 1, 1.04}}
 	level := [5]float64{0.00041, 0.0107, 0.0131, 1126, 0.00021}
 	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
@@ -152,4 +155,19 @@ func hopeless() *record.Result {
 // killed is a run that ended before its first trial.
 func killed() *record.Result {
 	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
+}
+
+// passed is where the time of the i-th arm of quick went: the pool's in its queue.
+func passed(i int) []record.Phase {
+	queue, wakeup := 0.0, 35e-6
+	if i == 3 {
+		queue, wakeup = 1.2e-3, 20e-6
+	}
+	return []record.Phase{
+		{Name: "lag", Mean: 60e-6, Tail: 90e-6}, {Name: "connect", Mean: 70e-6, Tail: 0.1e-3}, {Name: "build", Mean: 2e-6, Tail: 2e-6},
+		{Name: "accept", Mean: 12e-6, Tail: 0.3e-3}, {Name: "ingress", Mean: 5e-6, Tail: 5e-6}, {Name: "wakeup", Mean: wakeup, Tail: 9 * wakeup},
+		{Name: "parse", Mean: 14e-6, Tail: 20e-6}, {Name: "queue", Mean: queue, Tail: 8 * queue}, {Name: "handover"},
+		{Name: "cpu", Mean: 100e-6, Tail: 300e-6}, {Name: "sleep", Mean: 2e-3, Tail: 9.4e-3}, {Name: "unexplained", Mean: 90e-6, Tail: 1.1e-3},
+		{Name: "finish", Mean: 11e-6, Tail: 15e-6}, {Name: "egress", Mean: 30e-6, Tail: 40e-6}, {Name: "receive", Mean: 1e-6, Tail: 1e-6},
+	}
 }

@@ -35,6 +35,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 			}
 		}
 		p.verdicts(r)
+		p.breakdowns(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)
@@ -118,6 +119,12 @@ func (p printer) table(r *record.Result) {
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
+	p.columns(columns)
+}
+
+// columns prints a table, its first column to the left and the others to the
+// right.
+func (p printer) columns(columns [][]string) {
 	for row := range columns[0] {
 		var line strings.Builder
 		for i, column := range columns {
@@ -162,6 +169,32 @@ func (p printer) verdicts(r *record.Result) {
 		for _, l := range sentences(group) {
 			p.prose("  ", l)
 		}
+	}
+}
+
+// breakdowns prints where the time went.
+func (p printer) breakdowns(r *record.Result) {
+	for _, b := range breakdowns(r) {
+		p.line("")
+		p.prose("", "Where the time went "+b.Title)
+		rows := b.cells()
+		columns := make([][]string, len(rows[0]))
+		for i := range columns {
+			for k, row := range rows {
+				cell := row[i]
+				if i == 0 {
+					cell = "  " + cell
+				}
+				if i == 0 && k == 0 {
+					cell = ""
+				}
+				columns[i] = append(columns[i], cell)
+			}
+		}
+		p.columns(columns)
+	}
+	if s := coverage(r); s != "" {
+		p.prose("", s)
 	}
 }
 

@@ -40,6 +40,9 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /{$}", landing)
+	if s.cfg.Stamps != "off" {
+		mux.HandleFunc("GET /debug/timeline", s.timeline)
+	}
 	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -64,7 +67,7 @@ func isLoopback(a net.Addr) bool {
 }
 
 func landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/\n")
+	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/timeline (with --stamps)\n")
 }
 
 // healthz answers while the process lives, with what it is.

@@ -25,8 +25,9 @@ type Child struct {
 
 // An order asks a child for a full report, or to drain.
 type order struct {
-	Seq  uint64 // the report's number
-	Stop bool
+	Seq      uint64 // the report's number
+	Timeline bool   // with the stamps
+	Stop     bool
 }
 
 // A report is what a child tells: its connections, at every change and at most
@@ -38,8 +39,9 @@ type report struct {
 	Full     bool // with what follows
 	Requests model.RequestCounts
 	Metrics  []byte
-	Final    bool // it drained, and nothing will change any more
-	Forced   int  // connections its drain cut
+	Timeline []byte // only when asked for
+	Final    bool   // it drained, and nothing will change any more
+	Forced   int    // connections its drain cut
 }
 
 const (
@@ -74,7 +76,7 @@ var (
 )
 
 // obey answers orders until the parent says stop or is gone, which ends ctx.
-func (c *Child) obey(stop context.CancelCauseFunc, full func() report) {
+func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped func() []byte) {
 	dec := gob.NewDecoder(c.conn)
 	for {
 		var o order
@@ -88,6 +90,9 @@ func (c *Child) obey(stop context.CancelCauseFunc, full func() report) {
 		}
 		r := full()
 		r.Seq = o.Seq
+		if o.Timeline {
+			r.Timeline = stamped()
+		}
 		c.send(r)
 	}
 }
@@ -124,7 +129,7 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	var helpers sync.WaitGroup
 	telling, quiet := context.WithCancel(context.Background())
 	defer quiet()
-	helpers.Go(func() { c.obey(stop, full) })
+	helpers.Go(func() { c.obey(stop, full, func() []byte { return encodeRing(s.ring) }) })
 	helpers.Go(func() { c.tell(telling, s.ln.Counts) })
 	served := make(chan ended, 1)
 	go func() {

@@ -35,6 +35,8 @@ type Config struct {
 	KVLocks      int           // locks that share the keys of /kv; 0: one
 	DrainTimeout time.Duration
 	Limits       model.Limits
+	Stamps       string // of every request: "off", "basic", or "full" with the kernel's
+	Timeline     int    // requests whose stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
 	Iters   float64
@@ -56,6 +58,8 @@ func Default() Config {
 		QueueDepth:   -1,
 		Wait:         -1,
 		DrainTimeout: 10 * time.Second,
+		Stamps:       "off",
+		Timeline:     1 << 18,
 		Limits:       model.DefaultLimits(),
 	}
 }
@@ -107,6 +111,9 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 		return mode, mc, err
 	}
 	if err := c.checkLimits(); err != nil {
+		return mode, mc, err
+	}
+	if err := c.checkStamps(); err != nil {
 		return mode, mc, err
 	}
 	asked := c.MaxConns != 0

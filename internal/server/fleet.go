@@ -252,25 +252,44 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	return serving, f.restarts
 }
 
-// snapshots asks every process for a report, once, and returns the metrics of all,
-// the ended ones included.
-func (f *fleet) snapshots() [][]byte {
-	seq := f.asked.Add(1)
+// ask has every process report, and waits until they have or it took too long.
+func (f *fleet) ask(o order) {
+	o.Seq = f.asked.Add(1)
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
 	for _, p := range running {
-		p.order(order{Seq: seq})
+		p.order(o)
 	}
 	late := time.After(scrapeLimit)
 	for _, p := range running {
-		p.await(seq, late)
+		p.await(o.Seq, late)
 	}
+}
+
+// snapshots asks every process for a report, once, and returns the metrics of all,
+// the ended ones included.
+func (f *fleet) snapshots() [][]byte {
+	f.ask(order{})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := [][]byte{f.metrics}
 	for _, p := range f.alive() {
 		all = append(all, p.last.Metrics)
+	}
+	return all
+}
+
+// timelines asks every process for its stamps, in the format of [timeline.Write].
+func (f *fleet) timelines() (all [][]byte) {
+	f.ask(order{Timeline: true})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.alive() {
+		if p.timeline != nil {
+			all = append(all, p.timeline)
+			p.timeline = nil
+		}
 	}
 	return all
 }

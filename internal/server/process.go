@@ -23,6 +23,8 @@ type process struct {
 	ready atomic.Bool
 	last  report // newest of every field; guarded by the fleet's lock
 
+	timeline []byte // that came last and nobody has read; guarded likewise
+
 	mu     sync.Mutex // of enc and told
 	enc    *gob.Encoder
 	told   chan struct{} // closed and renewed when a full report has come
@@ -126,6 +128,9 @@ func (p *process) take(f *fleet, r report) {
 	f.mu.Lock()
 	was := p.last
 	p.last = r
+	if r.Timeline != nil {
+		p.timeline, p.last.Timeline = r.Timeline, nil
+	}
 	if !r.Full {
 		p.last.Requests, p.last.Metrics = was.Requests, was.Metrics
 	}

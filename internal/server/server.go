@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/metrics"
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
 
@@ -24,6 +25,7 @@ type Server struct {
 	mode    model.Mode
 	model   model.Model
 	metrics *metrics.Metrics
+	ring    *timeline.Ring // nil: nothing is stamped, or not in this process
 	ln      backend
 	admin   *admin
 	begun   atomic.Bool
@@ -69,6 +71,9 @@ func New(cfg Config) (*Server, error) {
 	if s.supervises() {
 		return s, nil
 	}
+	if s.ring = cfg.newRing(); s.ring != nil {
+		s.metrics.WatchTimeline(s.ring)
+	}
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
@@ -111,6 +116,7 @@ func (s *Server) listen(ctx context.Context) error {
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
 		Sockets: s.cfg.Listeners, Shared: s.cfg.Child != nil,
+		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full",
 	}
 	if s.supervises() {
 		fleet, err := newFleet(ctx, s.cfg, socket)
@@ -234,6 +240,9 @@ func (s *Server) announce() {
 	}
 	if s.mode.Has("wait") {
 		attrs = append(attrs, "wait", s.cfg.Wait)
+	}
+	if s.cfg.Stamps != "off" {
+		attrs = append(attrs, "stamps", s.cfg.Stamps)
 	}
 	s.cfg.Log.Info("serving", attrs...)
 	for _, w := range append(s.cfg.warnings(s.mode), s.cfg.dispatchWarnings(s.mode)...) {

@@ -28,6 +28,11 @@ type Exchange struct {
 	RetryAfter  string // Retry-After in seconds, or ""; Serve clears it, models set it when they shed
 	Close       bool   // the connection must close after this answer
 
+	// The model's own: whether it stamps x, and when x was put into its queue,
+	// taken out, begun and ended. Serve does not touch them.
+	Stamped                     bool
+	Queued, Taken, Begun, Ended int64
+
 	buf []byte
 }
 

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/model"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
+)
+
+// timeline reads the server's stamps.
+func (c *child) timeline(t *testing.T) []timeline.Server {
+	t.Helper()
+	reply, err := http.Get("http://" + c.admin + "/debug/timeline?format=binary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	stamps, err := timeline.Read(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stamps
+}
+
+// accounts divides every good request of an attack, by number.
+func (c *child) accounts(t *testing.T, a *load.Result) (all map[int]timeline.Parts) {
+	t.Helper()
+	server := map[uint64]timeline.Server{}
+	for _, s := range c.timeline(t) {
+		if _, twice := server[s.Seq]; twice && s.Seq != timeline.Unnumbered {
+			t.Fatalf("request %d is stamped twice", s.Seq)
+		}
+		server[s.Seq] = s
+	}
+	zero := timeline.At(a.Start)
+	all = map[int]timeline.Parts{}
+	for i, r := range a.Requests {
+		s, joined := server[uint64(i)]
+		if !r.Good() || !joined {
+			continue
+		}
+		st := a.Stamps[i]
+		all[i] = timeline.Split(timeline.Client{
+			Scheduled: zero + r.Scheduled, Sent: zero + r.Sent, Ready: zero + st.Ready,
+			Wrote: zero + st.Wrote, First: zero + st.First, Done: zero + r.Done,
+		}, s)
+	}
+	return all
+}
+
+func good(a *load.Result) (n int) {
+	for _, r := range a.Requests {
+		if r.Good() {
+			n++
+		}
+	}
+	return n
+}
+
+// fullest is the most that can be stamped here.
+func fullest() string {
+	if runtime.GOOS == "linux" {
+		return "full"
+	}
+	return "basic"
+}
+
+// Under load, in every mode, every request that was answered well is accounted
+// for by the server, and its parts are none below zero and add up to the
+// client's response time to the nanosecond.
+func TestEveryNanosecondIsAccountedFor(t *testing.T) {
+	for _, mode := range model.Modes() {
+		for _, keepAlive := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/keepalive=%v", mode.Name, keepAlive), func(t *testing.T) {
+				t.Parallel()
+				flags := []string{"--iters", "1000", "--stamps", fullest()}
+				if mode.Has("workers") {
+					flags = append(flags, "--workers", "32")
+				}
+				c := serve(t, mode.Name, flags...)
+				rng := rand.New(rand.NewPCG(1, 1))
+				trace := load.Trace{At: load.Poisson(300, 500*time.Millisecond, rng)}
+				for range trace.At {
+					trace.Demand = append(trace.Demand, load.Demand{Iters: 50_000, Sleep: time.Duration(rng.IntN(2)) * time.Millisecond})
+				}
+				o := load.Options{
+					Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}},
+					Trace:   trace, KeepAlive: keepAlive,
+				}
+				if keepAlive {
+					o.Connections = 16
+				}
+				a, err := load.Attack(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all := c.accounts(t, a)
+				if len(all) != good(a) || len(all) < len(trace.At)*9/10 {
+					t.Errorf("%d of %d requests got a good answer, %d of them are accounted for", good(a), len(trace.At), len(all))
+				}
+				for i, p := range all {
+					r := a.Requests[i]
+					if part, negative := p.Negative(); negative || p.Sum() != r.Done-r.Scheduled {
+						t.Fatalf("request %d: %v is %d ns, the sum %d of %d ns", i, part, p[part], p.Sum(), r.Done-r.Scheduled)
+					}
+					if p[timeline.Service] < r.Sleep {
+						t.Fatalf("request %d slept for %d ns in a service of %d ns", i, r.Sleep, p[timeline.Service])
+					}
+				}
+			})
+		}
+	}
+}
+
+// A goroutine that hogs the server's only P makes requests wait to be run after
+// the kernel has them, for milliseconds; without it, for microseconds.
+func TestSchedulingWaitIsReal(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT RUN: only Linux tells when its kernel received a request")
+	}
+	t.Setenv("GOMAXPROCS", "1")
+	idle, busy := wakeups(t, false), wakeups(t, true)
+	t.Logf("waiting to be run, idle: p50 %.1f µs, p99 %.1f µs; beside a hog: p50 %.1f µs, p99 %.1f µs",
+		1e6*stats.Quantile(idle, .5), 1e6*stats.Quantile(idle, .99), 1e6*stats.Quantile(busy, .5), 1e6*stats.Quantile(busy, .99))
+	if p99 := stats.Quantile(busy, .99); p99 < 2e-3 {
+		t.Errorf("beside a hog p99 of waiting to be run is %.3f ms, want milliseconds", 1e3*p99)
+	}
+	if idle, busy := stats.Quantile(idle, .5), stats.Quantile(busy, .5); idle > busy/2 {
+		t.Errorf("waiting to be run takes %.1f µs at p50 without a hog, %.1f µs beside it", 1e6*idle, 1e6*busy)
+	}
+}
+
+// wakeups is how long requests waited to be run by a fresh server, sorted, in
+// seconds.
+func wakeups(t *testing.T, hogged bool) (sorted []float64) {
+	c := serve(t, "nethttp", "--stamps", "full", "--iters", "1000")
+	defer c.stop(t)
+	if hogged { // requests without a number, which burn one second each
+		hog, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			for hog.Err() == nil {
+				req, err := http.NewRequestWithContext(hog, http.MethodGet, fmt.Sprintf("http://%s/work?cpu=1s", c.addr), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if reply, err := http.DefaultClient.Do(req); err == nil {
+					reply.Body.Close()
+				}
+			}
+		})
+		defer func() { stop(); ended.Wait() }()
+	}
+	a, err := load.Attack(t.Context(), load.Options{
+		Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/plaintext"}},
+		Trace:   load.Trace{At: load.Constant(200, time.Second)}, KeepAlive: true, Connections: 64,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.accounts(t, a) {
+		sorted = append(sorted, time.Duration(p[timeline.Wakeup]).Seconds())
+	}
+	if len(sorted) < 150 {
+		t.Fatalf("%d of 200 requests are accounted for", len(sorted))
+	}
+	slices.Sort(sorted)
+	return sorted
+}

@@ -1,0 +1,90 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/timeline"
+)
+
+// Levels of stamping, as the servers' --stamps.
+const (
+	stampsOff  = "off"
+	stampsFull = "full"
+)
+
+// timelineLimit is how long a server may take to tell its stamps.
+const timelineLimit = 10 * time.Second
+
+// serverRing is the number of requests whose stamps a server keeps by itself.
+const serverRing = 1 << 18
+
+// command is an arm's command line for a trial of that many requests.
+func (p *plan) command(arm, requests int) []string {
+	argv := p.Arms[arm].Command
+	if p.Arms[arm].Mode == "" || p.Stamps == stampsOff || requests < serverRing {
+		return argv
+	}
+	return append(argv[:len(argv):len(argv)], "--timeline", strconv.Itoa(min(requests+serverRing/2, timeline.MaxRing)))
+}
+
+// timeline reads the stamps of the requests the server has answered.
+func (p *process) timeline(ctx context.Context) ([]timeline.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+"/debug/timeline?format=binary", nil)
+	if err != nil {
+		return nil, err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("reading the server's timeline: %w", err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+		return nil, fmt.Errorf("reading the server's timeline: answered %d, %q", reply.StatusCode, said)
+	}
+	return timeline.Read(reply.Body)
+}
+
+// join gives every request the server's stamps that bear its number. What cannot
+// be joined is told by the record, not an error: there is none to join where the
+// server died, refused or never heard of a request.
+func join(result *load.Result, server []timeline.Server) {
+	zero := timeline.At(result.Start)
+	from := func(at int64) int64 {
+		if at == 0 {
+			return 0
+		}
+		return max(at-zero, 1) // a connection may be older than the attack
+	}
+	for _, s := range server {
+		if s.Seq >= uint64(len(result.Stamps)) {
+			continue
+		}
+		r := &result.Stamps[s.Seq]
+		r.Accept, r.Received, r.Read = from(s.Accept), from(s.Received), from(s.Read)
+		r.Enqueue, r.Dequeue = from(s.Enqueue), from(s.Dequeue)
+		r.Begin, r.End, r.Write = from(s.Begin), from(s.End), from(s.Write)
+	}
+}
+
+// partsOf divides the response time of a good request by its stamps.
+func partsOf(r record.Request, s record.Stamps) timeline.Parts {
+	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
+	if !s.Joined() {
+		return timeline.Unjoined(c)
+	}
+	return timeline.Split(c, timeline.Server{
+		Accept: s.Accept, Received: s.Received, Read: s.Read,
+		Enqueue: s.Enqueue, Dequeue: s.Dequeue, Begin: s.Begin, End: s.End, Write: s.Write,
+	})
+}

@@ -1,0 +1,149 @@
+package model
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"schedlab/internal/timeline"
+	"schedlab/internal/workload"
+)
+
+// mostPending is how many answered requests of a connection can await the write
+// that carries them. The stamps of a longer pipeline are lost.
+const mostPending = 64
+
+// stamps are a connection's part of the timeline: what has been stamped and does
+// not belong to a request yet, and the requests that await their write. Only
+// the reading is told by more than one goroutine: net/http has a second one that
+// reads.
+type stamps struct {
+	ring   *timeline.Ring
+	kernel *kernelStamps // nil: not asked
+
+	first    atomic.Int64 // read since the last write
+	last     atomic.Int64 // newest read
+	received atomic.Int64 // the kernel's, of the newest read
+
+	accept        int64              // of no request yet; 0: it is
+	queued, taken int64              // of the connection, since its last request
+	read, reached int64              // of the request that is served: first and received as it began
+	unflushed     int                // requests since the last write
+	pending       []timeline.Server  // answered, and not written yet
+	one           [1]timeline.Server // room for them without a pipeline
+}
+
+// stamp begins the timeline of a connection that has just been accepted.
+func (l *Listener) stamp(e *entry) {
+	if l.ring == nil {
+		return
+	}
+	s := &stamps{ring: l.ring, accept: timeline.Now()}
+	s.pending = s.one[:0]
+	if l.kernelStamps {
+		s.kernel = new(kernelStamps)
+	}
+	e.stamps = s
+}
+
+// sawRead takes note that bytes have been read; received is the kernel's stamp,
+// 0 if there is none.
+func (s *stamps) sawRead(received int64) {
+	now := timeline.Now()
+	s.received.Store(received)
+	s.last.Store(now)
+	s.first.CompareAndSwap(0, now)
+}
+
+// enqueue and dequeue say that the connection, unread, entered and left a queue.
+func (e *entry) enqueue() {
+	if e.stamps != nil {
+		e.stamps.queued = timeline.Now()
+	}
+}
+
+func (e *entry) dequeue() {
+	if e.stamps != nil {
+		e.stamps.taken = timeline.Now()
+	}
+}
+
+// begin takes the stamps of reading for a request that is served now: of its
+// first byte, or in a pipeline of the read that completed it.
+func (s *stamps) begin() {
+	s.read = s.first.Load()
+	if s.read == 0 || s.unflushed > 0 {
+		s.read = s.last.Load()
+	}
+	s.reached = s.received.Load()
+}
+
+// answered takes the stamps of a request that has its answer, which its write
+// completes.
+func (s *stamps) answered(x *workload.Exchange) {
+	r := timeline.Server{
+		Seq: number(x.Seq), Accept: s.accept, Received: s.reached, Read: s.read,
+		Enqueue: x.Queued, Dequeue: x.Taken, Begin: x.Begun, End: x.Ended,
+	}
+	if r.Begin == 0 { // nobody ran it
+		r.Begin = timeline.Now()
+		r.End = r.Begin
+	}
+	if r.Enqueue != 0 && r.Dequeue == 0 { // refused by the queue
+		r.Dequeue = r.Begin
+	}
+	if s.taken != 0 {
+		r.Enqueue, r.Dequeue = s.queued, s.taken
+	}
+	s.accept, s.queued, s.taken = 0, 0, 0
+	s.unflushed++
+	if len(s.pending) == mostPending {
+		s.pending = s.pending[:0]
+	}
+	s.pending = append(s.pending, r)
+}
+
+// flush stamps the write that begins now on every request that waits for one.
+func (s *stamps) flush() {
+	if len(s.pending) == 0 {
+		return // the rest of an answer, or leave to go on
+	}
+	now := timeline.Now()
+	for i := range s.pending {
+		s.pending[i].Write = now
+	}
+	s.ring.Put(s.pending...)
+	s.pending, s.unflushed = s.pending[:0], 0
+	s.first.Store(0) // before the client can have the answer, and ask again
+}
+
+// number is a request's number in its trace.
+func number(seq string) uint64 {
+	if seq == "" || len(seq) > 18 {
+		return timeline.Unnumbered
+	}
+	var n uint64
+	for _, d := range []byte(seq) {
+		if d < '0' || d > '9' {
+			return timeline.Unnumbered
+		}
+		n = 10*n + uint64(d-'0')
+	}
+	return n
+}
+
+// timingHeader, with any value, asks for an answer's Server-Timing, which people
+// and browsers can read (W3C Server Timing).
+const timingHeader = "X-Server-Timing"
+
+// serverTiming is what the handler and the queue before it took, in
+// milliseconds; the answer's way out is not over yet.
+func serverTiming(x *workload.Exchange) string {
+	var queue, service int64
+	if x.Taken != 0 {
+		queue = x.Taken - x.Queued
+	}
+	if x.Begun != 0 {
+		service = x.Ended - x.Begun
+	}
+	return fmt.Sprintf("queue;dur=%.3f, service;dur=%.3f", float64(queue)/1e6, float64(service)/1e6)
+}

@@ -1,0 +1,102 @@
+package model
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/timeline"
+)
+
+// kernelStamps reads a connection with what the kernel wrote down beside its
+// bytes: when the last of them came in (SO_TIMESTAMPNS). It is used by one
+// reader at a time.
+type kernelStamps struct {
+	raw     syscall.RawConn // of a Conn
+	attempt func(fd uintptr) bool
+	n       int
+	errno   syscall.Errno
+
+	head    unix.Msghdr
+	vector  unix.Iovec
+	control [64]byte
+}
+
+// askKernelStamps has the kernel note when bytes come in, on a listening socket
+// and those it accepts.
+func askKernelStamps(fd int) error {
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+}
+
+// read is a Read of c; received is 0 where the kernel has noted nothing.
+func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, received int64, err error) {
+	if len(p) == 0 {
+		return 0, 0, nil
+	}
+	if k.raw == nil {
+		if k.raw, err = c.SyscallConn(); err != nil {
+			return 0, 0, err
+		}
+		k.attempt = k.try // made once: it would be allocated each time
+	}
+	k.message(p)
+	err = k.raw.Read(k.attempt)
+	k.vector.Base = nil
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case k.errno != 0:
+		return 0, 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", k.errno)}
+	case k.n == 0:
+		return 0, 0, io.EOF
+	}
+	return k.n, k.received(k.n), nil
+}
+
+// try reads once and reports whether there was something to read, or an error.
+func (k *kernelStamps) try(fd uintptr) bool {
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
+		k.n, k.errno = int(n), errno
+		switch errno {
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// message makes the message header that has bytes read into p.
+func (k *kernelStamps) message(p []byte) unsafe.Pointer {
+	k.vector.Base = unsafe.SliceData(p)
+	k.vector.SetLen(len(p))
+	k.head = unix.Msghdr{Iov: &k.vector, Control: &k.control[0]}
+	k.head.SetIovlen(1)
+	k.head.SetControllen(len(k.control))
+	return unsafe.Pointer(&k.head)
+}
+
+// received is when the kernel had the last of the n bytes just read, on the
+// timeline's clock; 0 if it does not say. The kernel tells the time of day, which
+// is compared with that clock anew each time: somebody may have set it.
+func (k *kernelStamps) received(n int) int64 {
+	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
+		return 0
+	}
+	head := (*unix.Cmsghdr)(unsafe.Pointer(&k.control[0]))
+	if head.Level != unix.SOL_SOCKET || head.Type != unix.SCM_TIMESTAMPNS {
+		return 0
+	}
+	stamp := (*unix.Timespec)(unsafe.Pointer(&k.control[unix.CmsgLen(0)]))
+	now := time.Now()
+	return timeline.At(now) - (now.UnixNano() - stamp.Nano())
+}
+
+const sizeofTimespec = int(unsafe.Sizeof(unix.Timespec{}))

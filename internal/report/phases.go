@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// A stretch is what the report calls phases that have one cause.
+type stretch struct {
+	name, what string
+	phases     []string
+}
+
+// stretches are in the order in which a request meets them, but for the kernel's,
+// which it meets on both its ways.
+func stretches() []stretch {
+	return []stretch{
+		{"client", "the load's own lateness, waiting for a connection, opening one", []string{"lag", "connect", "build"}},
+		{"kernel", "in accept queues, sockets and the loopback, both ways", []string{"accept", "ingress", "egress", "receive"}},
+		{"run queue", "ready, and waiting for the scheduler to run it", []string{"wakeup", "handover"}},
+		{"http", "parsing, and from the handler's end to the write", []string{"parse", "finish"}},
+		{"queue", "in the model's own queue", []string{"queue"}},
+		{"cpu", "the handler's demand, as calibrated", []string{"cpu"}},
+		{"sleep", "the handler's demand", []string{"sleep"}},
+		{"interference", "the handler's time beyond its demand: others had the CPU", []string{"unexplained"}},
+	}
+}
+
+// A breakdown is where the arms' time went, in seconds: on average, or in the
+// slowest 1 %.
+type breakdown struct {
+	Title, Tail string // to follow "where the time went"
+	Names       []string
+	Rows        []breakdownRow
+}
+
+type breakdownRow struct {
+	series
+	Seconds []float64 // by name
+	Sum     float64
+}
+
+// breakdowns are both tables, without the stretches no arm spent time in; nil
+// when no arm was stamped.
+func breakdowns(r *record.Result) []breakdown {
+	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+		return nil
+	}
+	return []breakdown{
+		breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean }),
+		breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail }),
+	}
+}
+
+func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
+	b := breakdown{Title: title}
+	for i, s := range seriesOf(r.Arms) {
+		if len(r.Arms[i].Phases) == 0 {
+			continue
+		}
+		row := breakdownRow{series: s}
+		for _, st := range stretches() {
+			sum := 0.0
+			for _, p := range r.Arms[i].Phases {
+				if slices.Contains(st.phases, p.Name) {
+					sum += of(p)
+				}
+			}
+			row.Seconds = append(row.Seconds, sum)
+			row.Sum += sum
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	for i, st := range stretches() {
+		if !slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
+			continue
+		}
+		b.Names = append(b.Names, st.name)
+	}
+	for i := range b.Rows {
+		var kept []float64
+		for k, st := range stretches() {
+			if slices.Contains(b.Names, st.name) {
+				kept = append(kept, b.Rows[i].Seconds[k])
+			}
+		}
+		b.Rows[i].Seconds = kept
+	}
+	return b
+}
+
+// negligible is a mean time, in seconds, that no table shows a column for.
+const negligible = 5e-9
+
+// cells are the table of b: head, then a row for each arm, all in one unit.
+func (b breakdown) cells() [][]string {
+	var sums []float64
+	for _, row := range b.Rows {
+		sums = append(sums, row.Sum)
+	}
+	unit := timeScale(sums...)
+	unit.decimals = min(unit.decimals+1, 3)
+	table := [][]string{append(append([]string{"arm"}, b.Names...), "sum ("+unit.unit+")")}
+	for _, row := range b.Rows {
+		cells := []string{row.Name}
+		for _, v := range append(slices.Clone(row.Seconds), row.Sum) {
+			cells = append(cells, unit.number(v))
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// A stack is one arm's time as a bar of stretches.
+type stack struct {
+	series
+	Y     px
+	Bars  []bar
+	Total string
+	End   px // of the bars, where Total stands
+}
+
+type bar struct {
+	Class   string // of the stretch's colour
+	X, Wide px
+	Title   string
+}
+
+// A stackChart draws a breakdown; its bars have one scale.
+type stackChart struct {
+	Title         string
+	Width, Height px
+	Left          px
+	Stacks        []stack
+	Legend        []stackLegend
+	Head          []string
+	Rows          [][]string
+}
+
+type stackLegend struct{ Class, Name, What string }
+
+// stacks draws every breakdown.
+func stacks(r *record.Result) (charts []stackChart) {
+	for _, b := range breakdowns(r) {
+		c := stackChart{Title: b.Title, Width: 640, Left: 10}
+		longest := 0.0
+		for _, row := range b.Rows {
+			longest = max(longest, row.Sum)
+		}
+		scale := axis{low: 0, high: max(longest, 1e-9), from: c.Left, to: c.Width - 90}
+		unit := timeScale(longest)
+		for i, row := range b.Rows {
+			s := stack{series: row.series, Y: px(14 + 40*i), Total: unit.format(row.Sum)}
+			at := 0.0
+			for k, v := range row.Seconds {
+				if v <= 0 { // less than nothing cannot be drawn: the calibration is that far off
+					continue
+				}
+				from, to := scale.at(at), scale.at(at+v)
+				s.Bars = append(s.Bars, bar{stretchClass(b.Names[k]), from, to - from, fmt.Sprintf("%s: %s", b.Names[k], seconds(v))})
+				at += v
+			}
+			s.End = scale.at(at)
+			c.Stacks = append(c.Stacks, s)
+		}
+		c.Height = px(14 + 40*len(b.Rows))
+		for _, st := range stretches() {
+			if slices.Contains(b.Names, st.name) {
+				c.Legend = append(c.Legend, stackLegend{stretchClass(st.name), st.name, st.what})
+			}
+		}
+		table := b.cells()
+		c.Head, c.Rows = table[0], table[1:]
+		charts = append(charts, c)
+	}
+	return charts
+}
+
+func stretchClass(name string) string { return "s-" + strings.ReplaceAll(name, " ", "-") }
+
+// coverage says of how many requests the servers did not tell.
+func coverage(r *record.Result) string {
+	var missing []string
+	for _, a := range r.Arms {
+		switch {
+		case len(a.Phases) > 0 && a.Joined == 0:
+			missing = append(missing, a.Name+": its server stamps nothing, so all between the client's write and the answer counts as the kernel's")
+		case len(a.Phases) > 0 && a.Joined < 1:
+			missing = append(missing, fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined)))
+		}
+	}
+	return strings.Join(missing, "; ")
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"schedlab/internal/timeline"
+)
+
+// checkStamps checks what is asked of the timeline.
+func (c *Config) checkStamps() error {
+	switch c.Stamps {
+	case "off", "basic":
+	case "full":
+		if runtime.GOOS != "linux" {
+			return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
+		}
+	default:
+		return badConfig("--stamps %q is none of off, basic, full", c.Stamps)
+	}
+	if c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing {
+		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
+	}
+	return nil
+}
+
+// newRing makes the ring that c asks for, nil if nothing is stamped.
+func (c *Config) newRing() *timeline.Ring {
+	if c.Stamps == "off" {
+		return nil
+	}
+	return timeline.NewRing(c.Timeline)
+}
+
+// stamped are the stamps kept, oldest first of each process.
+func (s *Server) stamped() ([]timeline.Server, error) {
+	f, ok := s.ln.(*fleet)
+	if !ok {
+		stamps, _, _ := s.ring.Since(0)
+		return stamps, nil
+	}
+	var all []timeline.Server
+	for _, stream := range f.timelines() {
+		stamps, err := timeline.Read(bytes.NewReader(stream))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stamps...)
+	}
+	return all, nil
+}
+
+// shownRequests is how many requests a person gets to see.
+const shownRequests = 100
+
+// timeline answers with the newest requests' stamps as JSON, a request a line
+// (?n= how many), or with all of them for a program (?format=binary).
+func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
+	stamps, err := s.stamped()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if r.FormValue("format") == "binary" {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_ = timeline.Write(w, stamps) // the client is gone
+		return
+	}
+	n := shownRequests
+	if asked := r.FormValue("n"); asked != "" {
+		if n, err = strconv.Atoi(asked); err != nil || n < 1 {
+			http.Error(w, "n is the number of requests to show, 1 or more", http.StatusBadRequest)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := json.NewEncoder(w)
+	for _, st := range stamps[max(0, len(stamps)-n):] {
+		if out.Encode(shown(st)) != nil {
+			return
+		}
+	}
+}
+
+// A shownRequest is one request's stamps for people: the machine's monotonic
+// clock when its first byte was read, in nanoseconds, and from there in µs.
+type shownRequest struct {
+	Seq      *uint64  `json:"seq,omitempty"`
+	Read     int64    `json:"read_ns"`
+	Wakeup   *float64 `json:"wakeup_us,omitempty"` // from the kernel's having it to the read
+	Queue    *float64 `json:"queue_us,omitempty"`
+	Service  float64  `json:"service_us"`
+	Finish   float64  `json:"finish_us"`
+	InServer float64  `json:"in_server_us"` // from the read to the write
+}
+
+func shown(st timeline.Server) shownRequest {
+	us := func(from, to int64) float64 { return float64(to-from) / float64(time.Microsecond) }
+	r := shownRequest{Read: st.Read, Service: us(st.Begin, st.End), Finish: us(st.End, st.Write), InServer: us(st.Read, st.Write)}
+	if st.Seq != timeline.Unnumbered {
+		r.Seq = &st.Seq
+	}
+	if st.Received > 0 {
+		r.Wakeup = new(us(st.Received, st.Read))
+	}
+	if st.Dequeue > 0 {
+		r.Queue = new(us(st.Enqueue, st.Dequeue))
+	}
+	return r
+}
+
+// encodeRing is a ring's stamps as a child tells them, nil without one.
+func encodeRing(ring *timeline.Ring) []byte {
+	if ring == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	stamps, _, _ := ring.Since(0)
+	_ = timeline.Write(&b, stamps) // a buffer takes all
+	return b.Bytes()
+}
