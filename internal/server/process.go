@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ const ChildFD = 3
 
 // startProcess starts this program again as process index of the fleet.
 func startProcess(cfg Config, index int) (*process, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	pair, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
 	}
@@ -60,6 +61,19 @@ func startProcess(cfg Config, index int) (*process, error) {
 		index: index, cmd: cmd, conn: conn, enc: gob.NewEncoder(conn),
 		told: make(chan struct{}), exited: make(chan struct{}),
 	}, nil
+}
+
+// socketPair makes two sockets that no other process inherits. Only Linux can ask
+// for that in one call.
+func socketPair() ([2]int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	return pair, err
 }
 
 // order sends an order. To a process that is gone it goes nowhere.
