@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"schedlab/internal/dispatch"
 )
 
 func TestMain(m *testing.M) {
+	dispatch.ReleaseDefault()
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(serveAsChild(mode))
 	}
