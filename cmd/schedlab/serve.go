@@ -111,7 +111,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.KVLocks, "kv-locks", 0, "locks that share the keys of /kv (default 1)")
 	fl.IntVar(&f.child, "child", -1, "")
 	fl.Lookup("child").Hidden = true // a prefork server gives it to its processes
-	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "how long a drain waits before it cuts connections")
+	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut")
 	fl.DurationVar(&f.Limits.HeaderTimeout, "header-timeout", f.Limits.HeaderTimeout, "time for a whole request head")
 	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
 	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")

@@ -20,9 +20,9 @@ func newConnections(labels prometheus.Labels, read func() model.Counts) *connect
 	return &connections{
 		read:     read,
 		accepted: desc("accepted_total", "Connections accepted from the kernel."),
-		done:     desc("done_total", "Connections served and closed."),
+		done:     desc("done_total", "Connections served and closed, those closed idle included."),
 		rejected: desc("rejected_total", "Connections answered with a refusal and closed.", "reason"),
-		dropped:  desc("dropped_total", "Connections closed without an answer.", "reason"),
+		dropped:  desc("dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", "reason"),
 		opened:   desc("open", "Connections accepted and not yet closed, counted on their own."),
 	}
 }

@@ -110,6 +110,17 @@ func (c *Conn) readOut() {
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
+// cutOff closes a connection that a drain waits for no longer. With a request under
+// way it is dropped, unless it was turned away before, and true is reported; with
+// none it is done. Where the kernel does not tell, it counts as dropped.
+func cutOff(c openConn) bool {
+	e := c.ledgerEntry()
+	e.linger.Store(false) // reading out takes time that is over
+	lost := !c.quiet() && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	c.Close()
+	return lost
+}
+
 // quiet reports whether no byte of a request has come since the last answer,
 // so that closing c loses nothing the client had sent. Note: the kernel is asked
 // for all it ever received, because between a read and its record there may lie

@@ -163,7 +163,7 @@ func (s *socket) Accept() (net.Conn, error) {
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
 	s.Ledger.accept(c)
 	if s.cut.Load() { // force may have looked before c was there
-		c.Close()
+		cutOff(c)
 	}
 	return c, nil
 }

@@ -50,7 +50,7 @@ func startProcess(cfg Config, index int) (*process, error) {
 	}
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
-		"--max-conns", strconv.Itoa(share), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
+		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
 	if err := cmd.Start(); err != nil {
@@ -62,6 +62,10 @@ func startProcess(cfg Config, index int) (*process, error) {
 		told: make(chan struct{}), exited: make(chan struct{}),
 	}, nil
 }
+
+// exitTime is the part of a drain's timeout that is left for a process that has
+// drained to report and to exit: an eighth, at most half a second.
+func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
 
 // socketPair makes two sockets that no other process inherits. Only Linux can ask
 // for that in one call.
