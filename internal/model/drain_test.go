@@ -273,7 +273,7 @@ func leaveBehind(t *testing.T, mode model.Mode, timeout time.Duration) time.Dura
 // serveFor serves mode until drain is called, which may leave something behind.
 func serveFor(t *testing.T, mode model.Mode, with setup, timeout time.Duration) (ln *model.Listener, drain func() (model.Drain, error)) {
 	t.Helper()
-	ln, err := with.Socket.Listen(t.Context(), nil)
+	ln, err := with.Socket.Listen(t.Context(), with.warn)
 	if err != nil {
 		t.Fatal(err)
 	}
