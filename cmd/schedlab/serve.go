@@ -127,9 +127,13 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 // from, and then more.
 func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
-	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != configFlag { // its flags are here
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
 	exe, err := os.Executable()
-	return &exec.Cmd{Path: exe, Args: append(args, more...), Stderr: cmd.ErrOrStderr(), Err: err}
+	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
 // check refuses values that mean "the default" when they were given.
