@@ -62,6 +62,14 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write lets the framing see the answers that no handler made.
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.framing != nil {
+		c.framing.sent(p)
+	}
+	return c.TCPConn.Write(p)
+}
+
 // occupy says that a request is served. What it has to say is only news when the
 // request was read along with the one before.
 func (e *entry) occupy() {

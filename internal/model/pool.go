@@ -24,7 +24,8 @@ const stallTime = time.Second
 // poolOver makes a pool on that kind of dispatcher.
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
-		m := &poolModel{fasthttpEngine: newFasthttpEngine(cfg), shed: newShed(cfg), waits: cfg.Overflow == dispatch.Block}
+		e := newFasthttpEngine(cfg)
+		m := &poolModel{fasthttpEngine: e, shed: newShed(cfg, e.requests), waits: cfg.Overflow == dispatch.Block}
 		m.pool = dispatch.New(kind, options(cfg, func(c *Conn) { m.server.ServeConn(c) }, m.shed.turnAway))
 		return m
 	}
