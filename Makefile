@@ -38,9 +38,10 @@ check: lint test race ## all that CI holds a change to: lint, test, race
 race: deps ## the same tests under the race detector
 	$(GOTEST) -race ./internal/... ./cmd/...
 
-lint: ## gofmt, go vet, tidy and unmodified modules, golangci-lint
+lint: ## gofmt, go vet (macOS too), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	GOOS=darwin go vet ./...
 	go mod tidy -diff && go mod verify
 	cd tools && go mod tidy -diff && go mod verify
 	@$(MAKE) --no-print-directory bin/golangci-lint

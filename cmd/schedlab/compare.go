@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/model"
@@ -101,6 +102,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err := checkFormat(f.output); err != nil {
 		return err
 	}
+	if err := f.checkGiven(cmd.Flags()); err != nil {
+		return err
+	}
 	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
 	if err != nil {
 		return err
@@ -143,6 +147,24 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	}
 	if worst != exitDone {
 		return &exitError{code: worst}
+	}
+	return nil
+}
+
+// checkGiven refuses values that mean "not given" when they were given.
+func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
+	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
+		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
+			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
+		}
+	}
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	for _, name := range []string{"protocol", "server-cpus", "load-cpus", "out"} {
+		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		}
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"schedlab/internal/dispatch"
 )
 
 // Exit codes of every command.
@@ -26,6 +28,7 @@ const (
 )
 
 func main() {
+	dispatch.ReleaseDefault()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

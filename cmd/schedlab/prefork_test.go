@@ -250,6 +250,27 @@ func TestPreforkDrains(t *testing.T) {
 	}
 }
 
+// What every process cuts at the timeout is dropped, what was idle is done.
+func TestPreforkCutsAtTheTimeout(t *testing.T) {
+	t.Parallel()
+	c := serve(t, "prefork", "--processes", "2", "--drain-timeout", "2s")
+	for i := range 5 {
+		nc, err := net.DialTimeout("tcp", c.addr, childLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if i < 3 {
+			io.WriteString(nc, "GET / HTTP/1.1\r\nHo")
+		}
+	}
+	c.eventually(t, "five are open", func() bool { return c.ledger(t).Open == 5 })
+	c.stop(t)
+	if got := c.last(t); !got.adds() || got.Open != 0 || got.Dropped != 3 || got.Done != 2 {
+		t.Errorf("got %+v, want two done and three dropped; the log:\n%s", got, c.logged())
+	}
+}
+
 // The processes do not outlive their parent.
 func TestPreforkDiesWithItsParent(t *testing.T) {
 	t.Parallel()

@@ -3,12 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
@@ -21,7 +18,9 @@ pool. It runs each as a real server, drives it with open-loop load, and says
 which wins, by how much, and how sure that is.
 
 Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. A flag on the command line wins.
+SCHEDLAB_QUEUE_DEPTH. serve, compare, attack and report take flags from a YAML
+file as well, --config FILE, with lines like 'queue-depth: 64'. The command line
+wins over the environment, and that over the file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 4 partial or refused
 result, 130 interrupted.`,
@@ -31,14 +30,19 @@ result, 130 interrupted.`,
 		Version:           programVersion(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: fromEnvironment,
+		PersistentPreRunE: settle,
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newCompare(), newServe(), newAttack(), newModes(), newReport(), newScenarios(), newMan(), newVersion())
+	configured := []*cobra.Command{newCompare(), newServe(), newAttack(), newReport()}
+	for _, cmd := range configured {
+		addConfig(cmd)
+	}
+	root.AddCommand(configured...)
+	root.AddCommand(newModes(), newScenarios(), newMan(), newVersion())
 	for _, cmd := range root.Commands() {
 		args := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, got []string) error {
@@ -56,23 +60,6 @@ result, 130 interrupted.`,
 	}
 	root.Args = cobra.ArbitraryArgs
 	return root
-}
-
-// fromEnvironment gives every flag that is not on the command line the value
-// of its SCHEDLAB_ variable, if there is one.
-func fromEnvironment(cmd *cobra.Command, _ []string) error {
-	var bad error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := "SCHEDLAB_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, ok := os.LookupEnv(name)
-		if !ok || f.Changed || bad != nil {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			bad = usagef("environment variable %s=%q: %w", name, value, err)
-		}
-	})
-	return bad
 }
 
 // version is set by the release build; otherwise it is the module's.

@@ -91,28 +91,29 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Addr, "addr", f.Addr, "address to serve on")
 	fl.StringVar(&f.Admin, "admin", f.Admin, "address of metrics, health and profiles, or off")
 	fl.StringVar(&f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
-	fl.IntVar(&f.Workers, "workers", 0, "fixed workers (default 2 x GOMAXPROCS)")
+	fl.IntVar(&f.Workers, "workers", 0, "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)")
 	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)")
 	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
 	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block, reject, drop, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)")
 	fl.StringVar(&f.Queue, "queue", "", "which worker's queue of pool-perworker: rr, least or p2c (default rr)")
 	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
-	fl.IntVar(&f.Spin, "spin", 0, "looks of a pool-ring worker at an empty ring before it sleeps")
-	fl.StringVar(&f.Job, "job", "", "how a job travels: func, a pointer to what a function gets, or closure (default func)")
+	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
+	fl.StringVar(&f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)")
 	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, ants or pond (default own)")
 	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
 	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
-	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long every wait must be above it (default 100ms)")
-	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000, or the descriptor limit less 64)")
+	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 100ms)")
+	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
-	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets that share the address (default GOMAXPROCS)")
+	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets, and loops, that share the address (default GOMAXPROCS)")
 	fl.IntVar(&f.Processes, "processes", 0, "processes of prefork (default GOMAXPROCS)")
 	fl.IntVar(&f.Threads, "threads", 0, "GOMAXPROCS of each process of prefork (default 1)")
-	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore (default 100ms)")
+	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)")
+	fl.Lookup("wait").DefValue = "0s" // not given, as its help says
 	fl.IntVar(&f.KVLocks, "kv-locks", 0, "locks that share the keys of /kv (default 1)")
 	fl.IntVar(&f.child, "child", -1, "")
 	fl.Lookup("child").Hidden = true // a prefork server gives it to its processes
-	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "how long a drain waits before it cuts connections")
+	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut")
 	fl.DurationVar(&f.Limits.HeaderTimeout, "header-timeout", f.Limits.HeaderTimeout, "time for a whole request head")
 	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
 	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")
@@ -130,9 +131,13 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 // from, and then more.
 func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
-	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != configFlag { // its flags are here
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
 	exe, err := os.Executable()
-	return &exec.Cmd{Path: exe, Args: append(args, more...), Stderr: cmd.ErrOrStderr(), Err: err}
+	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
 // check refuses values that mean "the default" when they were given.

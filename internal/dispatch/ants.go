@@ -7,9 +7,10 @@ import (
 	"github.com/panjf2000/ants/v2"
 )
 
-// Importing ants starts a pool of its own, two goroutines that wake twice a second
-// in every server there is.
-func init() { ants.Release() }
+// ReleaseDefault ends the pool that ants starts by being imported: two goroutines
+// that wake twice a second, whatever the program does. A program calls it before
+// anything it measures; calling it again does nothing.
+func ReleaseDefault() { ants.Release() }
 
 // antsPool is panjf2000/ants: a stack of idle workers and no queue of jobs.
 // What waits are the submitters themselves, on a condition variable, even under

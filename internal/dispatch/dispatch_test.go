@@ -14,7 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	ReleaseDefault()
+	goleak.VerifyTestMain(m)
+}
 
 // own are the kinds of this package, all those there are with the two it is
 // compared with.

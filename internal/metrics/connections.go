@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"schedlab/internal/model"
@@ -20,9 +22,9 @@ func newConnections(labels prometheus.Labels, read func() model.Counts) *connect
 	return &connections{
 		read:     read,
 		accepted: desc("accepted_total", "Connections accepted from the kernel."),
-		done:     desc("done_total", "Connections served and closed."),
+		done:     desc("done_total", "Connections served and closed, those closed idle included."),
 		rejected: desc("rejected_total", "Connections answered with a refusal and closed.", "reason"),
-		dropped:  desc("dropped_total", "Connections closed without an answer.", "reason"),
+		dropped:  desc("dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", "reason"),
 		opened:   desc("open", "Connections accepted and not yet closed, counted on their own."),
 	}
 }
@@ -50,8 +52,8 @@ func (c *connections) Collect(ch chan<- prometheus.Metric) {
 // requestCounts collects what a model counts of its requests beside the
 // answered ones.
 type requestCounts struct {
-	read                           func() model.RequestCounts
-	started, aborted, panics, shed *prometheus.Desc
+	read                                    func() model.RequestCounts
+	started, aborted, panics, shed, refused *prometheus.Desc
 }
 
 func newRequestCounts(labels prometheus.Labels, read func() model.RequestCounts) *requestCounts {
@@ -64,6 +66,7 @@ func newRequestCounts(labels prometheus.Labels, read func() model.RequestCounts)
 		aborted: desc("requests_aborted_total", "Requests whose connection was cut before they were answered."),
 		panics:  desc("handler_panics_total", "Handler panics, each answered with a 500."),
 		shed:    desc("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", "reason"),
+		refused: desc("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. net/http closes without an answer where others answer a slow head 408.", "code"),
 	}
 }
 
@@ -72,6 +75,7 @@ func (c *requestCounts) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.aborted
 	ch <- c.panics
 	ch <- c.shed
+	ch <- c.refused
 }
 
 func (c *requestCounts) Collect(ch chan<- prometheus.Metric) {
@@ -81,5 +85,12 @@ func (c *requestCounts) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.panics, prometheus.CounterValue, float64(n.Panics))
 	for _, r := range model.Reasons() {
 		ch <- prometheus.MustNewConstMetric(c.shed, prometheus.CounterValue, float64(n.Shed[r]), r.String())
+	}
+	for i, status := range model.RefusalCodes() {
+		code := "other"
+		if status != 0 {
+			code = strconv.Itoa(status)
+		}
+		ch <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(n.Refused[i]), code)
 	}
 }

@@ -119,6 +119,7 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_queue_wait_seconds":       one,
 		"schedlab_request_duration_seconds": with(map[string]int{"route": routes}),
 		"schedlab_requests_aborted_total":   one,
+		"schedlab_requests_refused_total":   {"mode": 1, "code": len(model.RefusalCodes())},
 		"schedlab_requests_started_total":   one,
 		"schedlab_requests_total":           with(map[string]int{"route": routes, "code": len(codes) + 1}),
 		"schedlab_sheds_total":              reasons,

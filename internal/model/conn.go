@@ -80,10 +80,14 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write stamps what waits for it.
+// Write stamps what waits for it, and lets the framing see the answers that no
+// handler made.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
+	}
+	if c.framing != nil {
+		c.framing.sent(p)
 	}
 	return c.TCPConn.Write(p)
 }
@@ -135,6 +139,17 @@ func (c *Conn) readOut() {
 // come before Close.
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
+
+// cutOff closes a connection that a drain waits for no longer. With a request under
+// way it is dropped, unless it was turned away before, and true is reported; with
+// none it is done. Where the kernel does not tell, it counts as dropped.
+func cutOff(c openConn) bool {
+	e := c.ledgerEntry()
+	e.linger.Store(false) // reading out takes time that is over
+	lost := !c.quiet() && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	c.Close()
+	return lost
+}
 
 // quiet reports whether no byte of a request has come since the last answer,
 // so that closing c loses nothing the client had sent. Note: the kernel is asked

@@ -50,6 +50,7 @@ func (l *eventLoop) attendDoor(knock bool, now time.Duration) {
 	select {
 	case l.socket.slots <- struct{}{}:
 	default:
+		l.socket.warnFull()
 		l.shutDoor()
 		return
 	}

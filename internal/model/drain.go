@@ -9,9 +9,10 @@ import (
 // Serve runs m on l until ctx is done, or the socket fails, and then drains, in
 // this order: accept what already waits in the kernel and stop accepting;
 // answer everything with Connection: close; after a short grace close
-// connections that wait for nothing; at timeout close the rest. It returns when
-// every connection is closed and every goroutine of m has ended. A handler that
-// outlives its connection by a second is left behind, with an error.
+// connections that wait for nothing; drop the rest. It returns when every
+// connection is closed and every goroutine of m has ended, within timeout: the last
+// part of it, [patience], is for handlers whose connections were cut. A handler that
+// needs longer is left behind, with an error.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	served := make(chan error, 1)
 	go func() {
@@ -23,28 +24,31 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	case <-ctx.Done():
 	}
 	began := time.Now()
-	d := Drain{Forced: l.drain(timeout)}
+	d := Drain{Forced: l.drain(timeout - patience(timeout))}
 	var err error
 	select {
 	case err = <-served:
-	case <-time.After(patience):
-		err = errors.New("a handler is still running after its connection was cut")
+	case <-time.After(timeout - time.Since(began)):
+		err = errors.New("a handler outlived the drain; raise --drain-timeout above the longest request")
 	}
 	d.Took = time.Since(began)
 	return d, err
 }
 
-// A Drain says how a server ended: connections cut at the timeout, and the time
-// from the order to the end.
+// A Drain says how a server ended: connections cut with a request under way, and
+// the time from the order to the end.
 type Drain struct {
 	Forced int
 	Took   time.Duration
 }
 
-// patience is how long Serve waits for handlers once all connections are closed.
-const patience = time.Second
+// patience is the part of a drain's timeout that is left for handlers to end once
+// every connection is closed: a quarter, at most a second.
+func patience(timeout time.Duration) time.Duration { return min(timeout/4, time.Second) }
 
-func (l *Listener) drain(timeout time.Duration) (forced int) {
+// drain drains for that long, then cuts, and returns how many connections it cut
+// with a request under way.
+func (l *Listener) drain(length time.Duration) (forced int) {
 	l.draining.Store(true)
 	var ignoring error
 	for _, s := range l.sockets {
@@ -62,7 +66,7 @@ func (l *Listener) drain(timeout time.Duration) (forced int) {
 		if l.isSwept() && l.Counts().Open == 0 {
 			return 0
 		}
-		if elapsed >= timeout {
+		if elapsed >= length {
 			return l.force()
 		}
 		if elapsed >= grace {
@@ -88,13 +92,14 @@ func (l *Listener) isSwept() bool {
 	}
 }
 
-// force closes the sockets and every open connection, and returns their number.
-func (l *Listener) force() int {
+// force closes the sockets and every open connection.
+func (l *Listener) force() (forced int) {
 	l.cut.Store(true)
 	l.stopAccepting()
-	conns := l.conns()
-	for _, c := range conns {
-		c.Close()
+	for _, c := range l.conns() {
+		if cutOff(c) {
+			forced++
+		}
 	}
-	return len(conns)
+	return forced
 }

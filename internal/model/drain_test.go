@@ -1,9 +1,12 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +17,7 @@ import (
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
+	"schedlab/internal/workload"
 )
 
 // A drain under load loses no request: whatever was sent on a connection that
@@ -175,15 +179,17 @@ func TestDrainAnswersTheHalfSent(t *testing.T) {
 	}
 }
 
-// At its timeout a drain cuts what is left, and says how much.
+// What is left at the end of a drain is cut, and counted as dropped; what was idle
+// is done. The handlers have the rest of the timeout to end.
 func TestDrainForces(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		s, g := gated(t, mode, func(with *setup) { with.Drain = 500 * time.Millisecond })
-		half := s.dial()
+		s, g := gated(t, mode, func(with *setup) { with.Drain = 4 * time.Second })
+		idle, half := s.dial(), s.dial()
 		io.WriteString(half, "GET /plaintext HTTP/1.1\r\nHo")
+		s.open(2)
 		busy := s.dial()
 		io.WriteString(busy, get("/work"))
-		s.open(2)
+		s.open(3)
 		g.holds(1)
 		var cut sync.WaitGroup
 		cut.Go(func() {
@@ -195,18 +201,105 @@ func TestDrainForces(t *testing.T) {
 		if drain.Forced != 2 {
 			t.Errorf("got %+v, want two forced", drain)
 		}
+		if c := s.ln.Counts(); c.Done != 1 || c.Dropped[model.DrainTimeout] != 2 {
+			t.Errorf("got %+v, want the idle one done and two dropped", c)
+		}
 		if err != nil {
 			t.Skipf("the gate opened too late: %v", err) // a machine that stands still for a second
 		}
 		if r := s.model.Requests(); r.Aborted != 1 {
 			t.Errorf("got %+v, want one aborted", r)
 		}
-		for _, c := range []*client{half, busy} {
+		for _, c := range []*client{half, busy, idle} {
 			if _, err := c.in.ReadByte(); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("got %v, want the connection closed", err)
 			}
 		}
 	})
+}
+
+// A drain too short for its grace cuts only who has a request under way.
+func TestDrainWithoutTime(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		ln, drain := serveFor(t, mode, newSetup(t, mode), 100*time.Millisecond)
+		kept, _, half := dial(t, ln), dial(t, ln), dial(t, ln)
+		if _, err := kept.ask(get("/plaintext")); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(half, "GET /plaintext HTTP/1.1\r\nHo")
+		eventually(t, "three are open", func() bool { return ln.Counts().Open == 3 })
+		d, _ := drain() // its goroutines may take longer to end than it has time
+		if c := ln.Counts(); d.Forced != 1 || c.Done != 2 || c.Dropped[model.DrainTimeout] != 1 {
+			t.Errorf("got %+v %+v, want two done and one dropped", d, c)
+		}
+	})
+}
+
+// A handler that does not end is left behind when the time is over, not later. A
+// machine that stands still gets another chance.
+func TestDrainHoldsItsTimeout(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		const timeout, slack, tries = time.Second, 300 * time.Millisecond, 8
+		var took time.Duration
+		for range tries {
+			if took = leaveBehind(t, mode, timeout); took <= timeout+slack {
+				return
+			}
+		}
+		t.Errorf("took %v, want at most %v", took, timeout)
+	})
+}
+
+// leaveBehind drains mode while a handler runs, and returns how long that took.
+func leaveBehind(t *testing.T, mode model.Mode, timeout time.Duration) time.Duration {
+	t.Helper()
+	with := newSetup(t, mode)
+	held, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	with.Handle = func(*workload.Exchange) {
+		close(held)
+		<-release
+	}
+	ln, drain := serveFor(t, mode, with, timeout)
+	io.WriteString(dial(t, ln), get("/plaintext"))
+	<-held
+	d, err := drain()
+	if d.Forced != 1 || err == nil || !strings.Contains(err.Error(), "--drain-timeout") {
+		t.Errorf("got %+v %v, want one forced, the handler that was left behind and the flag", d, err)
+	}
+	return d.Took
+}
+
+// serveFor serves mode until drain is called, which may leave something behind.
+func serveFor(t *testing.T, mode model.Mode, with setup, timeout time.Duration) (ln *model.Listener, drain func() (model.Drain, error)) {
+	t.Helper()
+	ln, err := with.Socket.Listen(t.Context(), with.warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	var d model.Drain
+	go func() {
+		d, err = model.Serve(ctx, mode.New(with.Config), ln, timeout)
+		close(served)
+	}()
+	return ln, func() (model.Drain, error) {
+		stop()
+		<-served
+		return d, err
+	}
+}
+
+func dial(t *testing.T, ln *model.Listener) *client {
+	t.Helper()
+	nc, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(soon))
+	return newClient(nc.(*net.TCPConn))
 }
 
 // Nothing is left when Serve returns: no goroutine and no descriptor. Not

@@ -247,7 +247,11 @@ func (l *eventLoop) add(fd int) {
 	// Every mode's connections are like this; the rest they have from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, watched, c.fd, c.born))
-	if err != nil || l.socket.cut.Load() { // force may have looked before c was there
+	cut := l.socket.cut.Load() // force may have looked before c was there
+	if cut {
+		c.drop(DrainTimeout)
+	}
+	if err != nil || cut {
 		c.shut()
 		l.forget(c)
 	}

@@ -24,7 +24,7 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
 	e.server = &fasthttp.Server{
 		Handler:               e.answer,
-		ErrorHandler:          refuseBad,
+		ErrorHandler:          e.refuseBad,
 		HeaderReceived:        e.limitBody,
 		ConnState:             track,
 		Name:                  serverName,
@@ -80,8 +80,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	}
 	h := inspect(&req.Header)
 	if h.flaw != sound {
-		refuse(x, refusals[h.flaw].status, refusals[h.flaw].body)
-		x.Close = true
+		e.decline(x, refusals[h.flaw].status, refusals[h.flaw].body)
 		c.linger.Store(true)
 	} else {
 		e.serve(x, c, ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
@@ -121,10 +120,11 @@ const seqHeader = "X-Vegeta-Seq"
 const unsupportedCoding = "unsupported transfer coding\n"
 
 // refuseBad answers what fasthttp could not parse; the connection then closes.
-func refuseBad(ctx *fasthttp.RequestCtx, err error) {
+func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	status, body := fasthttp.StatusBadRequest, "malformed request\n"
 	var small *fasthttp.ErrSmallBuffer
 	var op *net.OpError
+	_ = errors.As(err, &op)
 	switch {
 	case errors.As(err, &small):
 		status, body = fasthttp.StatusRequestHeaderFieldsTooLarge, "request head too large\n"
@@ -132,10 +132,13 @@ func refuseBad(ctx *fasthttp.RequestCtx, err error) {
 		status, body = fasthttp.StatusRequestEntityTooLarge, "request body too large\n"
 	case errors.Is(err, fasthttp.ErrUnsupportedTransferEncoding):
 		status, body = fasthttp.StatusNotImplemented, unsupportedCoding
-	case errors.As(err, &op) && op.Timeout():
+	case op != nil && op.Timeout():
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
+	if op == nil || op.Timeout() { // of others nobody hears
+		r.tally.refuse(status)
+	}
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
 	ctx.SetBodyString(body)

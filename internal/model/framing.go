@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 )
 
@@ -11,17 +12,23 @@ import (
 // them away before a handler runs, keeps the connection (go.dev/issue/80942), and
 // so takes the rest for a request.
 //
-// It sees lines, not requests, so a body may hold what looks like such a head;
-// then a connection closes that need not. It misses none. A line costs some 5 ns.
+// It sees lines, not requests, so after the first body of a connection what looks
+// like such a head may be none; then a connection closes that need not. It misses
+// none. A line costs some 5 ns.
 type framing struct {
 	coded     atomic.Bool // a transfer coding was named
 	ambiguous atomic.Bool // beside a length, with no empty line between them
+	certain   atomic.Bool // and no body came before, so that it was in a head
+
+	serving bool // a request is the handler's; of the connection's goroutine
+	tally   *tally
 
 	// What follows belongs to the reader.
-	block lineKinds                 // of the lines since the last empty one
-	tail  [len(transferCoding)]byte // the beginning of a line that is not over
-	held  int
-	over  bool // the line is longer than its beginning, which has been looked at
+	block  lineKinds                     // of the lines since the last empty one
+	bodies bool                          // what follows may be a body
+	tail   [len(transferCoding) + 1]byte // the beginning of a line that is not over
+	held   int
+	over   bool // the line is longer than its beginning, which has been looked at
 }
 
 type lineKinds uint8
@@ -35,6 +42,23 @@ const (
 	transferCoding = "transfer-encoding"
 	contentLength  = "content-length"
 )
+
+// refuses reports whether r itself is such a request: it is the first with a
+// transfer coding on its connection, and after it comes no other.
+func (f *framing) refuses(r *http.Request) bool {
+	return len(r.TransferEncoding) > 0 && f.certain.Load()
+}
+
+// sent counts an answer that net/http makes by itself, without a handler.
+func (f *framing) sent(answer []byte) {
+	const status = len("HTTP/1.1 ")
+	if f.serving || len(answer) < status+3 {
+		return
+	}
+	if code, err := strconv.Atoi(string(answer[status : status+3])); err == nil {
+		f.tally.refuse(code)
+	}
+}
 
 // doubtful reports whether the connection must close after r (RFC 9112 §6.1).
 func (f *framing) doubtful(r *http.Request) bool {
@@ -72,6 +96,7 @@ func (f *framing) begin(line []byte, whole bool) {
 	f.over = !whole
 	switch {
 	case whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r'):
+		f.bodies = f.bodies || f.block != 0
 		f.block = 0
 		return
 	case named(line, transferCoding):
@@ -82,9 +107,12 @@ func (f *framing) begin(line []byte, whole bool) {
 	}
 	if f.block == codingLine|lengthLine {
 		f.ambiguous.Store(true)
+		if !f.bodies {
+			f.certain.Store(true)
+		}
 	}
 }
 
 func named(line []byte, name string) bool {
-	return len(line) >= len(name) && line[0]|0x20 == name[0] && bytes.EqualFold(line[:len(name)], []byte(name))
+	return len(line) > len(name) && line[len(name)] == ':' && line[0]|0x20 == name[0] && bytes.EqualFold(line[:len(name)], []byte(name))
 }

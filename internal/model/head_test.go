@@ -79,23 +79,27 @@ func BenchmarkInspect(b *testing.B) {
 func TestFraming(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		raw              string
-		coded, ambiguous bool
+		raw                       string
+		coded, ambiguous, certain bool
 	}{
-		{usualHead, false, false},
-		{"P\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nP\r\nContent-Length: 1\r\n\r\n", true, false},
-		{"P\r\nContent-Length: 1\r\n\r\nxP\r\ntransfer-encoding: chunked\r\n\r\n", true, false},
-		{"P\ncontent-LENGTH: 1\nX: y\nTRANSFER-encoding: chunked\n\n", true, true},
-		{"P\r\nTransfer-Encoding:x\r\nX-Long: " + strings.Repeat("v", 100) + "\r\nContent-Length:1\r\n\r\n", true, true},
-		{"P\r\nX-Transfer-Encoding: chunked\r\nTransfer-Encodin: a\r\n\r\n", false, false},
+		{usualHead, false, false, false},
+		{"P\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nP\r\nContent-Length: 1\r\n\r\n", true, false, false},
+		{"P\r\nContent-Length: 1\r\n\r\nxP\r\ntransfer-encoding: chunked\r\n\r\n", true, false, false},
+		{"P\ncontent-LENGTH: 1\nX: y\nTRANSFER-encoding: chunked\n\n", true, true, true},
+		{"\r\n" + usualHead + usualHead + "P\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", true, true, true},
+		{"P\r\nContent-Length: 99\r\n\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", true, true, false},
+		{"P\r\nTransfer-Encoding: chunked\r\n\r\n99\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", true, true, false},
+		{"P\r\nTransfer-Encodings: chunked\r\nContent-Length: 1\r\n\r\n", false, false, false},
+		{"P\r\nTransfer-Encoding:x\r\nX-Long: " + strings.Repeat("v", 100) + "\r\nContent-Length:1\r\n\r\n", true, true, true},
+		{"P\r\nX-Transfer-Encoding: chunked\r\nTransfer-Encodin: a\r\n\r\n", false, false, false},
 	} {
 		for size := 1; size <= len(tc.raw); size++ {
 			var f framing
 			for p := []byte(tc.raw); len(p) > 0; p = p[min(size, len(p)):] {
 				f.see(p[:min(size, len(p))])
 			}
-			if f.coded.Load() != tc.coded || f.ambiguous.Load() != tc.ambiguous {
-				t.Errorf("%q in pieces of %d: got coded %v, ambiguous %v", tc.raw, size, f.coded.Load(), f.ambiguous.Load())
+			if f.coded.Load() != tc.coded || f.ambiguous.Load() != tc.ambiguous || f.certain.Load() != tc.certain {
+				t.Errorf("%q in pieces of %d: got coded %v, ambiguous %v, certain %v", tc.raw, size, f.coded.Load(), f.ambiguous.Load(), f.certain.Load())
 			}
 		}
 	}

@@ -13,22 +13,23 @@ type Reason uint8
 // The reasons a connection is rejected (answered, then closed) or dropped
 // (closed without an answer).
 const (
-	QueueFull   Reason = iota // no place in the queue
-	ShedBusy                  // no place in the queue, and too many refusals under way to answer
-	ProcessDied               // the process that had it ended without a drain
-	Unanswered                // no place in the queue, and the policy is not to say so
-	Evicted                   // it had waited longest in a full queue
-	Stale                     // it had waited too long in the queue
+	QueueFull    Reason = iota // no place in the queue
+	ShedBusy                   // no place in the queue, and too many refusals under way to answer
+	ProcessDied                // the process that had it ended without a drain
+	Unanswered                 // no place in the queue, and the policy is not to say so
+	Evicted                    // it had waited longest in a full queue
+	Stale                      // it had waited too long in the queue
+	DrainTimeout               // a drain cut it with a request under way
 	numReasons
 )
 
 // Reasons returns every reason, in the order of [Counts.Rejected].
 func Reasons() []Reason {
-	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale}
+	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale, DrainTimeout}
 }
 
 func (r Reason) String() string {
-	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale"}[r]
+	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale", "drain_timeout"}[r]
 }
 
 // Counts is one consistent reading of a server's connections:

@@ -57,6 +57,7 @@ type Listener struct {
 	reading  atomic.Int64
 	swept    chan struct{} // closed when no accept queue is read any more
 	warn     func(msg string, args ...any)
+	full     seldom
 
 	ring         *timeline.Ring // nil: nothing is stamped
 	kernelStamps bool
@@ -161,8 +162,13 @@ func (s *socket) Accept() (net.Conn, error) {
 	s.await()
 	select {
 	case s.slots <- struct{}{}:
-	case <-s.closed:
-		return nil, net.ErrClosed
+	default:
+		s.warnFull()
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.closed:
+			return nil, net.ErrClosed
+		}
 	}
 	tc, err := s.accept()
 	if err != nil {
@@ -177,9 +183,16 @@ func (s *socket) Accept() (net.Conn, error) {
 	s.stamp(&c.entry)
 	s.Ledger.accept(c)
 	if s.cut.Load() { // force may have looked before c was there
-		c.Close()
+		cutOff(c)
 	}
 	return c, nil
+}
+
+// warnFull says that accepting stops at the cap.
+func (l *Listener) warnFull() {
+	if !l.Draining() && l.full.now() {
+		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", l.MaxConns())
+	}
 }
 
 // await waits until a connection waits, or a drain begins. Only then does one of

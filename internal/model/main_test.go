@@ -7,10 +7,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
 )
 
 func TestMain(m *testing.M) {
+	dispatch.ReleaseDefault()
 	if mode := os.Getenv(apartMode); mode != "" {
 		os.Exit(serveApart(mode))
 	}

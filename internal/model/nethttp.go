@@ -39,7 +39,7 @@ func newNethttp(cfg Config) Model {
 		MaxHeaderBytes:    max(cfg.MaxHead-headSlack, 1),
 		ConnState:         m.track,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			c.(*Conn).framing = new(framing)
+			c.(*Conn).framing = &framing{tally: m.tally}
 			return context.WithValue(ctx, connKey{}, c)
 		},
 		ErrorLog:                     log.New(quietLog{cfg.Log}, "", 0),
@@ -69,7 +69,9 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateNew:
 		m.conns.Add(1)
 	case http.StateIdle:
-		nc.(*Conn).settle()
+		c := nc.(*Conn)
+		c.framing.serving = false
+		c.settle()
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
 	}
@@ -100,9 +102,13 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
-	if flaw := flawOf(r); flaw != sound {
-		refuse(x, refusals[flaw].status, refusals[flaw].body)
-		x.Close = true
+	c.framing.serving = true
+	flaw := flawOf(r)
+	if flaw == sound && c.framing.refuses(r) {
+		flaw = ambiguous
+	}
+	if flaw != sound {
+		m.decline(x, refusals[flaw].status, refusals[flaw].body)
 		write(w, r, x)
 		return
 	}
@@ -110,8 +116,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buf := m.bodies.Get().(*[]byte)
 		defer m.bodies.Put(buf)
 		if status := m.readBody(w, r, buf); status != 0 {
-			refuse(x, status, bodyErrors[status])
-			x.Close = true
+			m.decline(x, status, bodyErrors[status])
 			write(w, r, x)
 			return
 		}

@@ -26,7 +26,8 @@ type requeueModel struct {
 }
 
 func newPoolRequeue(cfg Config) Model {
-	m := &requeueModel{fasthttpEngine: newFasthttpEngine(cfg), shed: newShed(cfg)}
+	e := newFasthttpEngine(cfg)
+	m := &requeueModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
 	m.server.ConnState = trackBurst
 	m.pool = dispatch.New(dispatch.Shared, options(cfg, m.burst, m.turnAway))
 	return m

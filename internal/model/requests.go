@@ -3,6 +3,7 @@ package model
 import (
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,24 @@ type requests struct {
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	shed                     [numReasons]atomic.Uint64
+	refused                  [len(refusalCodes) + 1]atomic.Uint64 // the last for any other code
+}
+
+// refusalCodes are the statuses of requests that reach no handler. The set is a
+// metric's label, so it is closed.
+var refusalCodes = [...]int{400, 408, 413, 417, 431, 501, 505}
+
+// RefusalCodes returns the codes in the order of [RequestCounts.Refused]; the last
+// is 0, for any other.
+func RefusalCodes() []int { return append(refusalCodes[:], 0) }
+
+// refuse counts a request that was answered with that status and reached no handler.
+func (t *tally) refuse(status int) {
+	i := slices.Index(refusalCodes[:], status)
+	if i < 0 {
+		i = len(refusalCodes)
+	}
+	t.refused[i].Add(1)
 }
 
 func newRequests(cfg Config) *requests {
@@ -43,10 +62,13 @@ func newRequests(cfg Config) *requests {
 // RequestCounts is one reading of the requests: every one started is answered
 // (handed to the HTTP library as a whole answer, and observed), aborted (its
 // connection was cut under it) or in flight.
-// Those shed were not run: they were answered with a refusal, or aborted.
+// Those shed were not run: they were answered with a refusal, or aborted. Those
+// refused are none of the started: what was wrong with them, or too late, was
+// answered before there was a request to handle.
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
-	Shed                     [numReasons]uint64 // by reason
+	Shed                     [numReasons]uint64            // by reason
+	Refused                  [len(refusalCodes) + 1]uint64 // by [RefusalCodes]
 }
 
 // Requests returns the counts; answered requests are the observer's to count.
@@ -54,6 +76,9 @@ func (r *requests) Requests() RequestCounts {
 	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load()}
 	for i := range r.shed {
 		c.Shed[i] = r.shed[i].Load()
+	}
+	for i := range r.refused {
+		c.Refused[i] = r.refused[i].Load()
 	}
 	return c
 }
@@ -135,6 +160,14 @@ func (r *requests) turnAway(x *workload.Exchange, why dispatch.Why) {
 	}
 	refuse(x, 503, "overloaded\n")
 	x.RetryAfter = retryAfter
+}
+
+// decline makes x the answer to a request that reaches no handler, after which its
+// connection closes.
+func (r *requests) decline(x *workload.Exchange, status int, body string) {
+	r.tally.refuse(status)
+	refuse(x, status, body)
+	x.Close = true
 }
 
 // refuse makes x an error answer of this package's own.

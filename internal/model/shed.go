@@ -25,7 +25,7 @@ const (
 	shedTimeout = 1 * time.Second // for the request that is to be refused, and for reading the refusal
 )
 
-func newShed(cfg Config) *shed {
+func newShed(cfg Config, r *requests) *shed {
 	return &shed{
 		slots:    make(chan struct{}, shedSlots),
 		patience: cfg.IdleTimeout,
@@ -37,7 +37,7 @@ func newShed(cfg Config) *shed {
 				ctx.SetBodyString("overloaded\n")
 				ctx.SetConnectionClose()
 			},
-			ErrorHandler:       refuseBad,
+			ErrorHandler:       r.refuseBad,
 			Name:               serverName,
 			ReadTimeout:        shedTimeout,
 			WriteTimeout:       shedTimeout,

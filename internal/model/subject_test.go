@@ -32,6 +32,7 @@ type setup struct {
 	model.Config
 	Socket model.Socket
 	Drain  time.Duration
+	warn   func(msg string, args ...any) // of the listener; nil: to nobody
 }
 
 // newSetup is four workers behind the mode's own queue and overflow policy, the
@@ -81,7 +82,7 @@ func start(t testing.TB, mode model.Mode, changes ...func(*setup)) *subject {
 	for _, change := range changes {
 		change(&with)
 	}
-	ln, err := with.Socket.Listen(t.Context(), nil)
+	ln, err := with.Socket.Listen(t.Context(), with.warn)
 	if err != nil {
 		t.Fatal(err)
 	}

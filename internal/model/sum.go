@@ -20,5 +20,8 @@ func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
 	for i, n := range d.Shed {
 		c.Shed[i] += n
 	}
+	for i, n := range d.Refused {
+		c.Refused[i] += n
+	}
 	return c
 }

@@ -41,8 +41,7 @@ const (
 	lastRestart  = 5 * time.Second
 	healthyLife  = 10 * time.Second // a process that lived longer starts the back-off anew
 	startLimit   = 10 * time.Second
-	scrapeLimit  = time.Second     // for a process to report; past it, its last report stands
-	killMargin   = 3 * time.Second // past its drain, before a process is killed
+	scrapeLimit  = time.Second // for a process to report; past it, its last report stands
 )
 
 // newFleet reserves the address. Nothing runs until serve.
@@ -67,7 +66,7 @@ func (f *fleet) Close() error   { return f.held.Close() }
 
 // serve starts the processes, and returns an error if one does not get to serve.
 // From then on, of which begun tells, a process that ends is replaced. When ctx is done all drain at the
-// same time, and those that outlive timeout by some seconds are killed.
+// same time, and those that outlive timeout are killed.
 func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
 	defer f.held.Close()
 	if !(f.cfg.Iters > 0) { // once for all, or the processes differ by its error
@@ -86,7 +85,7 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	case <-ctx.Done():
 	}
 	began := time.Now()
-	killer := time.AfterFunc(timeout+killMargin, f.kill)
+	killer := time.AfterFunc(timeout, f.kill)
 	f.drain()
 	keepers.Wait()
 	killer.Stop()

@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"schedlab/internal/dispatch"
 )
 
 func TestMain(m *testing.M) {
+	dispatch.ReleaseDefault()
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(serveAsChild(mode))
 	}
@@ -69,6 +72,7 @@ func serveAsChild(mode string) int {
 	flag.StringVar(&cfg.Admin, "admin", "", "")
 	flag.IntVar(&cfg.MaxConns, "max-conns", 0, "")
 	flag.Float64Var(&cfg.Iters, "iters", 0, "")
+	flag.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "")
 	flag.Parse()
 	var err error
 	if cfg.Child, err = NewChild(*index, ChildFD); err == nil {

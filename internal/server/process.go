@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ const ChildFD = 3
 
 // startProcess starts this program again as process index of the fleet.
 func startProcess(cfg Config, index int) (*process, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	pair, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
 	}
@@ -51,7 +52,7 @@ func startProcess(cfg Config, index int) (*process, error) {
 	}
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
-		"--max-conns", strconv.Itoa(share), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
+		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
 	if err := cmd.Start(); err != nil {
@@ -62,6 +63,23 @@ func startProcess(cfg Config, index int) (*process, error) {
 		index: index, cmd: cmd, conn: conn, enc: gob.NewEncoder(conn),
 		told: make(chan struct{}), exited: make(chan struct{}),
 	}, nil
+}
+
+// exitTime is the part of a drain's timeout that is left for a process that has
+// drained to report and to exit: an eighth, at most half a second.
+func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
+
+// socketPair makes two sockets that no other process inherits. Only Linux can ask
+// for that in one call.
+func socketPair() ([2]int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	return pair, err
 }
 
 // order sends an order. To a process that is gone it goes nowhere.

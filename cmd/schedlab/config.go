@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const (
+	configFlag = "config"
+	maxConfig  = 64 << 10 // bytes of a file: the parser's time grows with the square
+)
+
+// addConfig gives cmd the flag --config.
+func addConfig(cmd *cobra.Command) {
+	cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
+	if err := cmd.MarkFlagFilename(configFlag, "yaml", "yml"); err != nil {
+		panic(err) // the flag does not exist: a bug here
+	}
+}
+
+// A configFile is a mapping of a command's flags to values.
+type configFile struct {
+	name string
+	cmd  *cobra.Command
+}
+
+// fromFile sets the flags that have no value yet. Every key of the file must be a
+// flag of cmd.
+func fromFile(cmd *cobra.Command, name string) error {
+	f := configFile{name, cmd}
+	text, err := f.read()
+	if err != nil {
+		return usagef("--config: %w", err)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return f.syntax(err)
+	}
+	for i, doc := range file.Docs {
+		var values []*ast.MappingValueNode
+		switch body := doc.Body.(type) {
+		case nil, *ast.CommentGroupNode:
+			continue
+		case *ast.MappingNode:
+			values = body.Values
+		case *ast.MappingValueNode:
+			values = []*ast.MappingValueNode{body}
+		default:
+			return f.errorf(body, "not a list of flags; write one 'flag: value' on each line")
+		}
+		if i > 0 {
+			return f.errorf(doc.Body, "a second document begins here; a file holds one")
+		}
+		for _, v := range values {
+			if err := f.set(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f configFile) read() ([]byte, error) {
+	file, err := os.Open(f.name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("%s is larger than %d bytes", f.name, maxConfig)
+	}
+	return text, err
+}
+
+// set gives one flag its value.
+func (f configFile) set(v *ast.MappingValueNode) error {
+	key := v.Key.GetToken().Value
+	flag := f.cmd.Flags().Lookup(key)
+	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
+		return f.errorf(v.Key, "%s", f.unknown(key))
+	}
+	values, err := f.plain(v.Value)
+	if err != nil {
+		return f.errorf(v.Value, "%s %w", key, err)
+	}
+	list, isList := flag.Value.(pflag.SliceValue)
+	_, given := v.Value.(*ast.SequenceNode)
+	switch {
+	case given && !isList:
+		return f.errorf(v.Value, "%s takes one value, not a list", key)
+	case flag.Changed: // the command line and the environment win
+		return nil
+	case given:
+		flag.Changed = true
+		err = list.Replace(values)
+	default:
+		err = f.cmd.Flags().Set(key, values[0])
+	}
+	if err != nil {
+		return f.errorf(v.Value, "%w", err)
+	}
+	return nil
+}
+
+// unknown says what to write instead of a key that is no flag of the command.
+func (f configFile) unknown(key string) string {
+	owners := flagOwners(f.cmd.Root())
+	if of := owners[key]; len(of) > 0 && key != configFlag {
+		return fmt.Sprintf("%q is no flag of %s, but of %s", key, f.cmd.Name(), strings.Join(of, ", "))
+	}
+	maps.DeleteFunc(owners, func(name string, of []string) bool {
+		return !slices.Contains(of, f.cmd.Name()) || name == configFlag
+	})
+	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, f.cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
+}
+
+// plain returns a value as text, or the values of a list.
+func (f configFile) plain(n ast.Node) ([]string, error) {
+	switch n := n.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return []string{n.GetToken().Value}, nil
+	case *ast.SequenceNode:
+		var all []string
+		for _, item := range n.Values {
+			one, err := f.plain(item)
+			if err != nil || len(one) != 1 {
+				return nil, errors.New("must be a list of plain values")
+			}
+			all = append(all, one[0])
+		}
+		return all, nil
+	case *ast.NullNode:
+		return nil, errors.New("has no value; give it one or remove the line")
+	}
+	return nil, errors.New("is no plain value; write a word, a number, or a list of them")
+}
+
+// errorf is a mistake at a place in the file.
+func (f configFile) errorf(n ast.Node, format string, args ...any) error {
+	return usagef("%s:%d: %w", f.name, n.GetToken().Position.Line, fmt.Errorf(format, args...))
+}
+
+// syntax is the parser's complaint on one line.
+func (f configFile) syntax(err error) error {
+	line := 1
+	msg := err.Error()
+	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {
+		line, msg = bad.GetToken().Position.Line, bad.GetMessage()
+	}
+	msg, _, _ = strings.Cut(msg, "\n")
+	return usagef("%s:%d: %s", f.name, line, msg)
+}

@@ -1,0 +1,97 @@
+package model_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/model"
+)
+
+// A logbook is a log to be read while it is written.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// At the connection cap the log says once what stops and which flag to change,
+// however often the cap is reached in a short time.
+func TestWarnsAtTheConnectionCap(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		const most = 3
+		var log logbook
+		with := newSetup(t, mode)
+		with.Socket.MaxConns = most
+		with.warn = slog.New(slog.NewTextHandler(&log, nil)).Warn
+		ln, drain := serveFor(t, mode, with, soon)
+		defer drain()
+		for range 3 {
+			var all []*client
+			for range most {
+				c := dial(t, ln)
+				if _, err := c.ask(get("/plaintext")); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, c)
+			}
+			over := dial(t, ln) // is let in when another goes
+			eventually(t, "a warning", func() bool { return strings.Contains(log.String(), "--max-conns") })
+			for _, c := range append(all, over) {
+				c.Close()
+			}
+			eventually(t, "all are closed", func() bool { c := ln.Counts(); return c.Open == 0 && c.Accepted%(most+1) == 0 })
+		}
+		if n := strings.Count(log.String(), "max_conns=3"); n != 1 {
+			t.Errorf("got %d warnings, want one:\n%s", n, log.String())
+		}
+	})
+}
+
+// An acceptor that waits long for a place in the queue says so, and which flags to
+// change; one that need not wait says nothing.
+func TestWarnsOfAStalledAcceptor(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"pool", "pool-perworker", "pool-ring", "threadpool"} {
+		for _, overflow := range []dispatch.Overflow{dispatch.Block, dispatch.Reject} {
+			t.Run(name+" "+overflow.String(), func(t *testing.T) {
+				t.Parallel()
+				var log logbook
+				s, g := gated(t, lookup(t, name), func(with *setup) {
+					with.Workers, with.QueueDepth, with.Overflow = 2, 2, overflow
+					with.Log = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				for i := range 5 { // two in service, two in the queue, one more
+					c := s.dial()
+					io.WriteString(c, getClose("/work"))
+					eventually(t, "accepted", func() bool { return s.ln.Counts().Accepted == uint64(i+1) })
+				}
+				if overflow == dispatch.Block {
+					eventually(t, "a warning", func() bool {
+						return strings.Contains(log.String(), "--workers") && strings.Contains(log.String(), "--overflow reject")
+					})
+				}
+				g.open()
+				s.open(0)
+				if n := strings.Count(log.String(), "accepting waits"); n > 1 || n > 0 && overflow == dispatch.Reject {
+					t.Errorf("got %d warnings under %v:\n%s", n, overflow, log.String())
+				}
+			})
+		}
+	}
+}
