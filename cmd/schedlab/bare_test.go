@@ -16,8 +16,9 @@ import (
 	"schedlab/internal/model"
 )
 
-// bareServer is the program that BenchmarkTelemetry holds `schedlab serve`
-// against: net/http or fasthttp as a user would write it by hand. It has the
+// bareServer is the program that benchmarks hold `schedlab serve` against:
+// net/http or fasthttp as a user would write it by hand, or no HTTP at all (see
+// bareRaw). It has the
 // listening socket's options, the four timeouts and the size limits of serve, and
 // a handler that answers every request with the bytes of serve's /plaintext. It
 // has no wrapper around listener or connection, no callback on connection states
@@ -25,7 +26,7 @@ import (
 // counter, no histogram, no recovery from panics, no drain. Beside the data
 // address it opens one more, which tells allocations when asked.
 func bareServer() {
-	stack := flag.String("stack", "nethttp", "nethttp or fasthttp")
+	stack := flag.String("stack", "nethttp", "nethttp, fasthttp or raw")
 	timeouts := flag.Bool("timeouts", true, "set the timeouts")
 	flag.Parse()
 	limits := model.DefaultLimits()
@@ -46,11 +47,10 @@ func bareServer() {
 	go func() {
 		fmt.Fprintln(os.Stderr, http.Serve(admin, http.HandlerFunc(tellAllocations)))
 	}()
-	serve := bareNethttp
-	if *stack == "fasthttp" {
-		serve = bareFasthttp
+	serve := map[string]func(net.Listener, model.Limits) error{
+		"nethttp": bareNethttp, "fasthttp": bareFasthttp, "raw": bareRaw,
 	}
-	fmt.Fprintln(os.Stderr, serve(data, limits))
+	fmt.Fprintln(os.Stderr, serve[*stack](data, limits))
 	os.Exit(1)
 }
 

@@ -57,12 +57,27 @@ type contender struct {
 	argv []string
 }
 
+// A course is what every contender is put through.
+type course struct {
+	traffic
+	warmup, window time.Duration
+	allocs         bool // count them, for which the server is scraped
+}
+
+// kept is the usual course: 64 connections, kept.
+var kept = course{traffic{conns: 64, depth: 1}, benchWarmup, benchWindow, true}
+
 // A cost is what a server paid in one window.
 type cost struct {
 	nanos     float64 // CPU time per answer
 	allocs    float64 // heap objects per answer
 	perSecond float64 // answers, for information: it is the driver's figure as well
+	idle      float64 // share of the driver's looks that found no answer
+	resident  float64 // bytes per connection, after one request on each
 }
+
+func (c cost) cpu() float64    { return c.nanos }
+func (c cost) memory() float64 { return c.resident }
 
 func benchmarkPair(b *testing.B, rounds int, base, other contender) {
 	if runtime.NumCPU() < 2 {
@@ -78,7 +93,7 @@ func benchmarkPair(b *testing.B, rounds int, base, other contender) {
 			}
 			answers := make([]string, 2)
 			for _, i := range order {
-				c, answer := []contender{base, other}[i].measure(b)
+				c, answer := []contender{base, other}[i].measure(b, kept)
 				costs[i], answers[i] = append(costs[i], c), answer
 			}
 			if answers[0] != answers[1] {
@@ -88,7 +103,7 @@ func benchmarkPair(b *testing.B, rounds int, base, other contender) {
 		}
 		allocs := func(c cost) float64 { return c.allocs }
 		for i, name := range []string{base.name, other.name} {
-			b.ReportMetric(median(costs[i], func(c cost) float64 { return c.nanos }), name+"-ns/req")
+			b.ReportMetric(median(costs[i], cost.cpu), name+"-ns/req")
 			b.ReportMetric(median(costs[i], allocs), name+"-allocs/req")
 			b.ReportMetric(median(costs[i], func(c cost) float64 { return c.perSecond }), name+"-req/s")
 		}
@@ -112,7 +127,7 @@ func median(costs []cost, of func(cost) float64) float64 {
 }
 
 // measure runs one fresh server through one window.
-func (c contender) measure(b *testing.B) (cost, string) {
+func (c contender) measure(b *testing.B, course course) (cost, string) {
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	server := startChild(b, cmd, func(cmd *exec.Cmd) (err error) {
@@ -122,38 +137,53 @@ func (c contender) measure(b *testing.B) (cost, string) {
 	defer server.stop(b)
 	var result cost
 	var answer string
-	onCPU(b, driverCPU, func() {
-		var d *driver
-		var err error
-		if d, answer, err = dial(server.addr); err != nil {
-			b.Error(err)
-			return
-		}
-		defer d.close()
-		if _, err := d.run(benchWarmup); err != nil {
-			b.Error(err)
-			return
-		}
-		ofScrape := -server.allocated(b)
-		before := server.allocated(b)
-		ofScrape += before
-		began, cpu := time.Now(), server.cpu(b)
-		n, err := d.run(benchWindow)
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		used, took := server.cpu(b)-cpu, time.Since(began)
-		result = cost{
-			nanos:     float64(used) / float64(n),
-			allocs:    (server.allocated(b) - before - ofScrape) / float64(n),
-			perSecond: float64(n) / took.Seconds(),
-		}
-	})
+	var err error
+	onCPU(b, driverCPU, func() { result, answer, err = server.drive(b, course) })
+	if err != nil {
+		log := server.logged()
+		b.Errorf("%s: %v\n%s", c.name, err, log[:min(len(log), 2000)]) // a crash says first why
+	}
 	if b.Failed() {
 		b.FailNow()
 	}
 	return result, answer
+}
+
+// drive has a server serve one window.
+func (c *child) drive(b *testing.B, course course) (cost, string, error) {
+	family := c.family(b)
+	empty := family.resident(b)
+	d, answer, err := dial(c.addr, course.traffic)
+	if err != nil {
+		return cost{}, "", err
+	}
+	defer d.close()
+	full := family.resident(b)
+	if _, err := d.run(course.warmup); err != nil {
+		return cost{}, "", err
+	}
+	var ofScrape, before float64
+	if course.allocs {
+		ofScrape = -c.allocated(b)
+		before = c.allocated(b)
+		ofScrape += before
+	}
+	began, cpu := time.Now(), family.cpu(b)
+	n, err := d.run(course.window)
+	if err != nil {
+		return cost{}, "", err
+	}
+	used, took := family.cpu(b)-cpu, time.Since(began)
+	result := cost{
+		nanos:     float64(used) / float64(n),
+		perSecond: float64(n) / took.Seconds(),
+		idle:      float64(d.idle) / float64(d.polls),
+		resident:  float64(full-empty) / float64(course.conns),
+	}
+	if course.allocs {
+		result.allocs = (c.allocated(b) - before - ofScrape) / float64(n)
+	}
+	return result, answer, nil
 }
 
 // allocated is the number of heap objects the server has made.
@@ -163,17 +193,6 @@ func (c *child) allocated(b *testing.B) (n float64) {
 		n += sum(b, scrape, series)
 	}
 	return n
-}
-
-// cpu is the CPU time the server has used. The clock id is the kernel's encoding
-// of a pid: ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
-func (c *child) cpu(b *testing.B) time.Duration {
-	const cpuclockSched = 2
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^c.cmd.Process.Pid<<3|cpuclockSched), &ts); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(ts.Nano())
 }
 
 // onCPU runs f on a thread of its own, bound to one CPU and where permitted

@@ -2,40 +2,39 @@ package dispatch
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/alitto/pond/v2"
+	"github.com/gammazero/workerpool"
+	"github.com/panjf2000/ants/v2"
+	"github.com/sourcegraph/conc/pool"
+)
+
+const (
+	handoffRounds = 60
+	handoffJobs   = 4_000 // of each executor in each round
 )
 
 // BenchmarkHandoff is a job handed over and its reply awaited, by as many
-// submitters as there are workers. channel is the floor, two goroutine switches
-// over unbuffered channels without a queue or a clock; go starts a goroutine per
-// job. Compare with benchstat -col /executor.
+// submitters as there are workers, under every kind of dispatcher and the pools
+// that people use. channel is the floor, two goroutine switches over unbuffered
+// channels without a queue or a clock; go starts a goroutine per job; inline and
+// semaphore hand nothing over. All run in one measurement: each round runs every
+// executor once, in an order drawn by chance or the reverse of the last, and
+// to-channel is the median over the rounds of the ratio to channel in the same
+// round, as to-go is to go.
 func BenchmarkHandoff(b *testing.B) {
-	executors := []executor{
-		{"channel", startChannel},
-		{"go", startGo},
-		{"shared", startKind(Shared, Options[chan struct{}]{})},
-		{"shared-closure", startKind(Shared, Options[chan struct{}]{Closure: true})},
-		{"shared-codel", startKind(Shared, Options[chan struct{}]{Overflow: CoDel, Target: time.Hour, Interval: time.Hour})},
-		{"shared-locked", startKind(Shared, Options[chan struct{}]{Locked: true})},
-		{"perworker-rr", startKind(PerWorker, Options[chan struct{}]{Pick: RoundRobin})},
-		{"perworker-least", startKind(PerWorker, Options[chan struct{}]{Pick: Least})},
-		{"perworker-p2c", startKind(PerWorker, Options[chan struct{}]{Pick: TwoChoices})},
-		{"perworker-steal", startKind(PerWorker, Options[chan struct{}]{Steal: true})},
-		{"ring", startKind(Ring, Options[chan struct{}]{})},
-		{"ring-spin", startKind(Ring, Options[chan struct{}]{Spin: 1000})},
-		{"adaptive", startKind(Adaptive, Options[chan struct{}]{Target: time.Hour, Interval: time.Hour})},
-		{"ants", startKind(Ants, Options[chan struct{}]{})},
-		{"pond", startKind(Pond, Options[chan struct{}]{})},
-	}
-	for _, workers := range []int{1, 4, 64} {
-		for _, e := range executors {
-			b.Run(fmt.Sprintf("executor=%s/workers=%d", e.name, workers), func(b *testing.B) {
-				submit, stop := e.start(workers)
-				defer stop()
-				b.ReportAllocs()
-				handoff(b, workers, submit)
+	for _, procs := range []int{1, 2} {
+		for _, workers := range []int{1, 4, 64} {
+			b.Run(fmt.Sprintf("procs=%d/workers=%d", procs, workers), func(b *testing.B) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+				benchmarkHandoff(b, workers)
 			})
 		}
 	}
@@ -44,28 +43,117 @@ func BenchmarkHandoff(b *testing.B) {
 type executor struct {
 	name  string
 	start func(workers int) (submit func(reply chan struct{}), stop func())
+	slow  bool // some 10 µs a job, so that fewer will do
 }
 
-// handoff shares b.N jobs out among submitters.
-func handoff(b *testing.B, submitters int, submit func(reply chan struct{})) {
+var executors = []executor{
+	{"channel", startChannel, false},
+	{"go", startGo, false},
+	{"inline", startInline, false},
+	{"semaphore", startSemaphore, false},
+	{"shared", startKind(Shared, Options[chan struct{}]{}), false},
+	{"shared-closure", startKind(Shared, Options[chan struct{}]{Closure: true}), false},
+	{"shared-codel", startKind(Shared, Options[chan struct{}]{Overflow: CoDel, Target: time.Hour, Interval: time.Hour}), false},
+	{"shared-locked", startKind(Shared, Options[chan struct{}]{Locked: true}), true},
+	{"shared-timed", startKind(Shared, Options[chan struct{}]{Waited: func(time.Duration) {}}), false},
+	{"perworker-rr", startKind(PerWorker, Options[chan struct{}]{Pick: RoundRobin}), false},
+	{"perworker-least", startKind(PerWorker, Options[chan struct{}]{Pick: Least}), false},
+	{"perworker-p2c", startKind(PerWorker, Options[chan struct{}]{Pick: TwoChoices}), false},
+	{"perworker-steal", startKind(PerWorker, Options[chan struct{}]{Steal: true}), false},
+	{"ring", startKind(Ring, Options[chan struct{}]{}), false},
+	{"ring-spin", startKind(Ring, Options[chan struct{}]{Spin: 1000}), true},
+	{"adaptive", startKind(Adaptive, Options[chan struct{}]{Target: time.Hour, Interval: time.Hour}), false},
+	{"ants", startKind(Ants, Options[chan struct{}]{}), false},
+	{"pond", startKind(Pond, Options[chan struct{}]{}), false},
+	{"lib-ants", startAnts, false},
+	{"lib-pond", startPond, false},
+	{"lib-conc", startConc, false},
+	{"lib-workerpool", startWorkerpool, false},
+}
+
+// benchmarkHandoff reports a line for every executor of one measurement.
+func benchmarkHandoff(b *testing.B, workers int) {
+	took := map[string][]float64{} // ns per job, by executor, in the order of rounds
+	allocs := map[string]float64{}
+	var running []contestant
+	for _, e := range executors {
+		submit, stop := e.start(workers)
+		defer stop()
+		c := contestant{executor: e, submit: submit, workers: workers, jobs: handoffJobs}
+		if e.slow {
+			c.jobs /= 20
+		}
+		c.run() // some start workers as they go
+		allocs[e.name] = c.allocs()
+		running = append(running, c)
+	}
+	for round := range handoffRounds {
+		if round%2 == 0 {
+			rand.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+		} else {
+			slices.Reverse(running)
+		}
+		for _, c := range running {
+			took[c.name] = append(took[c.name], float64(c.run())/float64(c.jobs))
+		}
+	}
+	for _, e := range executors {
+		b.Run("executor="+e.name, func(b *testing.B) {
+			b.ReportMetric(median(took[e.name]), "ns/job")
+			b.ReportMetric(allocs[e.name], "allocs/job")
+			b.ReportMetric(median(quotients(took[e.name], took["channel"])), "to-channel")
+			b.ReportMetric(median(quotients(took[e.name], took["go"])), "to-go")
+			b.ReportMetric(0, "ns/op") // nothing is left to time here
+		})
+	}
+}
+
+func median(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return values[len(values)/2]
+}
+
+func quotients(values, by []float64) (q []float64) {
+	for i := range values {
+		q = append(q, values[i]/by[i])
+	}
+	return q
+}
+
+// A contestant is an executor at work.
+type contestant struct {
+	executor
+	submit        func(reply chan struct{})
+	workers, jobs int
+}
+
+// run shares the jobs out among as many submitters as workers.
+func (c contestant) run() time.Duration {
 	var left atomic.Int64
-	left.Store(int64(b.N))
-	done := make(chan struct{})
-	b.ResetTimer()
-	for range submitters {
-		go func() {
+	left.Store(int64(c.jobs))
+	var all sync.WaitGroup
+	began := time.Now()
+	for range c.workers {
+		all.Go(func() {
 			reply := make(chan struct{}, 1)
 			for left.Add(-1) >= 0 {
-				submit(reply)
+				c.submit(reply)
 				<-reply
 			}
-			done <- struct{}{}
-		}()
+		})
 	}
-	for range submitters {
-		<-done
-	}
-	b.StopTimer()
+	all.Wait()
+	return time.Since(began)
+}
+
+// allocs is how often a job allocates.
+func (c contestant) allocs() float64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c.run()
+	runtime.ReadMemStats(&after)
+	beside := 4 * float64(c.workers) // a submitter's goroutine, closures and channel
+	return max(0, float64(after.Mallocs-before.Mallocs)-beside) / float64(c.jobs)
 }
 
 func answer(reply chan struct{}) { reply <- struct{}{} }
@@ -79,10 +167,6 @@ func startKind(kind Kind, o Options[chan struct{}]) func(int) (func(chan struct{
 	}
 }
 
-func startGo(int) (func(chan struct{}), func()) {
-	return func(reply chan struct{}) { go answer(reply) }, func() {}
-}
-
 func startChannel(workers int) (func(chan struct{}), func()) {
 	jobs := make(chan chan struct{})
 	for range workers {
@@ -93,4 +177,42 @@ func startChannel(workers int) (func(chan struct{}), func()) {
 		}()
 	}
 	return func(reply chan struct{}) { jobs <- reply }, func() { close(jobs) }
+}
+
+func startGo(int) (func(chan struct{}), func()) {
+	return func(reply chan struct{}) { go answer(reply) }, func() {}
+}
+
+func startInline(int) (func(chan struct{}), func()) { return answer, func() {} }
+
+func startSemaphore(workers int) (func(chan struct{}), func()) {
+	s := NewSemaphore(workers, time.Hour, nil)
+	return func(reply chan struct{}) {
+		s.Acquire()
+		answer(reply)
+		s.Release()
+	}, func() {}
+}
+
+func startAnts(workers int) (func(chan struct{}), func()) {
+	p, err := ants.NewPoolWithFuncGeneric(workers, answer)
+	if err != nil {
+		panic(err)
+	}
+	return func(reply chan struct{}) { _ = p.Invoke(reply) }, p.Release // it refuses only when it is released
+}
+
+func startPond(workers int) (func(chan struct{}), func()) {
+	p := pond.NewPool(workers)
+	return func(reply chan struct{}) { _ = p.Go(func() { answer(reply) }) }, p.StopAndWait // as above
+}
+
+func startConc(workers int) (func(chan struct{}), func()) {
+	p := pool.New().WithMaxGoroutines(workers)
+	return func(reply chan struct{}) { p.Go(func() { answer(reply) }) }, p.Wait
+}
+
+func startWorkerpool(workers int) (func(chan struct{}), func()) {
+	p := workerpool.New(workers)
+	return func(reply chan struct{}) { p.Submit(func() { answer(reply) }) }, p.StopWait
 }

@@ -14,8 +14,10 @@ type crew[T any] struct {
 	epoch time.Time
 	timed bool // somebody wants to know how long jobs wait
 	law   *codel
-	busy  atomic.Int64
 	ended sync.WaitGroup
+	_     [64]byte // every job writes busy and reads what is above
+	busy  atomic.Int64
+	_     [56]byte
 }
 
 // A queued job knows when it was put, by its crew's clock.

@@ -8,11 +8,15 @@ import "sync/atomic"
 type perWorker[T any] struct {
 	*crew[T]
 	lanes []*workerLane[T]
-	turn  atomic.Uint64 // of round robin
+	// weighed says that somebody asks for loads; to keep them costs 10 ns a job.
+	weighed bool
 	// news has a token for each job that was put while thieves may have slept. It
 	// has room for one for each worker: more could not be of use.
 	news   chan struct{}
 	steals atomic.Uint64
+	_      [64]byte      // every job writes turn and reads what is above
+	turn   atomic.Uint64 // of round robin
+	_      [56]byte
 }
 
 type workerLane[T any] struct {
@@ -22,7 +26,7 @@ type workerLane[T any] struct {
 }
 
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
-	p := &perWorker[T]{crew: newCrew(o), news: make(chan struct{}, o.Workers)}
+	p := &perWorker[T]{crew: newCrew(o), weighed: o.Pick != RoundRobin || o.Steal, news: make(chan struct{}, o.Workers)}
 	for i := range o.Workers {
 		depth := o.Depth / o.Workers
 		if i < o.Depth%o.Workers {
@@ -42,7 +46,9 @@ func (p *perWorker[T]) Start() {
 		own := p.lanes[i]
 		for j := range own.lane {
 			p.do(j)
-			own.load.Add(-1)
+			if p.weighed {
+				own.load.Add(-1)
+			}
 		}
 	})
 }
@@ -86,8 +92,12 @@ func (p *perWorker[T]) steal(i int) bool {
 }
 
 func (p *perWorker[T]) Put(job T) {
-	l := p.lanes[p.pick()]
-	p.put(l, p.stamp(job))
+	l, j := p.lanes[p.pick()], p.stamp(job)
+	if !p.weighed {
+		p.put(l.lane, j)
+		return
+	}
+	p.put(l, j)
 	if p.Steal && l.load.Load() > 1 { // its worker has something else to do
 		select {
 		case p.news <- struct{}{}:

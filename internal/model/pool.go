@@ -73,6 +73,9 @@ func (m *poolModel) Queue() dispatch.Queue { return m.pool }
 
 // options are a mode's settings as a dispatcher takes them.
 func options[T any](cfg Config, run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
+	if cfg.Locked {
+		allowThreads(cfg.Workers + spareThreads)
+	}
 	return dispatch.Options[T]{
 		Workers: cfg.Workers, Depth: cfg.QueueDepth, Overflow: cfg.Overflow,
 		Run: run, Refuse: refuse, Waited: cfg.Waited, Sojourned: cfg.Sojourned,

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"net"
+
+	"schedlab/internal/model"
+)
+
+// bareRaw needs epoll.
+func bareRaw(net.Listener, model.Limits) error { return errors.ErrUnsupported }
