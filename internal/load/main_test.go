@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		bareServer()
 		return
 	}
+	if url := os.Getenv(generatorEnv); url != "" {
+		generator(url)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,7 +57,7 @@ const plainReply = "HTTP/1.1 200 OK\r\nServer: bare\r\nDate: Sat, 21 Nov 2026 08
 func answerAll(nc net.Conn, answer string) {
 	defer nc.Close()
 	end := []byte("\r\n\r\n")
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, 4096)
 	held := 0 // bytes of an end that may go on in the next read
 	for {
 		n, err := nc.Read(buf[held:])
