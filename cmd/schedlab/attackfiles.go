@@ -84,7 +84,11 @@ func (a *attackFiles) write(seq int, r record.Request) error {
 	if a.writer == nil {
 		return nil
 	}
-	return a.writer.Write(seq, r)
+	err := a.writer.Write(seq, r)
+	if err != nil {
+		a.writer = nil // what is there stays as it is, under its partial name
+	}
+	return err
 }
 
 // finish writes what was never sent and the distribution, and gives the results

@@ -140,7 +140,9 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if result == nil {
 		return nil, usage(err)
 	}
-	f.status(cmd, sum)
+	if err != nil {
+		sum.Status = record.Interrupted
+	}
 	*sum = experiment.Summarise(*sum, result, len(o.Trace.At))
 	if o.Idle > 0 {
 		i := result.Idle
@@ -173,7 +175,9 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 		ConnAnswers: closed.ConnAnswers, FirstReply: closed.FirstReply, Proof: closed.Proof,
 	}
 	files.start(closed.Start)
-	f.status(cmd, sum)
+	if err != nil {
+		sum.Status = record.Interrupted
+	}
 	sum.Arrivals, sum.Offered, sum.Connections = f.closedWords(), c.Rate, c.Connections
 	*sum = experiment.Summarise(*sum, result, len(closed.Requests))
 	sum.Goodput, sum.SentRate = closed.Rate(), 0
@@ -224,10 +228,4 @@ func sessions(all []load.Session, size int) *record.Sessions {
 	}
 	sum.Duration = h.Quantiles()
 	return &sum
-}
-
-func (f *attackFlags) status(cmd *cobra.Command, sum *record.Attack) {
-	if cmd.Context().Err() != nil {
-		sum.Status = record.Interrupted
-	}
 }
