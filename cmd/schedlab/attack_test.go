@@ -179,3 +179,22 @@ func TestAttackOutlivesTheServer(t *testing.T) {
 		t.Errorf("%d of the last 20 requests are good, want nearly all: the server is back", late)
 	}
 }
+
+// A generator that was stopped says when and for how long, and that the rate it
+// was asked for was not reached.
+func TestAttackStopped(t *testing.T) {
+	t.Parallel()
+	a := attackChild(t, "http://"+serve(t, "nethttp").addr+"/", "--rate", "200/s", "--duration", "2s").underWay(t)
+	a.cmd.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(2500 * time.Millisecond) // past its end
+	a.cmd.Process.Signal(syscall.SIGCONT)
+	sum := a.end(t, exitDone)
+	if g := sum.Generator; g.LongestLag < 0.5 || g.LagAt > 2 || sum.Service.P50 > 0.5 || sum.SentRate > 0.9*sum.Offered {
+		t.Errorf("generator %+v, service p50 %v s, sent %v of %v/s; want the stop in the lag and the rate alone", g, sum.Service.P50, sum.SentRate, sum.Offered)
+	}
+	for _, want := range []string{"the generator stood still", "requests per second were wanted and"} {
+		if !strings.Contains(a.stdout.String(), want) {
+			t.Errorf("no doubt %q among %v", want, sum.Doubts)
+		}
+	}
+}
