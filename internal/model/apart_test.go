@@ -38,8 +38,7 @@ type usage struct {
 // serveApart serves until its standard input ends. It prints its address, and for
 // every line that it reads its usage.
 func serveApart(name string) int {
-	err := serveUntilEOF(name)
-	if err != nil {
+	if err := serveUntilEOF(name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
