@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -38,8 +39,7 @@ type usage struct {
 // serveApart serves until its standard input ends. It prints its address, and for
 // every line that it reads its usage.
 func serveApart(name string) int {
-	err := serveUntilEOF(name)
-	if err != nil {
+	if err := serveUntilEOF(name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -153,10 +153,18 @@ func (a *apart) usage(t *testing.T) (u usage) {
 	return u
 }
 
-// cores is the CPU time the server takes for each second of a while.
-func (a *apart) cores(t *testing.T, while time.Duration) float64 {
+// cores is the CPU time the server takes for each second of a while: the least of
+// some, as the first may see it end what it was doing.
+func (a *apart) cores(t *testing.T, while time.Duration) (least float64) {
 	t.Helper()
-	before, began := a.usage(t), time.Now()
-	time.Sleep(while)
-	return (a.usage(t).CPU - before.CPU).Seconds() / time.Since(began).Seconds()
+	least = math.Inf(1)
+	for range trials {
+		before, began := a.usage(t), time.Now()
+		time.Sleep(while)
+		least = min(least, (a.usage(t).CPU-before.CPU).Seconds()/time.Since(began).Seconds())
+		if least < mostCores {
+			break
+		}
+	}
+	return least
 }

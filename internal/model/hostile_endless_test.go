@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -24,21 +25,26 @@ func TestHostileEndlessBodies(t *testing.T) {
 			{"empty lines", "", strings.Repeat("\r\n", 2000)},
 			{"chunks of a byte", "", strings.Repeat("1\r\ny\r\n", 500)},
 		} {
-			c := s.dial()
-			began := time.Now()
-			go func() {
-				for _, err := io.WriteString(c, request("POST /echo", "Transfer-Encoding: chunked")+tc.begin); err == nil; {
-					_, err = io.WriteString(c, tc.more)
-				}
-			}()
-			if a, err := c.read("POST"); err == nil && a.Status < 400 {
-				t.Errorf("%s: got %d, want a refusal or a close", tc.name, a.Status)
-			}
-			s.open(0) // it sends on: the server closes, not the client
-			if took := time.Since(began); took > 2*short+slack {
-				t.Errorf("%s: it took %v, want %v at most", tc.name, took, 2*short)
-			}
-			c.Close()
+			t.Run(tc.name, func(t *testing.T) {
+				judged(t, func() string {
+					c := s.dial()
+					defer c.Close()
+					began := time.Now()
+					go func() {
+						for _, err := io.WriteString(c, request("POST /echo", "Transfer-Encoding: chunked")+tc.begin); err == nil; {
+							_, err = io.WriteString(c, tc.more)
+						}
+					}()
+					if a, err := c.read("POST"); err == nil && a.Status < 400 {
+						t.Errorf("got %d, want a refusal or a close", a.Status)
+					}
+					s.open(0) // it sends on: the server closes, not the client
+					if took := time.Since(began); took > 2*short+slack {
+						return fmt.Sprintf("it took %v, want %v at most", took, 2*short)
+					}
+					return ""
+				})
+			})
 		}
 		s.visit(1, getClose("/plaintext"))
 	})

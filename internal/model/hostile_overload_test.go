@@ -25,8 +25,7 @@ const (
 	overloadRate    = float64(overloadWorkers) / 0.020 // the capacity, in requests a second
 )
 
-// What a mode that refuses owes at any overload. These are goals for a machine
-// that holds still, with room for one of two shared cores.
+// What a mode that refuses owes at any overload, on a machine that holds still.
 const (
 	leastGoodput = 0.8                    // of the capacity
 	refusedIn    = 20 * time.Millisecond  // 95 % of the refusals
