@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,7 +32,7 @@ func (p *plan) command(arm, requests int) []string {
 	if p.Arms[arm].Mode == "" || p.Stamps == stampsOff || requests < serverRing {
 		return argv
 	}
-	return append(argv[:len(argv):len(argv)], "--timeline", strconv.Itoa(min(requests+serverRing/2, timeline.MaxRing)))
+	return append(slices.Clip(argv), "--timeline", strconv.Itoa(min(requests+serverRing/2, timeline.MaxRing)))
 }
 
 // timeline reads the stamps of the requests the server has answered.

@@ -21,7 +21,7 @@ func TestIdleConnections(t *testing.T) {
 		const main, idle = 4, 20
 		var asked [main + idle]atomic.Int32
 		s := newPipeServer(t, nil)
-		s.answer = func(conn int, request string) string {
+		s.answer = func(conn int, _ string) string {
 			asked[conn].Add(1)
 			if conn < main {
 				return okReply

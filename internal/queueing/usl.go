@@ -99,7 +99,8 @@ func (u *USL) refine(n, x []float64) (cov [3][3]float64) {
 		}
 		var step [3]float64
 		step, cov = normal.solve()
-		next, was := *u, u.squares(n, x)
+		var next USL
+		was := u.squares(n, x)
 		for scale := 1.0; ; scale /= 2 {
 			next = fitted(u.Gain.Value*math.Exp(scale*step[0]), u.Contention.Value+scale*step[1], u.Coherence.Value+scale*step[2])
 			if next.positive(n) && next.squares(n, x) < was {
