@@ -54,7 +54,7 @@ func (m *loopModel) newEventLoop() *eventLoop {
 	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the
 	// clock for each. The body's remains, which a request without one does not have.
 	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
-	l.requests.tally, l.epoch = m.tally, m.epoch
+	l.requests.tally, l.epoch, l.zero = m.tally, m.epoch, m.zero
 	if m.offload != nil {
 		l.run = m.offload(l)
 	}

@@ -23,6 +23,7 @@ type requests struct {
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
 	epoch   time.Time
+	zero    int64 // epoch on the timeline's clock
 	*tally
 }
 
@@ -52,6 +53,7 @@ func (t *tally) refuse(status int) {
 
 func newRequests(cfg Config) *requests {
 	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
+	r.zero = timeline.At(r.epoch)
 	r.run = r.contain
 	if r.observe == nil {
 		r.observe = func(workload.Route, int, time.Duration) {}
@@ -95,7 +97,7 @@ func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	r.started.Add(1)
 	c.occupy()
 	if c.stamps != nil {
-		x.Stamped = true
+		x.Stamped, x.Begun = true, r.zero+int64(began)
 		c.stamps.begin()
 	}
 	r.run(x)
@@ -106,10 +108,12 @@ func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 		r.aborted.Add(1)
 		return
 	}
-	if x.Stamped {
-		c.stamps.answered(x)
+	if !x.Stamped {
+		r.observe(x.Route, x.Status, r.clock()-began)
+		return
 	}
-	r.observe(x.Route, x.Status, r.clock()-began)
+	c.stamps.answered(x)
+	r.observe(x.Route, x.Status, time.Duration(x.Ended-r.zero)-began)
 }
 
 // contain runs the handler and turns a panic into a 500.
@@ -120,18 +124,22 @@ func (r *requests) contain(x *workload.Exchange) {
 			r.log.Error("handler panicked", "route", x.Route, "panic", v, "stack", string(debug.Stack()))
 			refuse(x, 500, "internal error\n")
 			x.Close = true
+			ended(x)
 		}
 	}()
-	if !x.Stamped {
-		r.handle(x)
-		return
-	}
-	x.Begun = timeline.Now()
-	defer func() { x.Ended = timeline.Now() }() // also after a panic
 	r.handle(x)
+	ended(x)
 }
 
-// enqueued and dequeued stamp a request that passes a queue.
+// ended stamps the end of a request's service.
+func ended(x *workload.Exchange) {
+	if x.Stamped {
+		x.Ended = timeline.Now()
+	}
+}
+
+// enqueued and dequeued stamp a request that passes a queue; who takes it out is
+// who runs it, at once.
 func enqueued(x *workload.Exchange) {
 	if x.Stamped {
 		x.Queued = timeline.Now()
@@ -141,6 +149,7 @@ func enqueued(x *workload.Exchange) {
 func dequeued(x *workload.Exchange) {
 	if x.Stamped {
 		x.Taken = timeline.Now()
+		x.Begun = x.Taken
 	}
 }
 

@@ -49,9 +49,13 @@ func (l *Listener) stamp(e *entry) {
 // 0 if there is none.
 func (s *stamps) sawRead(received int64) {
 	now := timeline.Now()
-	s.received.Store(received)
+	if s.kernel != nil {
+		s.received.Store(received)
+	}
 	s.last.Store(now)
-	s.first.CompareAndSwap(0, now)
+	if s.first.Load() == 0 {
+		s.first.Store(now) // one goroutine reads at a time
+	}
 }
 
 // enqueue and dequeue say that the connection, unread, entered and left a queue.
@@ -84,12 +88,9 @@ func (s *stamps) answered(x *workload.Exchange) {
 		Seq: number(x.Seq), Accept: s.accept, Received: s.reached, Read: s.read,
 		Enqueue: x.Queued, Dequeue: x.Taken, Begin: x.Begun, End: x.Ended,
 	}
-	if r.Begin == 0 { // nobody ran it
-		r.Begin = timeline.Now()
-		r.End = r.Begin
-	}
-	if r.Enqueue != 0 && r.Dequeue == 0 { // refused by the queue
-		r.Dequeue = r.Begin
+	if r.End == 0 { // nobody ran it: its queue refused it
+		r.End = timeline.Now()
+		r.Begin, r.Dequeue, x.Ended = r.End, r.End, r.End
 	}
 	if s.taken != 0 {
 		r.Enqueue, r.Dequeue = s.queued, s.taken
