@@ -46,8 +46,9 @@ Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
 measurement cannot be trusted is refused with its reason. The record, with
 report.html, is kept below --out; 'schedlab report' renders it again.
 
-Exit codes: 0 a verdict was reached, 4 every verdict was refused or the run is
-partial, 130 interrupted (what was measured is kept).`,
+Exit codes: 0 a verdict was reached, 3 an expectation of the scenario failed,
+4 every verdict and expectation was refused or the run is partial, 130
+interrupted (what was measured is kept).`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
@@ -235,14 +236,30 @@ func (f *compareFlags) failure(err error, dir *record.Dir) error {
 	return fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
 }
 
-// verdictCode is 0 when a challenger has a primary verdict other than REFUSED.
+// verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
+// verdict other than REFUSED or an expectation passed.
 func verdictCode(r *record.Result) int {
+	if answered(r, record.Failed) > 0 {
+		return exitExpectation
+	}
+	if answered(r, record.Passed) > 0 {
+		return exitDone
+	}
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict != string(stats.Refused) {
 			return exitDone
 		}
 	}
 	return exitPartial
+}
+
+func answered(r *record.Result, a record.Answer) (n int) {
+	for _, e := range r.Expectations {
+		if e.Outcome == a {
+			n++
+		}
+	}
+	return n
 }
 
 // writeReports puts the files for people and benchstat into the record.

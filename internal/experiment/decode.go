@@ -29,7 +29,15 @@ type place struct{ line, column int }
 
 // A fieldError is an impossible value: its path, like load.rate or arms[2], and
 // what is wrong.
-type fieldError struct{ path, msg string }
+type fieldError struct {
+	path, msg string
+	within    string // the value, when the fault is at a character of it
+	at        int
+}
+
+func fieldErrorf(path, format string, args ...any) *fieldError {
+	return &fieldError{path: path, msg: fmt.Errorf(format, args...).Error()}
+}
 
 // A decoder fills structs from YAML and remembers where each value stands. It
 // knows text, whole numbers, booleans, lists and mappings, and refuses the rest
@@ -135,6 +143,19 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 		args = append([]any{path}, args...)
 	}
 	return d.place(path).errorf(format, args...)
+}
+
+// fault is errorf for an impossible value. A fault within a value that stands in
+// one line of source is told with its own column.
+func (d *decoder) fault(bad *fieldError, source string) error {
+	at := d.place(bad.path)
+	lines := strings.Split(source, "\n")
+	if bad.within != "" && at.line <= len(lines) {
+		if before, _, found := strings.Cut(lines[at.line-1], bad.within); found {
+			at.column = utf8.RuneCountInString(before) + 1 + bad.at
+		}
+	}
+	return at.errorf("%s: %s", bad.path, bad.msg)
 }
 
 // place is where path stands, or else the nearest thing around it that does.

@@ -85,6 +85,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.validate()
 	j.fillArms()
 	j.verdicts()
+	j.hold()
 	j.conclude()
 	return j.result
 }
@@ -111,6 +112,7 @@ type judge struct {
 	windows map[int]map[string]window // by block and arm
 	valid   []int                     // blocks that count
 	over    map[string]bool           // arms whose queue grows without end
+	refusal string                    // why every verdict of the run is refused, "" if not
 	result  *record.Result
 }
 
@@ -215,6 +217,9 @@ func (j *judge) fillArms() {
 				a.Blocks[m.Name] = v
 			}
 		}
+		if m := stats.Median(j.series(pa.Name, "mean")); !math.IsNaN(m) {
+			a.Mean = &m
+		}
 		median := func(metric string) *float64 {
 			v, ok := a.Blocks[metric]
 			if !ok || len(v) == 0 || quantiles[metric] > 0 && !j.judged[metric] {
@@ -262,6 +267,7 @@ func (j *judge) verdicts() {
 	}
 	comparisons := primary * (len(arms) - 2)
 	runwide := j.refuseRun()
+	j.refusal = runwide
 	broken := map[string]string{}
 	for _, m := range stats.Metrics() {
 		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))

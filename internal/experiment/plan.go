@@ -110,7 +110,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	}
 	p := &plan{scenario: s, cpus: cpus, modes: o.Modes}
 	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
 	}
 	if err := p.takeArms(s, o); err != nil {

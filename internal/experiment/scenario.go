@@ -28,6 +28,7 @@ type Scenario struct {
 	Arms     []Arm    `yaml:"arms"`
 	Protocol Protocol `yaml:"protocol"`
 	Needs    Needs    `yaml:"needs"`
+	Expect   []string `yaml:"expect"` // assertions, see docs/scenarios.md
 
 	Source string `yaml:"-"` // the file's text
 }
@@ -152,7 +153,7 @@ func parseScenario(text []byte) (s Scenario, err error) {
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
 	if bad := s.check(); bad != nil {
-		return s, d.errorf(bad.path, "%s", bad.msg)
+		return s, d.fault(bad, s.Source)
 	}
 	return s, nil
 }
@@ -211,32 +212,40 @@ func (s *Scenario) check() *fieldError {
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
 	} {
 		if rule.bad {
-			return &fieldError{rule.path, rule.msg}
+			return fieldErrorf(rule.path, "%s", rule.msg)
 		}
 	}
 	var names []string
 	for i, a := range s.Arms {
 		path := fmt.Sprintf("arms[%d]", i)
 		if err := a.check(); err != nil {
-			return &fieldError{path, err.Error()}
+			return fieldErrorf(path, "%w", err)
 		}
 		for _, c := range a.expand() {
 			if slices.Contains(names, c.Name) {
-				return &fieldError{path, fmt.Sprintf("the name %q is taken; give one of them a name", c.Name)}
+				return fieldErrorf(path, "the name %q is taken; give one of them a name", c.Name)
 			}
 			if !armName.MatchString(c.Name) {
-				return &fieldError{path, fmt.Sprintf("the varied name %q: %s", c.Name, armNameForm)}
+				return fieldErrorf(path, "the varied name %q: %s", c.Name, armNameForm)
 			}
 			names = append(names, c.Name)
 		}
 	}
 	if len(names) < 2 {
-		return &fieldError{"arms", "needs at least two: a baseline and a challenger"}
+		return fieldErrorf("arms", "needs at least two: a baseline and a challenger")
 	}
 	if len(names) > maxArms {
-		return &fieldError{"arms", fmt.Sprintf("has %d, more than %d", len(names), maxArms)}
+		return fieldErrorf("arms", "has %d, more than %d", len(names), maxArms)
 	}
-	return nil
+	return s.parseExpectations()
+}
+
+// arms are the contestants, those of varied values each on its own.
+func (s *Scenario) arms() (all []Arm) {
+	for _, a := range s.Arms {
+		all = append(all, a.expand()...)
+	}
+	return all
 }
 
 func (s *Scenario) anyKeepAlive() bool {

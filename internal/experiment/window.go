@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
@@ -35,7 +36,8 @@ func reduce(t record.TrialRecord, e record.Env) window {
 	w := window{trial: t.Trial, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
-	var response, lag []float64
+	var response, good, lag []float64
+	var lost int
 	var sent, goodDone int
 	var inFlightTime, responseSum float64
 	within := func(at int64) bool { return at >= from && at < to }
@@ -56,6 +58,10 @@ func reduce(t record.TrialRecord, e record.Env) window {
 		took := time.Duration(r.Done - r.Scheduled).Seconds()
 		responseSum += took
 		response = append(response, took)
+		if r.Good() {
+			good = append(good, took)
+		}
+		lost += count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
 		if r.Sent >= 0 {
 			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
 		}
@@ -73,6 +79,11 @@ func reduce(t record.TrialRecord, e record.Env) window {
 		}
 	}
 	w.values["goodput"] = float64(goodDone) / t.Window
+	w.values["throughput"] = float64(w.completions) / t.Window
+	w.values["mean"], w.values["good_mean"] = mean(response), mean(good)
+	w.values["tail"] = mean(response[len(response)-len(response)/100:])
+	w.values["errors"] = float64(w.requests-w.good) / float64(max(w.requests, 1))
+	w.values["loss"] = float64(lost) / float64(max(w.requests, 1))
 	w.values["cpu_per_request"] = math.NaN()
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
@@ -103,6 +114,25 @@ func (w *window) fairness() {
 		w.starved += count(n == 0)
 	}
 	w.jain = stats.Jain(answers)
+	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open"} {
+		w.values[name] = math.NaN()
+	}
+	if len(answers) > 0 {
+		w.values["starved"], w.values["served"] = float64(w.starved), float64(len(answers)-w.starved)
+		w.values["first_reply"] = w.trial.Client.FirstReply
+	}
+	if c := w.trial.Server.Within; c != nil {
+		w.values["accepted"], w.values["done"], w.values["open"] = c.Accepted, c.Done, c.Open
+	}
+}
+
+// mean is NaN for nothing.
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
 }
 
 // Limits of the window rules (measurement.md §5): past one, a block counts for

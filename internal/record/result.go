@@ -33,6 +33,8 @@ type Result struct {
 	Headline string    `json:"headline"` // the answer in one sentence
 	Doubts   []Doubt   `json:"doubts"`   // every reservation, in order of weight
 	Refused  []Refusal `json:"refused"`  // blocks left out, and why
+	// Expectations are the scenario's assertions, in its order.
+	Expectations []Expectation `json:"expectations"`
 	// NotChecked names the validity rules this version cannot check yet.
 	NotChecked []string `json:"not_checked"`
 	// Order names the arms of each block in the order they ran.
@@ -64,11 +66,18 @@ type Arm struct {
 	P99     *float64 `json:"p99"`
 	Goodput float64  `json:"goodput"` // good replies per second
 	// CPUPerRequest is server CPU seconds per answered request.
-	CPUPerRequest      float64 `json:"cpu_per_request"`
-	Errors             int     `json:"errors"`              // requests in valid windows without a good reply
-	Requests           int     `json:"requests"`            // requests scheduled in valid windows
-	StarvedConnections int     `json:"starved_connections"` // worst window: connections that never got an answer
-	Jain               float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	CPUPerRequest      float64  `json:"cpu_per_request"`
+	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
+	Requests           int      `json:"requests"`            // requests scheduled in valid windows
+	StarvedConnections int      `json:"starved_connections"` // worst window: connections that never got an answer
+	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
+	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
+	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
+	Family             string   `json:"family,omitempty"`    // name without the levels
+	Phases             []Phase  `json:"phases,omitempty"`    // nil without a timeline
+	// Predictions are what theory gives, one for each model of the scenario.
+	Predictions []Prediction `json:"predictions,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
 	// Blocks holds the per-block values by metric name, one per valid block.
@@ -168,8 +177,10 @@ type Plan struct {
 	Timeout     float64   `json:"timeout"`     // seconds
 	Estimate    float64   `json:"estimate"`    // planned seconds in all
 	Arms        []PlanArm `json:"arms"`
-	Order       [][]int   `json:"order"`  // per block, indexes into Arms in the order they run
-	Doubts      []Doubt   `json:"doubts"` // raised while planning
+	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
+	Doubts      []Doubt   `json:"doubts"`            // raised while planning
+	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
+	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
 }
 
 // A PlanArm is one contestant before it ran.
@@ -224,6 +235,16 @@ type ServerSide struct {
 	Rejected float64 `json:"rejected"`
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
+	// Within counts the window alone, nil unless the scenario asks for it:
+	// reading it takes a little of the server's time.
+	Within *Connections `json:"within,omitempty"`
+}
+
+// Connections are what became of a server's connections in a window.
+type Connections struct {
+	Accepted float64 `json:"accepted"` // in the window
+	Done     float64 `json:"done"`     // ended in the window
+	Open     float64 `json:"open"`     // at its end
 }
 
 // ClientSide is what the generator knows of one window beyond its requests.

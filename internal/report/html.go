@@ -31,6 +31,8 @@ type page struct {
 	Panels                     []panel
 	Figures                    figures
 	Complaints, Refusals       []string
+	Answers                    []answered
+	Tally                      string
 	Fingerprint                [][2]string
 	Order                      []string
 }
@@ -67,6 +69,7 @@ func HTML(w io.Writer, r *record.Result) error {
 		Figures: tabulate(r), Complaints: complaints(r.Arms), Fingerprint: fingerprint(r),
 	}
 	p.Refusals = refusals(r.Refused)
+	p.Answers, p.Tally = answers(r), tally(r.Expectations)
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -43,6 +43,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 				}
 			}
 		}
+		markdownExpectations(line, r)
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
 		for i, d := range r.Doubts {

@@ -119,6 +119,7 @@ func interrupted() *record.Result {
 				Reason: "940 requests in the shortest window, p99 needs 1,000"}
 		}
 	}
+	r.Expectations = expecting()
 	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
 	return r
 }
@@ -147,6 +148,15 @@ func hopeless() *record.Result {
 		}
 	}
 	return r
+}
+
+// expecting is what an interrupted run says of three assertions.
+func expecting() []record.Expectation {
+	return []record.Expectation{
+		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: record.Passed, Reason: "12.1 ms < 20 ms in the median; true in 10 of 10 blocks"},
+		{Text: `served("pool") == 64`, Outcome: record.Failed, Reason: "36 == 64 in the median; true in 0 of 10 blocks"},
+		{Text: `explained("queue") >= 0.8`, Outcome: record.Undecided, Reason: "timeline not recorded"},
+	}
 }
 
 // killed is a run that ended before its first trial.

@@ -35,6 +35,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 			}
 		}
 		p.verdicts(r)
+		p.expectations(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)
