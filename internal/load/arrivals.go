@@ -1,0 +1,209 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Kind is a way in which requests arrive.
+type Kind string
+
+// The kinds of Arrivals.
+const (
+	KindPoisson  Kind = "poisson"  // at random, independent of each other
+	KindConstant Kind = "constant" // evenly spaced
+	KindRamp     Kind = "ramp"     // at a rate that changes linearly over the window
+	KindSine     Kind = "sine"     // at a rate that swings around its mean
+	KindBurst    Kind = "burst"    // several at the same moment
+	KindInPhase  Kind = "in-phase" // every connection at the same moment
+	KindTrace    Kind = "trace"    // as a file says
+)
+
+// ArrivalsHelp lists what ParseArrivals reads, for help texts and errors.
+const ArrivalsHelp = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE)"
+
+// Arrivals say how the requests of an open loop are spread over a window. The
+// zero value is Poisson. It is a value: comparable, and safe for concurrent use.
+type Arrivals struct {
+	Kind Kind // "" is Poisson
+	// Even takes chance out of KindRamp and KindSine: the n-th request is sent
+	// when n are expected.
+	Even bool
+	// From and To are KindRamp's rates at the window's ends: requests per
+	// second, or with Relative multiples of the rate that Draw is given. Neither
+	// is negative, and one is above 0.
+	From, To float64
+	Relative bool
+	// Amplitude is KindSine's swing as a share of the mean rate, above 0 up to 1.
+	Amplitude float64
+	// Period is how long one wave of KindSine takes, and in KindBurst the time
+	// between the bursts of a Cycle; 0 there spaces all bursts evenly.
+	Period time.Duration
+	// Size is how many requests are sent at once by KindBurst, and by KindInPhase,
+	// where 0 stands for the number of connections: see WithConnections.
+	Size int
+	// Cycle is how many requests KindBurst with a Period sends, Size every Period,
+	// before it pauses until Cycle / rate has passed: the pattern of clients that
+	// are paced one by one but woken together. 0: the number of connections.
+	Cycle int
+	// File is what KindTrace reads. It must be opened before Draw: see Open.
+	File string
+
+	trace *Trace
+}
+
+// maxBurst bounds what arrives at one moment: what the generator holds in flight.
+const maxBurst = maxInFlight
+
+// maxArrivalRate bounds the rates of a ramp, per second.
+const maxArrivalRate = 1e6
+
+// WithConnections fills in the sizes that stand for the number of connections.
+func (a Arrivals) WithConnections(n int) Arrivals {
+	if a.Kind == KindInPhase && a.Size == 0 {
+		a.Size = n
+	}
+	if a.Kind == KindBurst && a.Period > 0 && a.Cycle == 0 {
+		a.Cycle = n
+	}
+	return a
+}
+
+// Check tells why a cannot be drawn from at a rate in requests per second. The
+// rate does not matter to a trace, nor to a ramp in absolute rates.
+func (a Arrivals) Check(rate float64) error {
+	if err := a.check(); err != nil {
+		return fmt.Errorf("arrivals %s: %w", a, err)
+	}
+	switch {
+	case a.Kind == KindTrace && a.trace == nil:
+		return fmt.Errorf("arrivals %s: the file has not been read", a)
+	case a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative:
+		return nil
+	case !(rate > 0) || math.IsInf(rate, 1):
+		return fmt.Errorf("arrivals %s: a rate of %v/s; give one above 0", a, rate)
+	case a.Kind == KindInPhase && a.Size == 0:
+		return fmt.Errorf("arrivals %s: no number of connections; keep some, or say in-phase(N)", a)
+	case a.Kind == KindBurst && a.Period > 0 && a.Cycle < a.Size:
+		return fmt.Errorf("arrivals %s: a cycle of %d requests is less than one burst; keep more connections, or say burst(SIZE,PERIOD,CYCLE)", a, a.Cycle)
+	case a.Kind == KindBurst && a.lastBurst() >= a.cycleTime(rate):
+		return fmt.Errorf("arrivals %s: the bursts of a cycle take %v, and at %v/s the next begins after %v; shorten the period or lower the rate", a, time.Duration(a.lastBurst()), rate, time.Duration(a.cycleTime(rate)).Round(time.Microsecond))
+	}
+	return nil
+}
+
+// check tells what is wrong with a whatever the rate.
+func (a Arrivals) check() error {
+	swing := a.Amplitude > 0 && a.Amplitude <= 1
+	from, to := a.From, a.To
+	switch a.Kind {
+	case "", KindPoisson, KindConstant:
+	case KindRamp:
+		if !(from >= 0 && to >= 0 && from+to > 0 && max(from, to) <= maxArrivalRate) {
+			return fmt.Errorf("rates from %v to %v; give two from 0 to %.0f, one of them above 0", from, to, maxArrivalRate)
+		}
+	case KindSine:
+		if !swing || a.Period < time.Millisecond {
+			return fmt.Errorf("amplitude %v and period %v; give a share of the rate above 0 up to 1, and 1ms at least", a.Amplitude, a.Period)
+		}
+	case KindBurst:
+		if a.Size < 1 || max(a.Size, a.Cycle) > maxBurst || a.Period < 0 || a.Cycle < 0 {
+			return fmt.Errorf("%d at once; give 1 to %d, and a period and cycle that are not negative", a.Size, maxBurst)
+		}
+	case KindInPhase:
+		if a.Size < 0 || a.Size > maxBurst {
+			return fmt.Errorf("%d at once; give 1 to %d", a.Size, maxBurst)
+		}
+	case KindTrace:
+		if a.File == "" {
+			return fmt.Errorf("no file; say trace(FILE)")
+		}
+	default:
+		return fmt.Errorf("unknown kind %q (want one of %s)", a.Kind, ArrivalsHelp)
+	}
+	return nil
+}
+
+// Draw lists the arrivals of a window [0, span), ascending, at a mean rate in
+// requests per second. Equal generators give equal lists. It is empty where
+// Check gives an error.
+func (a Arrivals) Draw(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	return a.DrawTrace(rate, span, rng).At
+}
+
+// DrawTrace is Draw with the demands a trace file states; other kinds have none.
+func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Trace {
+	if a.Check(rate) != nil || span <= 0 {
+		return Trace{}
+	}
+	switch a.Kind {
+	case KindConstant:
+		return Trace{At: Constant(rate, span)}
+	case KindRamp:
+		return Trace{At: a.ramp(rate, span, rng)}
+	case KindSine:
+		return Trace{At: a.sine(rate, span, rng)}
+	case KindBurst, KindInPhase:
+		return Trace{At: a.bursts(rate, span)}
+	case KindTrace:
+		return a.trace.until(span)
+	}
+	return Trace{At: Poisson(rate, span, rng)}
+}
+
+// MeanRate is the mean rate over a window, in requests per second: rate, but for
+// a ramp, and for a trace what its file has of that window.
+func (a Arrivals) MeanRate(rate float64, span time.Duration) float64 {
+	switch {
+	case a.Kind == KindRamp && a.Relative:
+		return rate * (a.From + a.To) / 2
+	case a.Kind == KindRamp:
+		return (a.From + a.To) / 2
+	case a.Kind == KindTrace && a.trace != nil && span > 0:
+		return float64(len(a.trace.until(span).At)) / span.Seconds()
+	}
+	return rate
+}
+
+// String writes a as ParseArrivals reads it.
+func (a Arrivals) String() string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	var args []string
+	switch a.Kind {
+	case "":
+		return string(KindPoisson)
+	case KindRamp:
+		unit := "/s"
+		if a.Relative {
+			unit = "x"
+		}
+		args = []string{number(a.From) + unit, number(a.To) + unit}
+	case KindSine:
+		args = []string{number(a.Amplitude), a.Period.String()}
+	case KindBurst:
+		args = []string{strconv.Itoa(a.Size)}
+		if a.Period > 0 {
+			args = append(args, a.Period.String())
+		}
+		if a.Period > 0 && a.Cycle > 0 {
+			args = append(args, strconv.Itoa(a.Cycle))
+		}
+	case KindInPhase:
+		if a.Size > 0 {
+			args = []string{strconv.Itoa(a.Size)}
+		}
+	case KindTrace:
+		args = []string{a.File}
+	}
+	if a.Even && (a.Kind == KindRamp || a.Kind == KindSine) {
+		args = append(args, "even")
+	}
+	if len(args) == 0 {
+		return string(a.Kind)
+	}
+	return string(a.Kind) + "(" + strings.Join(args, ",") + ")"
+}

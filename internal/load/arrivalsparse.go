@@ -1,0 +1,143 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseArrivals reads arrivals as scenarios and flags spell them:
+//
+//	poisson  constant
+//	ramp(500/s,3000/s)  ramp(0.5x,1.5x)  ramp(0/s,3000/s,even)
+//	sine(0.5,2s)  sine(0.5,2s,even)
+//	burst(12)  burst(12,5ms)  burst(12,5ms,396)
+//	in-phase  in-phase(64)
+//	trace(FILE)
+//
+// The file of a trace is not opened. Errors name the text and what is wrong.
+func ParseArrivals(s string) (Arrivals, error) {
+	name, rest, has := strings.Cut(strings.TrimSpace(s), "(")
+	inner, closed := strings.CutSuffix(rest, ")")
+	a := Arrivals{Kind: Kind(name)}
+	err := errors.New("the brackets do not match")
+	if has == closed {
+		err = a.parse(inner, has)
+	}
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
+		return Arrivals{}, fmt.Errorf("arrivals %.80q: %w", s, err)
+	}
+	return a, nil
+}
+
+// parse reads the arguments of a's kind.
+func (a *Arrivals) parse(inner string, has bool) (err error) {
+	args := strings.Split(inner, ",")
+	for i := range args {
+		args[i] = strings.TrimSpace(args[i])
+	}
+	if !has {
+		args = nil
+	}
+	if last := len(args) - 1; last > 0 && args[last] == "even" && (a.Kind == KindRamp || a.Kind == KindSine) {
+		a.Even, args = true, args[:last]
+	}
+	want := func(least, most int, form string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("want %s", form)
+		}
+		return nil
+	}
+	switch a.Kind {
+	case "":
+		return fmt.Errorf("no kind; want one of %s", ArrivalsHelp)
+	case KindPoisson, KindConstant:
+		return want(0, 0, string(a.Kind)+" alone")
+	case KindRamp:
+		if err := want(2, 2, "ramp(FROM,TO), like ramp(500/s,3000/s) or ramp(0.5x,1.5x)"); err != nil {
+			return err
+		}
+		var to bool
+		if a.From, a.Relative, err = parseRate(args[0]); err != nil {
+			return err
+		}
+		if a.To, to, err = parseRate(args[1]); err == nil && to != a.Relative {
+			err = errors.New("one rate is absolute and one relative; give both as N/s or both as Nx")
+		}
+	case KindSine:
+		if err := want(2, 2, "sine(AMPLITUDE,PERIOD), like sine(0.5,2s)"); err != nil {
+			return err
+		}
+		if a.Amplitude, err = strconv.ParseFloat(args[0], 64); err != nil {
+			return fmt.Errorf("amplitude %q is not a number like 0.5", args[0])
+		}
+		a.Period, err = parsePeriod(args[1])
+	case KindBurst:
+		if err := want(1, 3, "burst(SIZE), burst(SIZE,PERIOD) or burst(SIZE,PERIOD,CYCLE), like burst(12,5ms,396)"); err != nil {
+			return err
+		}
+		if a.Size, err = parseCount(args[0]); err == nil && len(args) > 1 {
+			a.Period, err = parsePeriod(args[1])
+		}
+		if err == nil && len(args) > 2 {
+			a.Cycle, err = parseCount(args[2])
+		}
+	case KindInPhase:
+		if err := want(0, 1, "in-phase, or in-phase(N)"); err != nil || len(args) == 0 {
+			return err
+		}
+		a.Size, err = parseCount(args[0])
+	case KindTrace:
+		a.File = strings.TrimSpace(inner) // a comma is part of the name
+	}
+	return err
+}
+
+// parseRate reads "500/s", or "0.5x", which is relative.
+func parseRate(s string) (v float64, relative bool, err error) {
+	n, perSecond := strings.CutSuffix(s, "/s")
+	if !perSecond {
+		n, relative = strings.CutSuffix(s, "x")
+	}
+	v, err = strconv.ParseFloat(n, 64)
+	if err != nil || perSecond == relative {
+		return 0, false, fmt.Errorf("%q is not a rate like 500/s or 0.5x", s)
+	}
+	return v, relative, nil
+}
+
+func parsePeriod(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration above 0 like 5ms", s)
+	}
+	return d, nil
+}
+
+func parseCount(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not a whole number above 0", s)
+	}
+	return n, nil
+}
+
+// UnmarshalText is ParseArrivals, for decoders.
+func (a *Arrivals) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseArrivals(string(text))
+	return err
+}
+
+// MarshalText is String.
+func (a Arrivals) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Set is ParseArrivals, for flags.
+func (a *Arrivals) Set(s string) error { return a.UnmarshalText([]byte(s)) }
+
+// Type names the flag's value in help.
+func (a *Arrivals) Type() string { return "arrivals" }

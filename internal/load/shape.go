@@ -1,0 +1,104 @@
+package load
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// warped draws a process whose rate changes: events at rate one, each placed
+// where the number of arrivals expected so far reaches it (the time-change of a
+// Poisson process: Çinlar, Introduction to Stochastic Processes, ch. 4.7). when
+// is that inverse, in nanoseconds, ascending; total is what is expected of the
+// whole window. Even events are 0, 1, 2, …
+func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when func(n float64) float64) []time.Duration {
+	at, _ := arrivals(total/span.Seconds(), span)
+	n := 0.0
+	if !even {
+		n = rng.ExpFloat64()
+	}
+	for n < total {
+		t := time.Duration(when(n))
+		if t >= span {
+			break
+		}
+		at = append(at, t)
+		if even {
+			n++
+		} else {
+			n += rng.ExpFloat64()
+		}
+	}
+	return at
+}
+
+// ramp expects n(t) = f t + (g-f) t²/2T arrivals by t, for rates f and g at the
+// ends of a window T. Its inverse is written so that nothing cancels.
+func (a Arrivals) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	f, g, length := a.From, a.To, span.Seconds()
+	if a.Relative {
+		f, g = f*rate, g*rate
+	}
+	return warped((f+g)/2*length, a.Even, rng, span, func(n float64) float64 {
+		if n == 0 {
+			return 0
+		}
+		return 2 * n / (f + math.Sqrt(max(0, f*f+2*(g-f)*n/length))) * 1e9
+	})
+}
+
+// sine expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals by t: the rate is
+// r (1 + A sin 2πt/P), for mean rate r, amplitude A and period P. The inverse is
+// Newton's, kept inside a bracket where the rate comes near 0.
+func (a Arrivals) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	omega := 2 * math.Pi / a.Period.Seconds()
+	swing := rate * a.Amplitude / omega
+	expected := func(t float64) float64 { return rate*t + swing*(1-math.Cos(omega*t)) }
+	t := 0.0
+	return warped(expected(span.Seconds()), a.Even, rng, span, func(n float64) float64 {
+		low, high := max(t, (n-2*swing)/rate), n/rate
+		for t = max(t, low); high-low > 1e-10; {
+			miss := expected(t) - n
+			if miss > 0 {
+				high = t
+			} else {
+				low = t
+			}
+			next := t - miss/(rate*(1+a.Amplitude*math.Sin(omega*t)))
+			if !(next > low && next < high) {
+				next = (low + high) / 2
+			}
+			if math.Abs(next-t) < 1e-10 {
+				break
+			}
+			t = next
+		}
+		return t * 1e9
+	})
+}
+
+// bursts sends Size at once, again and again: evenly, or in cycles.
+func (a Arrivals) bursts(rate float64, span time.Duration) (at []time.Duration) {
+	if a.Kind == KindInPhase || a.Period == 0 {
+		a.Cycle, a.Period = a.Size, 0
+	}
+	at, _ = arrivals(rate, span)
+	for cycle := 0.0; cycle*a.cycleTime(rate) < float64(span); cycle++ {
+		for sent := range a.Cycle {
+			t := time.Duration(cycle*a.cycleTime(rate)) + time.Duration(sent/a.Size)*a.Period
+			if t >= span {
+				break
+			}
+			at = append(at, t)
+		}
+	}
+	return at
+}
+
+// cycleTime and lastBurst are nanoseconds: how long a cycle takes, and how far
+// into it its last burst is sent.
+func (a Arrivals) cycleTime(rate float64) float64 { return float64(max(a.Cycle, a.Size)) / rate * 1e9 }
+
+func (a Arrivals) lastBurst() float64 {
+	return float64(max(0, a.Cycle-1)/a.Size) * float64(a.Period)
+}

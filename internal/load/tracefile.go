@@ -1,0 +1,192 @@
+package load
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxTraceArrivals = 20_000_000
+	maxTraceLine     = 1 << 10
+	maxTraceOffset   = 24 * time.Hour
+)
+
+// traceColumns are what a trace file may have, the first of them in every one.
+var traceColumns = []string{"at", "iters", "cpu", "sleep"}
+
+// ReadTrace reads arrivals, one a line, comma-separated: when, and optionally
+// what is asked of a /work target. A first line may name the columns, in any
+// order; without it they are at,iters,sleep or fewer.
+//
+//	at,cpu,sleep
+//	0s,200us,0s
+//	1.5ms,200us,10ms
+//
+// at is the time from the window's start, sleep the time to block, cpu the CPU
+// time, all as durations like 1.5ms or as seconds like 0.0015; iters is the CPU
+// demand in iterations. cpu needs itersPerMicro, the calibrated iterations of a
+// microsecond; 0 refuses it. Empty lines and lines that begin with # are passed over.
+//
+// The file is streamed, and at most 20,000,000 arrivals within 24 hours are
+// taken. Errors begin with name and line.
+func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, maxTraceLine), maxTraceLine)
+	p := traceParser{iters: itersPerMicro}
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := p.line(lines.Text()); err != nil {
+			return Trace{}, fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		if err == bufio.ErrTooLong {
+			err = fmt.Errorf("the line is longer than %d bytes", maxTraceLine)
+		}
+		return Trace{}, fmt.Errorf("%s:%d: %w", name, number+1, err)
+	}
+	if len(p.trace.At) == 0 {
+		return Trace{}, fmt.Errorf("%s: no arrivals; write one a line, like 1.5ms", name)
+	}
+	return p.trace, nil
+}
+
+// A traceParser is a trace as far as it has been read.
+type traceParser struct {
+	trace   Trace
+	columns []string
+	iters   float64 // per microsecond
+}
+
+func (p *traceParser) line(text string) error {
+	if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
+		return nil
+	}
+	fields := strings.Split(text, ",")
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	if p.columns == nil {
+		named, err := p.header(fields)
+		if err != nil || named {
+			return err
+		}
+	}
+	if len(fields) != len(p.columns) {
+		return fmt.Errorf("%d columns, want %d (%s)", len(fields), len(p.columns), strings.Join(p.columns, ","))
+	}
+	if len(p.trace.At) == maxTraceArrivals {
+		return fmt.Errorf("more than %d arrivals; split the file", maxTraceArrivals)
+	}
+	var at time.Duration
+	var d Demand
+	for i, column := range p.columns {
+		if err := p.field(column, fields[i], &at, &d); err != nil {
+			return fmt.Errorf("column %s: %w", column, err)
+		}
+	}
+	if n := len(p.trace.At); n > 0 && at < p.trace.At[n-1] {
+		return fmt.Errorf("an arrival at %v after one at %v; sort the file", at, p.trace.At[n-1])
+	}
+	p.trace.At = append(p.trace.At, at)
+	if len(p.columns) > 1 {
+		p.trace.Demand = append(p.trace.Demand, d)
+	}
+	return nil
+}
+
+// header fixes the columns from the first line, and tells whether it names them.
+func (p *traceParser) header(fields []string) (named bool, err error) {
+	if !slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(traceColumns, f) }) {
+		p.columns = []string{"at", "iters", "sleep"}[:min(3, len(fields))]
+		return false, nil
+	}
+	for i, f := range fields {
+		if !slices.Contains(traceColumns, f) || slices.Contains(fields[:i], f) {
+			return true, fmt.Errorf("column %.40q is unknown or there twice (want at, and of %s what is needed)", f, strings.Join(traceColumns[1:], ", "))
+		}
+	}
+	switch has := func(c string) bool { return slices.Contains(fields, c) }; {
+	case !has("at"):
+		return true, fmt.Errorf("no column at")
+	case has("iters") && has("cpu"):
+		return true, fmt.Errorf("iters and cpu are one demand; drop one of them")
+	case has("cpu") && !(p.iters > 0):
+		return true, fmt.Errorf("cpu cannot be turned into iterations here; give iters")
+	}
+	p.columns = fields
+	return true, nil
+}
+
+func (p *traceParser) field(column, text string, at *time.Duration, d *Demand) (err error) {
+	var v time.Duration
+	if column == "iters" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%.40q is not a whole number up to %d", text, uint32(math.MaxUint32))
+		}
+		d.Iters = uint32(n)
+		return nil
+	}
+	if v, err = parseOffset(text); err != nil {
+		return err
+	}
+	switch column {
+	case "at":
+		*at = v
+	case "sleep":
+		d.Sleep = v
+	case "cpu":
+		d.Iters = uint32(min(math.Round(float64(v)/1e3*p.iters), math.MaxUint32))
+	}
+	return nil
+}
+
+// parseOffset reads a duration like 1.5ms, or a number of seconds.
+func parseOffset(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if seconds, numErr := strconv.ParseFloat(s, 64); err != nil && numErr == nil {
+		d, err = -1, nil // what does not fit, or is not a number, is refused below
+		if seconds >= 0 && seconds <= maxTraceOffset.Seconds() {
+			d = time.Duration(math.Round(seconds * 1e9))
+		}
+	}
+	if err != nil || d < 0 || d > maxTraceOffset {
+		return 0, fmt.Errorf("%.40q is not a duration like 1.5ms or a number of seconds, from 0 to %v", s, maxTraceOffset)
+	}
+	return d, nil
+}
+
+// Open reads the file of a KindTrace (see ReadTrace) and returns arrivals that
+// can be drawn; other kinds are returned as they are.
+func (a Arrivals) Open(itersPerMicro float64) (Arrivals, error) {
+	if a.Kind != KindTrace {
+		return a, nil
+	}
+	f, err := os.Open(a.File)
+	if err != nil {
+		return a, fmt.Errorf("opening the trace: %w", err)
+	}
+	defer f.Close()
+	trace, err := ReadTrace(a.File, f, itersPerMicro)
+	a.trace = &trace
+	return a, err
+}
+
+// until is the trace's part before span. It shares t's memory.
+func (t *Trace) until(span time.Duration) Trace {
+	n, _ := slices.BinarySearch(t.At, span)
+	part := Trace{At: t.At[:n:n]}
+	if t.Demand != nil {
+		part.Demand = t.Demand[:n:n]
+	}
+	return part
+}
