@@ -72,7 +72,7 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (default 100/s, or the scenario's)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send")
-	fl.StringVar(&f.arrivals, "arrivals", "", "poisson or constant (default poisson, or the scenario's)")
+	fl.StringVar(&f.arrivals, "arrivals", "", load.ArrivalsHelp+" (default poisson, or the scenario's)")
 	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as are needed")
 	fl.BoolVar(&f.keepAlive, "keepalive", true, "keep connections; false opens one per request")
 	fl.DurationVar(&f.timeout, "timeout", load.DefaultTimeout, "of one request, from its sending")
@@ -147,8 +147,6 @@ func (f *attackFlags) check() error {
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.rate.PerSecond*f.duration.Seconds() > mostRequests:
 		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, mostRequests)
-	case f.arrivals != "" && f.arrivals != "poisson" && f.arrivals != "constant":
-		return usagef("--arrivals %q is none of poisson, constant", f.arrivals)
 	case f.connections < 0:
 		return usagef("--connections %d must not be negative", f.connections)
 	case f.timeout <= 0:
@@ -179,7 +177,9 @@ func (f *attackFlags) options(cmd *cobra.Command, args []string, sum *record.Att
 		if sum.Arrivals == "" {
 			sum.Arrivals = "poisson"
 		}
-		o.Trace.At = experiment.Arrivals(sum.Arrivals, sum.Offered, f.duration, f.seed)
+		if o.Trace.At, err = experiment.Arrivals(sum.Arrivals, sum.Offered, f.connections, f.duration, f.seed); err != nil {
+			return o, usage(err)
+		}
 	}
 	if len(args) == 0 || changed("keepalive") {
 		o.KeepAlive = f.keepAlive
@@ -223,7 +223,8 @@ func (f *attackFlags) scenario(name string, sum *record.Attack) (load.Options, e
 		return load.Options{}, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
 	}
 	sum.Target, sum.Scenario, sum.Offered, sum.Arrivals = f.target, s.Name, rate, s.Load.Arrivals
-	return s.Attack(u.Host, rate, f.duration, f.seed, workload.Calibrate()), nil
+	o, err := s.Attack(u.Host, rate, f.duration, f.seed, workload.Calibrate())
+	return o, usage(err)
 }
 
 // asked are the targets without a scenario.

@@ -13,23 +13,36 @@ import (
 // Attack returns the scenario's requests and arrivals against a server at addr
 // (host:port): rate per second over span, drawn from seed; iters converts CPU
 // demand as in a comparison.
-func (s *Scenario) Attack(addr string, rate float64, span time.Duration, seed uint64, iters float64) load.Options {
+func (s *Scenario) Attack(addr string, rate float64, span time.Duration, seed uint64, iters float64) (load.Options, error) {
+	if s.Load.Loop == "closed" {
+		return load.Options{}, fmt.Errorf("scenario %q is a closed loop, which attack does not drive; use compare", s.Name)
+	}
+	at, err := Arrivals(s.Load.Arrivals, rate, s.Load.Connections, span, seed)
 	o := load.Options{
-		Targets: s.targets(addr), Trace: load.Trace{At: Arrivals(s.Load.Arrivals, rate, span, seed)},
+		Targets: s.targets(addr), Trace: load.Trace{At: at},
 		Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
 	}
 	if s.asksWork() {
 		o.Trace.Demand = demands(s.Workload, len(o.Trace.At), seed, iters)
 	}
-	return o
+	return o, err
 }
 
-// Arrivals draws a schedule: "constant", or else Poisson.
-func Arrivals(kind string, rate float64, span time.Duration, seed uint64) []time.Duration {
-	if kind == "constant" {
-		return load.Constant(rate, span)
+// Arrivals draws a schedule as load.ParseArrivals reads it: rate per second over
+// span, of that many kept connections.
+func Arrivals(spec string, rate float64, connections int, span time.Duration, seed uint64) ([]time.Duration, error) {
+	a, err := load.ParseArrivals(spec)
+	if err != nil {
+		return nil, err
 	}
-	return load.Poisson(rate, span, rand.New(rand.NewPCG(seed, 1)))
+	if a, err = a.Open(0); err != nil {
+		return nil, err
+	}
+	a = a.WithConnections(connections)
+	if err := a.Check(rate); err != nil {
+		return nil, err
+	}
+	return a.Draw(rate, span, rand.New(rand.NewPCG(seed, 1))), nil
 }
 
 // Limits past which a summary carries a doubt.

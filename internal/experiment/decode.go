@@ -174,22 +174,19 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if a, ok := reflect.TypeAssert[*Arm](v.Addr()); ok {
 		return d.arm(path, n, a)
 	}
-	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
-		text, err := d.text(path, n)
-		if err != nil {
-			return err
-		}
-		if err := t.UnmarshalText([]byte(text)); err != nil {
-			return d.errorf(path, "%w", err)
-		}
-		return nil
+	if all, ok := reflect.TypeAssert[*Varied](v.Addr()); ok {
+		var err error
+		*all, err = d.varied(path, n, clientKeys)
+		return err
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	_, leaf := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
+	switch {
+	case leaf:
+	case v.Kind() == reflect.Struct:
 		return d.fields(path, n, keysOf(v.Type()), func(key, path string, n ast.Node) error {
 			return d.value(path, n, v.FieldByIndex(fieldOf(v.Type(), key)))
 		})
-	case reflect.Slice:
+	case v.Kind() == reflect.Slice:
 		list, err := d.list(path, n)
 		if err != nil {
 			return err
@@ -206,23 +203,32 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := setText(v, text); err != nil {
+		return d.errorf(path, "%w", err)
+	}
+	return nil
+}
+
+// setText gives v the value that text spells.
+func setText(v reflect.Value, text string) error {
+	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
+		return t.UnmarshalText([]byte(text))
+	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
 	case reflect.Bool:
-		yes, err := d.yes(path, text)
-		if err != nil {
-			return err
-		}
+		yes, err := isTrue(text)
 		v.SetBool(yes)
+		return err
 	case reflect.Int:
 		i, err := strconv.Atoi(text)
 		if err != nil || i < 1 {
-			return d.errorf(path, "%q is not a whole number above 0", text)
+			return fmt.Errorf("%q is not a whole number above 0", text)
 		}
 		v.SetInt(int64(i))
 	default:
-		panic("a scenario has a field of a kind nobody reads: " + path)
+		panic("a scenario has a field of a kind nobody reads: " + v.Type().String())
 	}
 	return nil
 }
@@ -295,9 +301,9 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 	return "", d.errorf(path, "want one value, not %s", describe(n))
 }
 
-func (d *decoder) yes(path, text string) (bool, error) {
+func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
-		return false, d.errorf(path, "%q is neither true nor false", text)
+		return false, fmt.Errorf("%q is neither true nor false", text)
 	}
 	return text == "true", nil
 }

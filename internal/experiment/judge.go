@@ -18,11 +18,16 @@ const (
 	driftLimit  = .01
 )
 
-// notChecked are rules that need server-side stamps or longer records.
-var notChecked = []string{
-	"unjoined requests and negative parts: there are no server-side stamps yet",
-	"n_eff: the autocorrelation within a window is not estimated",
-	"pauses that decide a quantile: the platform's pauses are not measured yet",
+// notChecked are rules that need more than the record of this run has.
+func (j *judge) notChecked() []string {
+	missing := []string{}
+	if !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+		missing = append(missing, "unjoined requests and negative parts: no server-side stamps were taken")
+	}
+	if j.run.Env.Pause <= 0 {
+		missing = append(missing, "pauses that decide a quantile: the platform's pauses were not measured")
+	}
+	return missing
 }
 
 // Judge computes the result of a run from its record: every figure again from
@@ -74,7 +79,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]window{}
 	}
-	j.windows[t.Block][t.Arm] = reduce(t, j.run.Env)
+	j.windows[t.Block][t.Arm] = reduce(t, j.run.Env, j.clients(t.Arm))
 }
 
 // finish computes the result of the trials taken; cut were left half-written.
@@ -82,12 +87,43 @@ func (j *judge) finish(cut int) *record.Result {
 	if cut > 0 {
 		j.doubt("", "%d trials were cut short and are left out", cut)
 	}
+	j.judgeClosed()
 	j.validate()
 	j.fillArms()
+	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()
 	j.conclude()
 	return j.result
+}
+
+// clients are an arm's, as planned.
+func (j *judge) clients(arm string) record.Clients {
+	for _, a := range j.run.Plan.Arms {
+		if a.Name == arm {
+			return a.Clients
+		}
+	}
+	return record.Clients{}
+}
+
+// judgeClosed finds out which quantiles the windows of closed loops can carry:
+// how many requests they hold is known only now.
+func (j *judge) judgeClosed() {
+	for _, a := range j.run.Plan.Arms {
+		if !a.Clients.Closed() {
+			continue
+		}
+		var requests []float64
+		for _, arms := range j.windows {
+			if w, ok := arms[a.Name]; ok {
+				requests = append(requests, float64(w.requests))
+			}
+		}
+		for name, q := range quantiles {
+			j.judged[name] = j.judged[name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(q))
+		}
+	}
 }
 
 // unusable says why a trial cannot be judged, "" if it can.
@@ -142,7 +178,7 @@ func (j *judge) newResult(name, path string) {
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
 		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
-		AA: []record.Verdict{}, NotChecked: notChecked,
+		AA: []record.Verdict{}, NotChecked: []string{},
 	}
 	for _, block := range p.Order {
 		var names []string
@@ -209,6 +245,7 @@ func (j *judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
+			Levels: pa.Levels, Family: pa.Family,
 			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		for _, m := range stats.Metrics() {
@@ -241,6 +278,7 @@ func (j *judge) fillArms() {
 			hist.Merge(w.hist)
 			a.Requests += w.requests
 			a.Errors += w.requests - w.good
+			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
 			a.StarvedConnections = max(a.StarvedConnections, w.starved)
 			if i == 0 || w.jain < a.Jain {
 				a.Jain = w.jain
@@ -373,7 +411,13 @@ func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
 	q, timed := quantiles[m.Name]
 	switch {
 	case timed && !j.judged[m.Name]:
-		return fmt.Sprintf("too few requests: %.0f a window, %s needs %.0f", j.run.Plan.Rate*j.run.Plan.Window, m.Name, runMargin*float64(stats.MinRequests(q)))
+		had := ""
+		if rate := lowestRate(j.run.Plan); !math.IsInf(rate, 1) {
+			had = fmt.Sprintf("%.0f a window, ", rate*j.run.Plan.Window)
+		}
+		return fmt.Sprintf("too few requests: %s%s needs %.0f", had, m.Name, runMargin*float64(stats.MinRequests(q)))
+	case timed && j.run.Env.Pause > (1-q)*j.run.Plan.Window:
+		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
 	case m.Name != "goodput" && j.over[a.Name]:
 		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
@@ -101,6 +100,8 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	defer r.launcher.close()
+	r.tell("looking for the platform's pauses", 0, len(r.plan.Arms))
+	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err
 	}
@@ -142,7 +143,6 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		if valid >= p.Blocks || block >= p.Blocks && !r.affords(block) {
 			break
 		}
-		trace := p.trace(block, r.iters)
 		spoiled := false
 		for _, arm := range p.Order[block] {
 			r.tell(p.blockName(block)+": "+p.Arms[arm].Name, number, p.Blocks*len(p.Arms))
@@ -150,7 +150,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 				return err
 			}
 			number++
-			bad, err := r.trial(ctx, number, block, arm, trace)
+			bad, err := r.trial(ctx, number, block, arm)
 			if err != nil {
 				return err
 			}
@@ -172,13 +172,13 @@ func (p *plan) blockName(block int) string {
 
 // trial runs one trial and reports whether it broke a window rule other than
 // the backlog, which may be the arm's nature.
-func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.Trace) (spoiled bool, err error) {
-	t, requests, err := r.runTrial(ctx, number, block, arm, trace)
+func (r *runner) trial(ctx context.Context, number, block, arm int) (spoiled bool, err error) {
+	t, requests, err := r.runTrial(ctx, number, block, arm)
 	if err != nil {
 		return false, err
 	}
 	r.trials++
-	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env)
+	w := reduce(record.TrialRecord{Trial: t, Requests: requests}, r.run.Env, r.plan.Arms[arm].Clients)
 	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan)) {
 		spoiled = spoiled || b.rule != ruleBacklog
 	}

@@ -25,6 +25,9 @@ type window struct {
 	inFlight                                 int // at the start plus at the end
 	little                                   float64
 	starved                                  int
+	backwards                                int     // requests whose stamps are out of order
+	tau                                      float64 // correlation time of the response times, in requests
+	clients                                  record.Clients
 	jain                                     float64
 }
 
@@ -32,8 +35,8 @@ type window struct {
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 
 // reduce computes a window's figures from its requests.
-func reduce(t record.TrialRecord, e record.Env) window {
-	w := window{trial: t.Trial, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
+func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
+	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
 	var response, good, lag []float64
@@ -53,6 +56,7 @@ func reduce(t record.TrialRecord, e record.Env) window {
 			continue
 		}
 		w.requests++
+		w.backwards += count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
 		w.good += count(r.Good())
 		w.status[r.Status]++
 		took := time.Duration(r.Done - r.Scheduled).Seconds()
@@ -70,6 +74,7 @@ func reduce(t record.TrialRecord, e record.Env) window {
 	for code := range w.status {
 		w.status[code] /= float64(max(w.requests, 1))
 	}
+	w.tau = stats.CorrelationTime(response)
 	slices.Sort(response)
 	slices.Sort(lag)
 	for name, q := range quantiles {
@@ -172,18 +177,38 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool) (broken []brea
 			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
 		}
 	}
-	rule("rate off (ratio)", w.rateOff, rateLimit)
-	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
-	rule("generator core (ratio)", w.generator, generatorLimit)
+	if w.clients.Closed() {
+		w.closedBreaches(rule)
+	} else {
+		w.openBreaches(rule)
+	}
+	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
-	// A backlog is growth beyond what Poisson arrivals do to the number in
-	// flight, whose difference has about the standard deviation √(start+end).
-	grown := float64(w.arrivals - w.completions)
-	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
-	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
 	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
 	if s := w.trial.Server; s.Accepted >= 0 {
 		rule("flow law (connections)", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}
 	return broken
+}
+
+// closedBreaches are the rules of a closed loop, which has no rate to miss and
+// no backlog.
+func (w *window) closedBreaches(rule func(name string, value, limit float64)) {
+	off, limit := w.closedLaw(w.clients)
+	rule("interactive law T = N/X - Z (ratio)", off, limit)
+	if !w.clients.Spin {
+		rule("generator core (ratio)", w.generator, generatorLimit)
+	}
+}
+
+// openBreaches are the rules of an open loop.
+func (w *window) openBreaches(rule func(name string, value, limit float64)) {
+	rule("rate off (ratio)", w.rateOff, rateLimit)
+	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
+	rule("generator core (ratio)", w.generator, generatorLimit)
+	// A backlog is growth beyond what Poisson arrivals do to the number in
+	// flight, whose difference has about the standard deviation √(start+end).
+	grown := float64(w.arrivals - w.completions)
+	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
+	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
 }

@@ -156,6 +156,9 @@ type Env struct {
 	PSI          string  `json:"psi"`            // "some" line of /proc/pressure/cpu at the start
 	StealRatio   float64 `json:"steal_ratio"`    // over the whole run
 	ItersPerUsec float64 `json:"iters_per_usec"` // calibration of CPU demand
+	// Pause is how long the platform takes a busy thread off its CPU, seconds; 0
+	// when it was not measured, negative when it cannot be.
+	Pause float64 `json:"pause,omitempty"`
 }
 
 // A Plan is a run before it starts; run.json keeps it, so a record explains
@@ -190,8 +193,29 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and {admin} left in
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool `json:"keepalive"`
+	KeepAlive bool    `json:"keepalive"`
+	Clients   Clients `json:"clients"`          // its load
+	Levels    []Level `json:"levels,omitempty"` // of the varied factors
+	Family    string  `json:"family,omitempty"` // its name without them
 }
+
+// Clients are the load of one arm. Times are seconds.
+type Clients struct {
+	Loop        string  `json:"loop,omitempty"` // open, or closed; "" in records of old is open
+	Arrivals    string  `json:"arrivals,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
+	Connections int     `json:"connections,omitempty"` // kept; in a closed loop the clients
+	KeepAlive   bool    `json:"keepalive,omitempty"`
+	Idle        int     `json:"idle,omitempty"`     // connections held beside the load
+	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
+	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
+	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
+	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Timeout     float64 `json:"timeout,omitempty"`
+}
+
+// Closed reports whether requests wait for replies.
+func (c Clients) Closed() bool { return c.Loop == "closed" }
 
 // A Run is run.json: the plan, and once the run has ended its result.
 type Run struct {
