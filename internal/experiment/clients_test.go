@@ -14,7 +14,7 @@ import (
 // describe lists a plan's arms with their loads.
 func (p *plan) described() (lines []string) {
 	for _, a := range p.Arms {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, describeClients(a.Clients)))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, DescribeClients(a.Clients)))
 	}
 	return lines
 }

@@ -80,8 +80,8 @@ func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 	return math.Abs(w.values["mean"]+c.Think-cycle) / cycle, loopLimit + 2*n/float64(w.requests)
 }
 
-// describe says a load in a few words, for the plan and the reports.
-func describeClients(c record.Clients) string {
+// DescribeClients says a load in a few words, for the plan and the reports.
+func DescribeClients(c record.Clients) string {
 	if c.Closed() {
 		text := fmt.Sprintf("closed loop of %d clients", c.Connections)
 		for _, extra := range []struct {

@@ -248,6 +248,9 @@ func (j *judge) fillArms() {
 			Levels: pa.Levels, Family: pa.Family,
 			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
+		if pa.Clients.Loop != "" {
+			a.Load = DescribeClients(pa.Clients)
+		}
 		for _, m := range stats.Metrics() {
 			v := j.series(pa.Name, m.Name)
 			if !slices.ContainsFunc(v, math.IsNaN) {

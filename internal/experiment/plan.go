@@ -92,12 +92,17 @@ type plan struct {
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
-type Impossible struct{ msg string }
+type Impossible struct {
+	msg string
+	// Machine says that this machine lacks what the scenario needs: another one
+	// could run it as it is.
+	Machine bool
+}
 
 func (e *Impossible) Error() string { return e.msg }
 
 func impossible(format string, args ...any) error {
-	return &Impossible{fmt.Sprintf(format, args...)}
+	return &Impossible{msg: fmt.Sprintf(format, args...)}
 }
 
 // newPlan lays out the comparison. Only the rate may still be open.
@@ -107,8 +112,8 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	if n := len(cpus.server); s.Needs.ServerCPUs > n {
-		return nil, impossible("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
-			s.Name, s.Needs.ServerCPUs, n)
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
+			s.Name, s.Needs.ServerCPUs, n)}
 	}
 	if o.Rate != (Rate{}) {
 		s.Load.Rate = o.Rate
@@ -129,7 +134,11 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err := p.checkVolume(); err != nil {
 		return nil, err
 	}
+	if err := p.checkArrivals(); err != nil {
+		return nil, err
+	}
 	p.warn()
+	p.identify()
 	return p, nil
 }
 
@@ -302,6 +311,9 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	}
 	p.Rate = p.Arms[0].Clients.Rate
 	if err := p.checkVolume(); err != nil {
+		return err
+	}
+	if err := p.checkArrivals(); err != nil {
 		return err
 	}
 	for _, q := range []float64{.5, .9, .99} {

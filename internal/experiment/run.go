@@ -33,8 +33,14 @@ func Plan(s Scenario, o Options) (*Comparison, error) {
 // Planned is what will run; its rate is 0 when it depends on the probes.
 func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 
-// Rate is the planned rate as the scenario says it.
-func (c *Comparison) Rate() Rate { return c.plan.scenario.Load.Rate }
+// Rate is the planned rate as the scenario says it; in a closed loop without a
+// pace there is none.
+func (c *Comparison) Rate() string {
+	if r := c.plan.scenario.Load.Rate; r != (Rate{}) {
+		return r.String()
+	}
+	return "as the replies come"
+}
 
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {

@@ -60,7 +60,8 @@ type Arm struct {
 	Mode    string   `json:"mode"`    // "" for a foreign command
 	Command string   `json:"command"` // the command line a person can rerun
 	Role    Role     `json:"role"`
-	XMax    float64  `json:"x_max"` // closed-loop throughput, requests per second; 0 for the copy
+	Load    string   `json:"load,omitempty"` // what its clients did, in words
+	XMax    float64  `json:"x_max"`          // closed-loop throughput, requests per second; 0 for the copy
 	P50     *float64 `json:"p50"`
 	P90     *float64 `json:"p90"`
 	P99     *float64 `json:"p99"`

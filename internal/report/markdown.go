@@ -57,7 +57,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("- refused blocks: %s", md(l))
 		}
 		if len(r.NotChecked) > 0 {
-			line("- not checked in this version: %s", md(strings.Join(r.NotChecked, ", ")))
+			line("- not checked: %s", md(strings.Join(r.NotChecked, ", ")))
 		}
 		if r.Note != "" {
 			line("- note: %s", md(r.Note))

@@ -180,7 +180,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(first(i, "Refused"), l)
 	}
 	if len(r.NotChecked) > 0 {
-		p.item("Unchecked", "rules this version does not have yet: "+strings.Join(r.NotChecked, ", "))
+		p.item("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, ", "))
 	}
 	if r.Note != "" {
 		p.item("Note", r.Note)

@@ -190,11 +190,23 @@ func state(r *record.Result) string {
 // offered says what every arm was asked, and how often.
 func offered(r *record.Result) string {
 	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
-	if r.Rate == 0 {
+	if loads := loads(r.Arms); len(loads) > 1 || r.Rate == 0 && len(loads) == 1 {
+		parts[0] = strings.Join(loads, "; ")
+	} else if r.Rate == 0 {
 		parts[0] = "no rate chosen yet"
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block")),
 		seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+}
+
+// loads lists what the arms' clients did, each once.
+func loads(arms []record.Arm) (all []string) {
+	for _, a := range arms {
+		if a.Load != "" && !slices.Contains(all, a.Load) {
+			all = append(all, a.Load)
+		}
+	}
+	return all
 }
 
 // share relates the offered rate to the slowest arm's closed-loop throughput.
