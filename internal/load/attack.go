@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -28,6 +29,13 @@ type Options struct {
 	// KeepAlive false opens a connection per request and sends
 	// `Connection: close`.
 	KeepAlive bool
+	// OpenRate is how many connections a second are opened beforehand; 0: as fast
+	// as the server accepts, 64 at a time.
+	OpenRate float64
+	// Idle is how many more connections are opened after those, asked once, before
+	// the attack starts and with sequence numbers past the trace's, and kept open
+	// without another request until it ends.
+	Idle int
 	// Timeout bounds one request, counted from when it is sent (record.Request's
 	// Sent), with its wait for a connection and any dialling. The generator's
 	// own lag is not counted. 0: DefaultTimeout.
@@ -43,6 +51,10 @@ type Options struct {
 	// attack's start (it carries a monotonic reading) before the first arrival.
 	// It delays the schedule for as long as it takes.
 	Started func(time.Time)
+	// Ended, if not nil, is told each request that was sent when it has its
+	// outcome, in the order they end, from one goroutine. seq is its place in the
+	// trace. A slow one delays no request, but costs memory.
+	Ended func(seq int, r record.Request)
 }
 
 // A Result is what became of every request of one attack.
@@ -65,6 +77,10 @@ type Result struct {
 	// FirstReply is the longest time from the first request written on one of
 	// those connections to its reply, among those that got any.
 	FirstReply time.Duration
+	// Idle is what became of the idle connections.
+	Idle IdleConns
+	// Proof is what the generator did, from the first arrival to the last end.
+	Proof Proof
 }
 
 // workers is how many goroutines vegeta starts beforehand; it adds more as soon
@@ -79,7 +95,7 @@ const workers = 64
 // both the Result and an error are returned. Whatever the server does is an
 // outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	if err := o.Trace.check(); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
@@ -93,8 +109,9 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 
 	conns := newPool(c, o.Connections)
 	if o.KeepAlive {
-		c.open(ctx)
+		c.open(ctx, o.OpenRate)
 	}
+	crowd := c.crowd(ctx, o.Idle, uint64(len(o.Trace.At)))
 	p := &pacer{ctx: ctx, at: o.Trace.At, sleep: o.Sleep, started: o.Started, limit: maxInFlight}
 	if p.sleep == nil {
 		p.sleep = nanosleep
@@ -102,17 +119,43 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	res := &Result{Requests: scheduled(o.Trace, c)}
 	t := &transport{ctx: ctx, client: c, conns: conns, pacer: p, requests: res.Requests, demand: o.Trace.Demand, seen: unread()}
 	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
-	for range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
+	self := observeProcess()
+	for hit := range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
 		p.ended.Add(1)
+		if o.Ended != nil {
+			o.Ended(int(hit.Seq), res.Requests[hit.Seq])
+		}
 	}
+	res.Proof = self.proof()
+	res.Proof.Planned = len(o.Trace.At)
+	res.Proof.tell(res.Requests)
+	res.Idle = crowd.end(p.start)
 	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
 	if o.KeepAlive && o.Connections > 0 {
-		res.ConnAnswers, res.FirstReply = c.answers()
+		res.ConnAnswers, res.FirstReply = c.answers(o.Connections)
 	}
 	if cut := res.finish(); cut > 0 && p.err == nil {
 		return res, ctx.Err() // it ended after the last request was sent
 	}
 	return res, p.err
+}
+
+// check says before anything is opened what cannot be done.
+func (o *Options) check() error {
+	if err := o.Trace.check(); err != nil {
+		return err
+	}
+	conns := max(0, o.Connections) // those of a request each are not known beforehand
+	if o.Idle < 0 || !(o.OpenRate >= 0) {
+		return fmt.Errorf("preparing the attack: %d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
+	}
+	if o.Idle > 0 && !o.KeepAlive {
+		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
+	}
+	if err := checkConnections(conns+o.Idle, o.Dial == nil); err != nil {
+		return fmt.Errorf("preparing the attack: %w", err)
+	}
+	return nil
 }
 
 // stopping cancels what is under way as soon as the schedule is given up.
@@ -165,9 +208,9 @@ func (res *Result) finish() (cut int) {
 	return cut
 }
 
-// answers reports the replies per place and the slowest first one.
-func (c *client) answers() (counts []uint32, slowest time.Duration) {
-	for _, k := range c.conns {
+// answers reports the replies of the first n places and the slowest first one.
+func (c *client) answers(n int) (counts []uint32, slowest time.Duration) {
+	for _, k := range c.conns[:n] {
 		counts = append(counts, k.answers)
 		slowest = max(slowest, k.first)
 	}

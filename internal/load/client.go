@@ -70,14 +70,22 @@ func (c *client) place() *conn {
 	return k
 }
 
-// open dials every place there is, at most 64 at a time. What cannot be opened
-// now is dialled by the first request that needs it, and counted there.
-func (c *client) open(ctx context.Context) {
+// openers is how many connections are being opened at a time beforehand.
+const openers = 64
+
+// open dials every place there is, openers at a time and, unless rate is 0, that
+// many a second. What cannot be opened now is dialled by the first request that
+// needs it, and counted there.
+func (c *client) open(ctx context.Context, rate float64) {
 	var next atomic.Int64
 	var dialers sync.WaitGroup
-	for range min(64, len(c.conns)) {
+	start := time.Now()
+	for range min(openers, len(c.conns)) {
 		dialers.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(c.conns); i = next.Add(1) - 1 {
+				if rate > 0 {
+					pause(ctx, time.Until(start.Add(time.Duration(float64(i)/rate*1e9))))
+				}
 				_ = c.dial(ctx, c.conns[i], time.Now().Add(c.timeout))
 			}
 		})
@@ -172,6 +180,19 @@ func (c *client) hangUpWith(ctx context.Context) (end func()) {
 	return func() {
 		stop()
 		c.hangUp()
+	}
+}
+
+// pause waits for d or ctx's end.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -21,16 +22,44 @@ type ClosedOptions struct {
 	// Demands are used in turn, over and over; nil asks for none.
 	Demands []Demand
 	// Connections is the number of clients, each with one connection, opened
-	// beforehand when KeepAlive is set. At least 1.
+	// beforehand when KeepAlive is set and Ramp is not. 1 to MaxConnections.
 	Connections int
 	KeepAlive   bool
+	// OpenRate is as in Options.
+	OpenRate float64
+	// Ramp spreads the clients' starts evenly over its length, from the loop's
+	// start, each opening its connection then. 0: all start at once.
+	Ramp time.Duration
 	// Duration is the measured time, after Warmup, which is not measured.
 	Duration, Warmup time.Duration
 	// Timeout bounds one request with its dialling; 0: DefaultTimeout.
 	Timeout time.Duration
+	// Think is how long a client waits between a reply and its next request; nil:
+	// not at all. It is called from many goroutines, each with a generator of its
+	// own, which follow from Seed. The runtime ends a pause up to 1 ms late.
+	Think func(rng *rand.Rand) time.Duration
+	Seed  uint64
+	// Rate paces the clients to so many requests a second in all: request k of
+	// client i of N is due (i + kN)/Rate seconds after the loop's start, which is
+	// its Scheduled time. A client still waiting for a reply then is late, and
+	// catches up. 0: each sends as soon as it can.
+	Rate float64
+	// Session is how many requests a client sends before it closes its connection
+	// and opens another; a failure or the server's close ends one early. 0: it
+	// keeps its connection. Needs KeepAlive.
+	Session int
+	// Pipeline is how many requests a client has under way on its connection,
+	// answered in order; 0 or 1: one. When the connection breaks, all of them fail
+	// and none is repeated. Needs KeepAlive; excludes Think and Rate.
+	Pipeline int
+	// Spin drives all connections from one thread that never sleeps, so that no
+	// reply waits for the generator to wake. Linux only. Needs KeepAlive and plain
+	// TCP; excludes Think, Rate, Session, Ramp and Dial. Replies must have a
+	// Content-Length. Give it a CPU of its own.
+	Spin bool
 	// Dial is as in Options.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Record keeps every measured request in the result.
+	// Record keeps every measured request, and session, in the result.
 	Record bool
 }
 
@@ -38,14 +67,38 @@ type ClosedOptions struct {
 type ClosedResult struct {
 	Answered int           // good replies, status 2xx or 3xx
 	Failed   int           // any other end
+	Cut      int           // those under way at the end, counted nowhere else
 	Elapsed  time.Duration // the measured time
-	// Exhausted counts dials, warm-up included, that failed for want of a local
-	// port or file descriptor: the generator's fault, not the server's.
-	Exhausted uint64
+	// Start is the zero of every stamp: the loop's start, before the warm-up.
+	Start time.Time
+	// Dialled counts connections opened, and Exhausted dials that failed for want
+	// of a local port or file descriptor: the generator's fault, not the server's.
+	// Both include the warm-up.
+	Dialled, Exhausted uint64
+	// ConnAnswers holds the replies that each client got in the measured time,
+	// whatever their status.
+	ConnAnswers []uint32
+	// FirstReply is the longest time from a client's first request to its first
+	// reply, warm-up included, among those that got any.
+	FirstReply time.Duration
 	// Requests are those counted, in the order they were sent, when asked for.
-	// A closed loop has no schedule: Scheduled equals Sent, so response times
-	// taken from them suffer coordinated omission.
+	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
+	// response times taken from them suffer coordinated omission.
 	Requests []record.Request
+	// Sessions are those that ended in the measured time, in the order they began,
+	// when asked for.
+	Sessions []Session
+	// Proof is what the generator did, warm-up included. What it says of requests
+	// is of the measured ones, and LongestLag only when they are recorded.
+	Proof Proof
+}
+
+// A Session is a client's use of one connection. Times are nanoseconds from the
+// result's Start.
+type Session struct {
+	Client       int // from 0
+	Began, Ended int64
+	Good, Failed int // requests
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.
@@ -56,22 +109,47 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// refusedPause keeps clients of a dead server from dialling without end.
-const refusedPause = 10 * time.Millisecond
+// check tells what of o cannot be done, before anything is opened.
+func (o *ClosedOptions) check() error {
+	kept := o.KeepAlive
+	switch {
+	case o.Connections < 1:
+		return fmt.Errorf("%d connections; give at least 1", o.Connections)
+	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp < 0:
+		return errors.New("give a positive duration, and a warm-up and ramp that are not negative")
+	case o.Session < 0 || o.Pipeline < 0 || !(o.Rate >= 0) || !(o.OpenRate >= 0):
+		return errors.New("give a session, a pipeline and rates that are not negative")
+	case o.Pipeline > maxPipeline:
+		return fmt.Errorf("a pipeline of %d requests; give at most %d", o.Pipeline, maxPipeline)
+	case !kept && (o.Session > 0 || o.Pipeline > 1 || o.Spin):
+		return errors.New("session, pipeline and spin need connections that are kept; set keep-alive")
+	case o.Pipeline > 1 && (o.Think != nil || o.Rate > 0):
+		return errors.New("a pipeline is always full, so it excludes think times and a rate; drop one of them")
+	case o.Think != nil && o.Rate > 0:
+		return errors.New("think times and a rate both say when to send; drop one of them")
+	case o.Spin && (o.Think != nil || o.Rate > 0 || o.Session > 0 || o.Ramp > 0 || o.Dial != nil):
+		return errors.New("spin never waits and opens its own sockets, so it excludes think times, rates, sessions, ramps and dialling; drop one of them")
+	}
+	return checkConnections(o.Connections, o.Dial == nil)
+}
+
+// maxPipeline bounds the requests under way on one connection.
+const maxPipeline = 1024
 
 // Closed runs clients that send the next request as soon as the last is
 // answered, and counts replies. What is under way at the end is cut off and not
 // counted. When ctx ends early, the result so far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	switch {
-	case o.Connections < 1:
-		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %d connections; give at least 1", o.Connections)
-	case o.Duration <= 0 || o.Warmup < 0:
-		return ClosedResult{}, errors.New("preparing the closed loop: give a positive duration and a warm-up that is not negative")
+	err := o.check()
+	var c *client
+	if err == nil {
+		c, err = newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
 	}
-	c, err := newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
 	if err != nil {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
+	}
+	if o.Spin {
+		return spin(ctx, c, &o)
 	}
 	loop, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,11 +159,16 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	clients := make([]closedClient, o.Connections)
 	var seq atomic.Uint64
 	for i := range clients {
-		clients[i] = closedClient{client: c, conn: c.place(), demands: o.Demands, seq: &seq, keep: o.Record, from: o.Warmup, to: o.Warmup + o.Duration}
+		clients[i] = closedClient{
+			number: i, client: c, conn: c.place(), options: &o, seq: &seq,
+			tally: tally{from: o.Warmup, to: o.Warmup + o.Duration, keep: o.Record},
+			rng:   rand.New(rand.NewPCG(o.Seed, uint64(i))),
+		}
 	}
-	if o.KeepAlive {
-		c.open(loop)
+	if o.KeepAlive && o.Ramp == 0 {
+		c.open(loop, o.OpenRate)
 	}
+	self := observeProcess()
 	start := time.Now()
 	timer := time.AfterFunc(o.Warmup+o.Duration, cancel)
 	defer timer.Stop()
@@ -95,74 +178,31 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	}
 	running.Wait()
 
-	res := ClosedResult{
-		Elapsed:   max(0, min(time.Since(start), o.Warmup+o.Duration)-o.Warmup),
-		Exhausted: c.exhausted.Load(),
-	}
+	res := ClosedResult{Start: start, Dialled: c.dialled.Load(), Exhausted: c.exhausted.Load(), Proof: self.proof()}
 	for i := range clients {
-		res.Answered += clients[i].answered
-		res.Failed += clients[i].failed
-		res.Requests = append(res.Requests, clients[i].requests...)
+		res.add(&clients[i].tally, clients[i].conn.first)
 	}
-	slices.SortFunc(res.Requests, func(a, b record.Request) int { return cmp.Compare(a.Sent, b.Sent) })
+	res.finish(time.Since(start), &o)
 	return res, ctx.Err()
 }
 
-// A closedClient is one client and its own counts.
-type closedClient struct {
-	client   *client
-	conn     *conn
-	demands  []Demand
-	seq      *atomic.Uint64 // shared
-	from, to time.Duration  // the measured time
-	keep     bool           // requests
-
-	answered, failed int
-	requests         []record.Request
+// add counts what one client did.
+func (r *ClosedResult) add(t *tally, first time.Duration) {
+	r.Answered += t.answered
+	r.Failed += t.failed
+	r.Cut += t.cut
+	r.Requests = append(r.Requests, t.requests...)
+	r.Sessions = append(r.Sessions, t.sessions...)
+	r.ConnAnswers = append(r.ConnAnswers, t.replies)
+	r.FirstReply = max(r.FirstReply, first)
 }
 
-func (cc *closedClient) run(ctx context.Context, start time.Time) {
-	for ctx.Err() == nil {
-		seq := cc.seq.Add(1) - 1
-		var d Demand
-		if len(cc.demands) > 0 {
-			d = cc.demands[seq%uint64(len(cc.demands))]
-		}
-		sent := time.Since(start)
-		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
-		done := time.Since(start)
-		if out == record.Cut {
-			return
-		}
-		if done >= cc.from && done < cc.to {
-			cc.count(record.Request{
-				Scheduled: int64(sent), Sent: int64(sent), Done: int64(done),
-				Bytes: bodyBytes(rep.bytes), Status: rep.status, Outcome: out,
-				Iters: d.Iters, Sleep: int64(d.Sleep),
-			})
-		}
-		if out == record.Refused {
-			pause(ctx, refusedPause)
-		}
-	}
-}
-
-func (cc *closedClient) count(r record.Request) {
-	if r.Good() {
-		cc.answered++
-	} else {
-		cc.failed++
-	}
-	if cc.keep {
-		cc.requests = append(cc.requests, r)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+// finish puts in order what the clients did in a loop that took so long.
+func (r *ClosedResult) finish(took time.Duration, o *ClosedOptions) {
+	r.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
+	slices.SortFunc(r.Requests, func(a, b record.Request) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortFunc(r.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
+	r.Proof.tell(r.Requests)
+	r.Proof.Sent = r.Answered + r.Failed
+	r.Proof.Planned = int(o.Rate * r.Elapsed.Seconds())
 }

@@ -1,0 +1,153 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// refusedPause keeps clients of a dead server from dialling without end.
+const refusedPause = 10 * time.Millisecond
+
+// A tally is what one client counts of the measured time.
+type tally struct {
+	from, to time.Duration // the measured time, from the loop's start
+	keep     bool
+
+	answered, failed, cut int
+	replies               uint32
+	requests              []record.Request
+	sessions              []Session
+}
+
+// count takes a request that ended, if it ended in the measured time.
+func (t *tally) count(r record.Request) {
+	if done := time.Duration(r.Done); done < t.from || done >= t.to {
+		return
+	}
+	if r.Good() {
+		t.answered++
+	} else {
+		t.failed++
+	}
+	if r.Outcome == record.Answered {
+		t.replies++
+	}
+	if t.keep {
+		t.requests = append(t.requests, r)
+	}
+}
+
+// A closedClient is one client, its connection and its own counts.
+type closedClient struct {
+	tally
+	number  int
+	client  *client
+	conn    *conn
+	options *ClosedOptions
+	seq     *atomic.Uint64 // shared
+	rng     *rand.Rand
+	session Session // the present one; Began is -1 before its first request
+}
+
+// run is a client's life, from its start in the ramp to the loop's end.
+func (cc *closedClient) run(ctx context.Context, start time.Time) {
+	cc.session = Session{Client: cc.number, Began: -1}
+	if o := cc.options; o.Ramp > 0 {
+		pause(ctx, time.Until(start.Add(o.Ramp*time.Duration(cc.number)/time.Duration(o.Connections))))
+	}
+	if cc.options.Pipeline > 1 {
+		cc.pipeline(ctx, start)
+		return
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		due := cc.wait(ctx, start, n)
+		if ctx.Err() != nil {
+			return
+		}
+		seq, d := cc.next()
+		sent := time.Since(start)
+		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
+		done := time.Since(start)
+		if out == record.Cut {
+			cc.cut++
+			return
+		}
+		if due < 0 {
+			due = sent
+		}
+		cc.saw(closedRequest(due, sent, done, rep, out, d))
+		cc.turn(done)
+		if out == record.Refused {
+			pause(ctx, refusedPause)
+		}
+	}
+}
+
+// wait returns when the client may send its request n: the time that was
+// scheduled, or -1 without a schedule.
+func (cc *closedClient) wait(ctx context.Context, start time.Time, n int) (due time.Duration) {
+	o := cc.options
+	switch {
+	case o.Rate > 0:
+		due = time.Duration((float64(cc.number) + float64(n)*float64(o.Connections)) / o.Rate * 1e9)
+		pause(ctx, time.Until(start.Add(due)))
+		return due
+	case o.Think != nil && n > 0:
+		pause(ctx, o.Think(cc.rng))
+	}
+	return -1
+}
+
+// next is the next request's number and demand.
+func (cc *closedClient) next() (seq uint64, d Demand) {
+	seq = cc.seq.Add(1) - 1
+	return seq, cc.options.demand(seq)
+}
+
+func (o *ClosedOptions) demand(seq uint64) (d Demand) {
+	if len(o.Demands) > 0 {
+		d = o.Demands[seq%uint64(len(o.Demands))]
+	}
+	return d
+}
+
+func closedRequest(due, sent, done time.Duration, rep reply, out record.Outcome, d Demand) record.Request {
+	return record.Request{
+		Scheduled: int64(due), Sent: int64(sent), Done: int64(done),
+		Bytes: bodyBytes(rep.bytes), Status: rep.status, Outcome: out,
+		Iters: d.Iters, Sleep: int64(d.Sleep),
+	}
+}
+
+// saw counts a request that ended, to the present session too.
+func (cc *closedClient) saw(r record.Request) {
+	cc.count(r)
+	s := &cc.session
+	if s.Began < 0 {
+		s.Began = r.Sent
+	}
+	if r.Good() {
+		s.Good++
+	} else {
+		s.Failed++
+	}
+}
+
+// turn ends the session, if there are any, when it is complete or its connection
+// is gone.
+func (cc *closedClient) turn(done time.Duration) {
+	s, size := &cc.session, cc.options.Session
+	if size == 0 || s.Began < 0 || s.Good+s.Failed < size && cc.conn.nc != nil {
+		return
+	}
+	cc.conn.close()
+	s.Ended = int64(done)
+	if cc.keep && done >= cc.from && done < cc.to {
+		cc.sessions = append(cc.sessions, *s)
+	}
+	*s = Session{Client: cc.number, Began: -1}
+}

@@ -1,0 +1,27 @@
+package load
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processTime is the CPU time of this process so far, threadTime that of the
+// calling thread; 0 when the kernel does not tell.
+func processTime() time.Duration { return usage(unix.RUSAGE_SELF) }
+func threadTime() time.Duration  { return usage(unix.RUSAGE_THREAD) }
+
+func usage(who int) time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(who, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// descriptorLimit is how many files this process may have open.
+func descriptorLimit() (n uint64, known bool) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return limit.Cur, err == nil
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package load
+
+import "time"
+
+// Off Linux this program does not measure.
+func processTime() time.Duration              { return 0 }
+func descriptorLimit() (n uint64, known bool) { return 0, false }
