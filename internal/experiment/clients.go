@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/workload"
 )
 
 // clientKeys are the settings of a scenario's load that an arm's clients may
@@ -76,11 +77,16 @@ func (l Load) check() *fieldError {
 		{!closed && !l.KeepAlive && l.Connections > 0, "connections", "needs keepalive: true; without it every request opens its own connection"},
 		{l.Idle > maxConnections, "idle", fmt.Sprintf("%d is above %d", l.Idle, maxConnections)},
 		{l.Idle > 0 && (closed || !l.KeepAlive), "idle", "connections stand beside an open loop with keepalive: true"},
-		{!closed && l.Think > 0, "think", "belongs to loop: closed"},
+		{!closed && l.Think != (workload.Dist{}), "think", "belongs to loop: closed"},
 		{!closed && l.Session > 0, "session", "belongs to loop: closed"},
 		{!closed && l.Pipeline > 0, "pipeline", "belongs to loop: closed"},
 		{!closed && l.Spin, "spin", "belongs to loop: closed"},
 		{l.Pipeline > 1 && !l.KeepAlive, "pipeline", "needs keepalive: true"},
+		{l.Session > 0 && !l.KeepAlive, "session", "needs keepalive: true"},
+		{l.Spin && !l.KeepAlive, "spin", "needs keepalive: true"},
+		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1 || l.Spin), "think", "excludes rate, pipeline and spin: each says when to send"},
+		{closed && l.Rate != (Rate{}) && (l.Pipeline > 1 || l.Spin), "rate", "excludes pipeline and spin, which are always full"},
+		{l.Spin && l.Session > 0, "session", "excludes spin, which keeps its connections"},
 	} {
 		if rule.bad {
 			return fieldErrorf("load."+rule.key, "%s", rule.want)
@@ -93,7 +99,7 @@ func (l Load) check() *fieldError {
 func (l Load) recorded() record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
-		Idle: l.Idle, Think: time.Duration(l.Think).Seconds(), Session: l.Session, Pipeline: l.Pipeline, Spin: l.Spin,
+		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline, Spin: l.Spin,
 		Timeout: time.Duration(l.Timeout).Seconds(),
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/workload"
 )
 
 // cycle is how many demands a closed loop draws; it uses them in turn.
@@ -32,14 +34,23 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 	}
 	result, err := load.Attack(ctx, load.Options{
 		Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Timeout: seconds(c.Timeout), Started: clocks.begin,
+		Idle: c.Idle, Timeout: seconds(c.Timeout), Started: clocks.begin,
 	})
 	if err != nil {
 		return loaded{}, err
 	}
 	return loaded{result.Requests, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
+		IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
+}
+
+// proven is a load's proof as a record keeps it.
+func proven(p load.Proof) *record.Proof {
+	return &record.Proof{
+		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
+		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(),
+	}
 }
 
 // driveClosed is drive for clients that wait for their replies.
@@ -48,6 +59,10 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Record: true,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Seed: blockSeed(p.Seed, block),
+	}
+	if think := p.loads[arm].Think; think != (workload.Dist{}) {
+		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	if p.scenario.asksWork() {
 		o.Demands = demands(p.scenario.Workload, cycle, blockSeed(p.Seed, block), r.iters)
@@ -57,7 +72,9 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, record.ClientSide{}, result.Exhausted == 0}, nil
+	return loaded{result.Requests, record.ClientSide{
+		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
+	}, result.Exhausted == 0}, nil
 }
 
 // loopLimit is how far a closed loop's mean response time may be from what the

@@ -39,7 +39,7 @@ func TestDifferentLoads(t *testing.T) {
 	if !slices.ContainsFunc(doubts(p.Plan), func(d string) bool { return strings.HasPrefix(d, "the arms' clients differ (arrivals, rate)") }) {
 		t.Errorf("got %q", doubts(p.Plan))
 	}
-	if _, err := newPlan(scenario(t, armed("{name: b, mode: nethttp, arrivals: 'burst(12,50ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
+	if _, err := newPlan(scenario(t, armed("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
 		t.Errorf("bursts that overlap: got %v", err)
 	}
 }

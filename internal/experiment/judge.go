@@ -287,11 +287,34 @@ func (j *judge) fillArms() {
 				a.Jain = w.jain
 			}
 		}
+		a.Generator = j.generator(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
 		j.result.Arms = append(j.result.Arms, a)
 	}
+}
+
+// generator sums up what the load side did in an arm's valid windows; nil when
+// that was not recorded.
+func (j *judge) generator(arm string) *record.Generator {
+	var g record.Generator
+	var busy []float64
+	for _, block := range j.valid {
+		p := j.windows[block][arm].trial.Client.Proof
+		if p == nil {
+			return nil
+		}
+		busy = append(busy, p.Busy)
+		g.GCs += p.GCs
+		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
+		g.Missing += max(0, p.Planned-p.Sent)
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	g.Busy = stats.Median(busy)
+	return &g
 }
 
 // verdicts compares every challenger with the baseline, and the baseline with

@@ -46,19 +46,19 @@ type Workload struct {
 // Load is how requests arrive: in an open loop at a rate, whatever the server
 // does, or in a closed one from clients that wait for their replies.
 type Load struct {
-	Loop        string   `yaml:"loop"`        // open (default) or closed
-	Arrivals    string   `yaml:"arrivals"`    // of an open loop: poisson (default), or as load.ParseArrivals reads
-	Rate        Rate     `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
-	MinRate     Rate     `yaml:"min_rate"`    // floor for a relative rate
-	Connections int      `yaml:"connections"` // keep-alive connections, opened before the window; the clients of a closed loop
-	KeepAlive   bool     `yaml:"keepalive"`
-	Idle        int      `yaml:"idle"`     // more connections, held open beside an open loop
-	Think       Duration `yaml:"think"`    // of a closed loop, between a reply and the next request
-	Session     int      `yaml:"session"`  // of a closed loop, requests before a client reconnects
-	Pipeline    int      `yaml:"pipeline"` // of a closed loop, requests under way on a connection
-	Spin        bool     `yaml:"spin"`     // of a closed loop: its driver never sleeps
-	Timeout     Duration `yaml:"timeout"`  // of one request; default 10s
-	Vary        Varied   `yaml:"vary"`     // settings above with several values: every arm for each of them
+	Loop        string        `yaml:"loop"`        // open (default) or closed
+	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as load.ParseArrivals reads
+	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
+	MinRate     Rate          `yaml:"min_rate"`    // floor for a relative rate
+	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; the clients of a closed loop
+	KeepAlive   bool          `yaml:"keepalive"`
+	Idle        int           `yaml:"idle"`     // more connections, held open beside an open loop
+	Think       workload.Dist `yaml:"think"`    // of a closed loop, between a reply and the next request
+	Session     int           `yaml:"session"`  // of a closed loop, requests before a client reconnects
+	Pipeline    int           `yaml:"pipeline"` // of a closed loop, requests under way on a connection
+	Spin        bool          `yaml:"spin"`     // of a closed loop: its driver never sleeps
+	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
+	Vary        Varied        `yaml:"vary"`     // settings above with several values: every arm for each of them
 }
 
 // Protocol changes the number and length of windows.

@@ -77,6 +77,8 @@ type Arm struct {
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
 	Phases             []Phase  `json:"phases,omitempty"`    // nil without a timeline
+	// Generator is what the load side did; nil in records of old.
+	Generator *Generator `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
 	Predictions []Prediction `json:"predictions,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
@@ -280,4 +282,26 @@ type ClientSide struct {
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
 	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
+	IdleLost    int      `json:"idle_lost,omitempty"`    // idle connections that ended before the window did
+	Proof       *Proof   `json:"proof,omitempty"`        // what the generator itself did; nil in records of old
+}
+
+// A Proof is what the generator itself did in one trial, warm-up included, so
+// that a delay of its own is not taken for the server's. Times are seconds.
+type Proof struct {
+	Planned      int     `json:"planned"`       // requests of the schedule; 0 in a closed loop without a pace
+	Sent         int     `json:"sent"`          // of those
+	Busy         float64 `json:"busy"`          // share of its threads' time that it used, 0..1; 1 for one that never sleeps
+	GCs          uint64  `json:"gcs"`           // garbage collections
+	LongestPause float64 `json:"longest_pause"` // of its collector, at most
+	LongestLag   float64 `json:"longest_lag"`   // the latest any request was sent after its time
+}
+
+// A Generator sums up the proofs of an arm's valid windows.
+type Generator struct {
+	Busy         float64 `json:"busy"`          // median
+	GCs          uint64  `json:"gcs"`           // in all
+	LongestPause float64 `json:"longest_pause"` // seconds
+	LongestLag   float64 `json:"longest_lag"`   // seconds
+	Missing      int     `json:"missing"`       // requests planned and not sent
 }

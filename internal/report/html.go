@@ -32,7 +32,8 @@ type page struct {
 	Figures                    figures
 	Complaints, Refusals       []string
 	Answers                    []answered
-	Tally                      string
+	Tally, Generator           string
+	Sweeps                     []sweepChart
 	Fingerprint                [][2]string
 	Order                      []string
 }
@@ -70,6 +71,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	}
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
+	p.Generator, p.Sweeps = generator(r.Arms), sweeps(r)
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -46,6 +46,9 @@ func Markdown(w io.Writer, r *record.Result) error {
 		markdownExpectations(line, r)
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
+		if g := generator(r.Arms); g != "" {
+			line("- generator: %s", md(g))
+		}
 		for i, d := range r.Doubts {
 			of := ""
 			if d.Arm != "" {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"schedlab/internal/record"
@@ -162,4 +163,25 @@ func expecting() []record.Expectation {
 // killed is a run that ended before its first trial.
 func killed() *record.Result {
 	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
+}
+
+// swept is a comparison over four numbers of workers and two rates.
+func swept() *record.Result {
+	r := quick()
+	arm := r.Arms[2]
+	r.Arms, r.Verdicts = r.Arms[:2], nil
+	r.Arms[0].Generator = &record.Generator{Busy: .31, LongestLag: .0021}
+	for i, workers := range []string{"1", "4", "16", "64"} {
+		for j, rate := range []string{"500/s", "900/s"} {
+			a := arm
+			a.Family, a.Name = "pool", "pool,rate="+strings.TrimSuffix(rate, "/s")+",workers="+workers
+			a.Levels = []record.Level{{Factor: "rate", Value: rate}, {Factor: "workers", Value: workers}}
+			p50, p99 := .004/float64(i+1), .02/float64(i+1)+.001*float64(j)
+			a.P50, a.P99, a.Goodput = &p50, &p99, 500+400*float64(j)
+			a.Predictions = []record.Prediction{{Model: "mgc", Values: map[string]float64{"mean": p50, "p99": p99}}}
+			r.Arms = append(r.Arms, a)
+		}
+	}
+	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: "no queue of its own"}}
+	return r
 }

@@ -169,6 +169,9 @@ func (p printer) verdicts(r *record.Result) {
 func (p printer) reservations(r *record.Result) {
 	p.line("")
 	p.item("A/A", controls(r.AA))
+	if g := generator(r.Arms); g != "" {
+		p.item("Generator", g)
+	}
 	for i, d := range r.Doubts {
 		text := d.Text
 		if d.Arm != "" {
