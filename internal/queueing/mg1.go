@@ -21,6 +21,10 @@ func MG1(lambda, service, scv float64) float64 {
 	return service + rho*service*(1+scv)/(2*(1-rho))
 }
 
+// MD1 returns the mean response time of one server whose demands are all equal:
+// [MG1] with C² = 0, half the wait of exponential demands.
+func MD1(lambda, service float64) float64 { return MG1(lambda, service, 0) }
+
 // MG1PS returns the mean response time of one server that shares itself evenly
 // among all requests present (Kleinrock, Queueing Systems, volume 2, 1976,
 // chapter 4):

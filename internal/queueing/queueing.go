@@ -1,9 +1,12 @@
-// Package queueing predicts what an ideal queue would do with measured inputs:
-// arrival rate, service demand and number of servers. It fits nothing and
-// simulates nothing; it holds the closed formulas that a measurement is drawn
-// against, as pure functions safe for concurrent use.
+// Package queueing predicts what an ideal server would do with measured inputs:
+// arrival rate, service demand and number of servers. It holds closed formulas,
+// which a measurement is drawn against; [Replay], which runs a trace through an
+// ideal scheduler where no formula reaches; and [FitUSL], the one thing here that
+// fits. It knows no cost of switching, parsing or writing: what a measurement has
+// beyond its prediction is overhead and interference. All functions are pure,
+// deterministic and safe for concurrent use.
 //
-// Times are in seconds and rates per second, though every formula is
+// In the formulas times are in seconds and rates per second, though every formula is
 // homogeneous and any one unit of time will do. In Kendall's notation:
 //
 //	lambda   arrival rate, Poisson unless said otherwise
@@ -12,6 +15,7 @@
 //	load     a = lambda·S, in erlangs: the servers kept busy on average
 //	rho      a/c, utilisation of a server
 //	scv      C² = variance/mean² of the demand: 0 constant, 1 exponential
+//	ca2      the same of the gaps between arrivals: 0 even, 1 Poisson
 //
 // A queue with rho >= 1 has no steady state and its response time is +Inf.
 // Arguments without meaning (a rate below 0, no service time, no server) give

@@ -196,15 +196,3 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 }
-
-func ExampleMMc() {
-	// 3,200 requests a second of 1 ms each on four workers.
-	fmt.Printf("%.2f ms\n", 1000*MMc(3200, 0.001, 4))
-	// Output: 1.75 ms
-}
-
-func ExampleWorkers() {
-	// 1,100 requests a second that hold their worker for 2.1 ms on average.
-	fmt.Println(Workers(1100, 0.0021))
-	// Output: 3
-}

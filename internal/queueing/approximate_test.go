@@ -1,0 +1,116 @@
+package queueing
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+func TestApproximationsMeetWhatTheyGeneralize(t *testing.T) {
+	t.Parallel()
+	for _, rho := range []float64{0, 0.3, 0.7, 0.95, 1, 2} {
+		for _, scv := range []float64{0, 1, 4} {
+			near(t, fmt.Sprintf("Kingman, Poisson, rho %v, C² %v", rho, scv), Kingman(rho, 1, 1, scv), MG1(rho, 1, scv), 1e-9)
+		}
+		near(t, fmt.Sprintf("Allen-Cunneen of M/M/4, rho %v", rho), AllenCunneen(4*rho, 1, 4, 1, 1), MMc(4*rho, 1, 4), exact)
+		near(t, fmt.Sprintf("M/D/1, rho %v", rho), MD1(rho, 1), MG1(rho, 1, 0), exact)
+	}
+	near(t, "D/D/1 never waits", Kingman(0.99, 1, 0, 0), 1, exact)
+	near(t, "M/D/4 waits half as long", AllenCunneen(3.2, 1, 4, 1, 0), 1+0.7455/2, printed)
+	near(t, "negative variability", Kingman(0.5, 1, -1, 0), nan, 0)
+	near(t, "no variability known", AllenCunneen(0.5, 1, 2, nan, 0), nan, 0)
+}
+
+func TestRoundRobin(t *testing.T) {
+	t.Parallel()
+	near(t, "one queue is M/M/1", RoundRobin(0.7, 1, 1), 1/0.3, 1e-9)
+	// E_2/M/1 at rho 0.5 (lambda 1 over two): σ = ((1)/(2-σ))² has the root (3-√5)/2.
+	sigma := (3 - math.Sqrt(5)) / 2
+	near(t, "E_2/M/1", RoundRobin(1, 1, 2), 1/(1-sigma), 1e-9)
+	near(t, "no arrivals", RoundRobin(0, 2, 3), 2, 1e-9)
+	near(t, "saturated", RoundRobin(3, 1, 3), inf, 0)
+	near(t, "no worker", RoundRobin(1, 1, 0), nan, 0)
+	for _, c := range []int{2, 4, 16} {
+		lambda := 0.8 * float64(c)
+		one, dealt, random := MMc(lambda, 1, c), RoundRobin(lambda, 1, c), MMc(0.8, 1, 1)
+		if !(one < dealt && dealt < random) {
+			t.Errorf("%d workers: got %v, want it between one queue %v and random queues %v", c, dealt, one, random)
+		}
+	}
+}
+
+func TestBursts(t *testing.T) {
+	t.Parallel()
+	near(t, "396 connections in phase, seed 000", Burst(396, 0.5, 1), 98.75, exact) // ms
+	near(t, "a burst of one", Burst(1, 1, 3), 0, 0)
+	near(t, "no burst", Burst(0, 1, 1), nan, 0)
+	near(t, "no server", Burst(2, 1, 0), nan, 0)
+	near(t, "bursts of one are M/G/1", Bursts(0.7, 1, 1, 4), MG1(0.7, 1, 4), exact)
+	near(t, "rare bursts", Bursts(1e-9, 12, 0.5, 0), 0.5+Burst(12, 0.5, 1), 1e-6)
+	near(t, "saturated", Bursts(2, 12, 0.5, 1), inf, 0)
+	near(t, "meaningless", Bursts(0.5, 0, 1, 1), nan, 0)
+}
+
+// machines is the exact closed loop of exponential demands, by mean value analysis
+// (Reiser and Lavenberg, 1980): what the bounds must hold.
+func machines(clients int, think float64, demands ...float64) (x float64) {
+	queue := make([]float64, len(demands))
+	for n := 1; n <= clients; n++ {
+		var response float64
+		for k, d := range demands {
+			response += d * (1 + queue[k])
+		}
+		x = float64(n) / (response + think)
+		for k, d := range demands {
+			queue[k] = x * d * (1 + queue[k])
+		}
+	}
+	return x
+}
+
+func TestClosedLoopBounds(t *testing.T) {
+	t.Parallel()
+	for _, demands := range [][]float64{{0.002}, {0.001, 0.001}, {0.003, 0.001, 0.0005}} {
+		var total, longest float64
+		for _, d := range demands {
+			total, longest = total+d, max(longest, d)
+		}
+		for _, think := range []float64{0, 0.01, 1} {
+			for _, n := range []int{1, 2, 7, 64, 2000} {
+				x := machines(n, think, demands...)
+				wide, close := Asymptotic(n, total, longest, think), Balanced(n, think, demands...)
+				const slack = 1 + 1e-9
+				if !(wide.LeastX <= close.LeastX*slack && close.LeastX <= x*slack && x <= close.MostX*slack && close.MostX <= wide.MostX*slack) {
+					t.Errorf("N %d, Z %v, D %v: X %v, balanced %+v, asymptotic %+v: want each within the next", n, think, demands, x, close, wide)
+				}
+				near(t, "least T", close.LeastT, Response(n, close.MostX, think), exact)
+			}
+		}
+	}
+	// The seed's ten sessions on one resource of 2.4 ms.
+	got := Asymptotic(10, 0.0024, 0.0024, 0)
+	near(t, "throughput of the sticky scenario", got.MostX, 1/0.0024, exact)
+	near(t, "response of the sticky scenario", got.LeastT, 0.024, exact)
+	for what, b := range map[string]Bounds{
+		"no client": Asymptotic(0, 1, 1, 0), "no demand": Asymptotic(1, 0, 0, 0), "longest above total": Asymptotic(1, 1, 2, 0),
+		"negative think": Balanced(1, -1, 1), "no resources": Balanced(1, 0), "a demand of 0": Balanced(1, 0, 1, 0),
+	} {
+		for _, v := range []float64{b.LeastX, b.MostX, b.LeastT, b.MostT} {
+			near(t, what, v, nan, 0)
+		}
+	}
+}
+
+// The interactive law shows what of seed 004's growing latency is the load's own.
+func TestResponseLaw(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		clients          int
+		throughput, want float64 // requests in the pipelines, requests per second, ms
+	}{
+		{16 * 256, 3.72e6, 1.10}, {16 * 1024, 3.67e6, 4.46}, {16 * 4096, 3.35e6, 19.6}, {16 * 16384, 2.80e6, 93.6},
+	} {
+		near(t, fmt.Sprint(tt.clients), 1000*Response(tt.clients, tt.throughput, 0), tt.want, 5e-3)
+	}
+	near(t, "no throughput", Response(1, 0, 0), nan, 0)
+}

@@ -1,0 +1,78 @@
+package queueing
+
+import "math"
+
+// Bounds hold the throughput and the response time of a closed loop between two
+// limits that no scheduler passes.
+type Bounds struct {
+	LeastX, MostX float64 // requests per second
+	LeastT, MostT float64 // seconds
+}
+
+var noBounds = Bounds{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+
+// Response returns the mean response time of clients clients that together get
+// throughput answers a second and take think seconds between an answer and the
+// next request:
+//
+//	T = N/X - Z
+//
+// the interactive response time law (Denning and Buzen, "The Operational Analysis
+// of Queueing Network Models", ACM Computing Surveys 10(3), 1978). It assumes
+// nothing: a report of N, X and T that breaks it is wrong.
+func Response(clients int, throughput, think float64) float64 {
+	if clients < 1 || !(throughput > 0 && think >= 0) {
+		return math.NaN()
+	}
+	return float64(clients)/throughput - think
+}
+
+// Asymptotic bounds a closed loop of clients that take think seconds between an
+// answer and the next request, where a request needs total seconds of service and
+// longest seconds of the busiest resource (for c equal cores, its CPU time / c):
+//
+//	N/(N·D+Z) <= X <= min(N/(D+Z), 1/Dmax),  T = N/X - Z
+//
+// (Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+// chapter 5.) Beyond N = (D+Z)/Dmax clients more of them only wait longer.
+func Asymptotic(clients int, total, longest, think float64) Bounds {
+	if !(longest > 0 && total >= longest && think >= 0) {
+		return noBounds
+	}
+	n := float64(clients)
+	return bounds(clients, n/(n*total+think), min(n/(total+think), 1/longest), think)
+}
+
+// Balanced bounds the same loop more closely when each of its resources is one
+// server with a queue whose scheduling does not depend on demands, of which a
+// request needs demands[i] seconds:
+//
+//	N / (D + Z + (N-1)·Dmax/(1+Z/(N·D))) <= X <= min(1/Dmax, N / (D + Z + (N-1)·Davg/(1+Z/D)))
+//
+// (Zahorjan, Sevcik, Eager and Galler, "Balanced Job Bound Analysis of Queueing
+// Networks", Communications of the ACM 25(2), 1982.) It takes exponential demands.
+func Balanced(clients int, think float64, demands ...float64) Bounds {
+	var total, longest float64
+	for _, d := range demands {
+		if !(d > 0) {
+			return noBounds
+		}
+		total += d
+		longest = max(longest, d)
+	}
+	if len(demands) == 0 || !(think >= 0) {
+		return noBounds
+	}
+	n, average := float64(clients), total/float64(len(demands))
+	least := n / (total + think + (n-1)*longest/(1+think/(n*total)))
+	most := min(1/longest, n/(total+think+(n-1)*average/(1+think/total)))
+	return bounds(clients, least, most, think)
+}
+
+// bounds adds the response times to the throughputs; NaN without a client.
+func bounds(clients int, least, most, think float64) Bounds {
+	if clients < 1 {
+		return noBounds
+	}
+	return Bounds{least, most, Response(clients, most, think), Response(clients, least, think)}
+}

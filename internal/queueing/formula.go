@@ -1,0 +1,172 @@
+package queueing
+
+import "math"
+
+// formula is the prediction of the formula that fits, or none.
+//
+// What decides is who waits for what. Workers that each have a core, or mostly
+// sleep, are c servers. Workers that share the cores are as many servers as cores:
+// how they share them does not change the mean of exponential demands, and demands
+// that end within a turn are served whole, first come first served. Demands much
+// longer than a turn share the cores evenly.
+func (s Station) formula(l Load) Prediction {
+	switch {
+	case s.Newest || s.Blocks && s.Places > 0:
+		return Prediction{}
+	case s.Kind == Goroutines:
+		return s.goroutines(l)
+	case s.Kind == Pool:
+		return s.pool(l)
+	case s.Workers > s.Cores && !s.sleepy(l):
+		return Prediction{} // queues of their own, cores in common
+	}
+	held := l.Service + l.Block
+	if s.Kind == PerWorker && s.Places == 0 && l.exponential() {
+		return s.roundRobin(l)
+	}
+	// Connections divide a stream at random: what is left of its pattern is Ca²-1
+	// divided by the number of parts. Dealing in turn sums c gaps to one.
+	c := float64(s.Workers)
+	one := Load{Rate: l.Rate / c, CA2: 1 + (l.CA2-1)/c, Service: held, SCV: l.SCV}
+	if s.Kind == PerWorker {
+		one.CA2 = l.CA2 / c
+	}
+	p := one.served(1, s.Places)
+	if p.Throughput != nil {
+		p.Throughput = new(c * *p.Throughput)
+	}
+	return p
+}
+
+// short says that next to no demand outlasts a turn.
+func (s Station) short(l Load) bool {
+	long := l.Long
+	if long == 0 {
+		long = l.Service * (1 + 6*math.Sqrt(l.SCV))
+	}
+	return long <= s.Turn.Seconds()
+}
+
+// even says that most demands are many turns long.
+func (s Station) even(l Load) bool { return s.Turn.Seconds() <= l.Service/10 }
+
+// sleepy says that workers mostly sleep, so that cores are not what they wait for.
+func (s Station) sleepy(l Load) bool {
+	return l.Block > 9*l.Service && l.Rate*l.Service <= 0.1*float64(s.Cores)
+}
+
+func (l Load) exponential() bool { return near1(l.CA2) && near1(l.SCV) }
+
+// near1 takes the moments of a trace of exponential draws for what they are.
+func near1(c2 float64) bool { return math.Abs(c2-1) <= 0.05 }
+
+func (s Station) pool(l Load) Prediction {
+	switch {
+	case s.Workers <= s.Cores || s.sleepy(l):
+		l.Service += l.Block
+		l.Block = 0
+		return l.served(s.Workers, s.Places)
+	case l.Block > 0:
+		return Prediction{}
+	case s.short(l):
+		return l.served(s.Cores, s.Places)
+	case l.exponential():
+		p := l.served(s.Cores, s.Places)
+		p.P50, p.P90, p.P99 = nil, nil, nil // sharing changes all but the mean
+		return p
+	}
+	return Prediction{}
+}
+
+func (s Station) goroutines(l Load) Prediction {
+	block := l.Block
+	l.Block = 0
+	var p Prediction
+	switch {
+	case block > 0 && s.Places > 0:
+		return Prediction{}
+	case l.Service == 0:
+		p = Prediction{Formula: "no queue", Throughput: new(l.Rate), Loss: new(0.0), Mean: new(0.0)}
+	case s.short(l):
+		p = l.served(s.Cores, s.Places)
+	case s.even(l) && s.Places == 0 && near1(l.CA2):
+		p = l.shared(s.Cores)
+	case l.exponential():
+		p = l.served(s.Cores, s.Places)
+		p.P50, p.P90, p.P99 = nil, nil, nil
+	}
+	if block > 0 && p.Mean != nil { // it delays all alike, and nobody waits for it
+		p.Mean = new(*p.Mean + block)
+		p.P50, p.P90, p.P99 = nil, nil, nil
+	}
+	return p
+}
+
+// shared is processor sharing. The number present depends on the demand's mean
+// alone, so it is that of exponential demands.
+func (l Load) shared(cores int) Prediction {
+	p := Prediction{Formula: "M/G/c processor sharing"}
+	return p.settle(l, cores, MMc(l.Rate, l.Service, cores))
+}
+
+// served is the prediction for servers with one queue in order of arrival.
+func (l Load) served(servers, places int) Prediction {
+	mean := MMc(l.Rate, l.Service, servers)
+	var p Prediction
+	switch {
+	case places > 0:
+		return l.bounded(servers, places)
+	case l.exponential():
+		p = Prediction{Formula: "M/M/c"}.settle(l, servers, mean)
+		if p.Mean != nil {
+			p.quantiles(func(q float64) float64 { return MMcQuantile(l.Rate, l.Service, servers, q) })
+		}
+		return p
+	case servers == 1 && near1(l.CA2) && l.SCV < 1e-6: // rounding of moments
+		return Prediction{Formula: "M/D/1"}.settle(l, 1, MD1(l.Rate, l.Service))
+	case servers == 1 && near1(l.CA2):
+		return Prediction{Formula: "M/G/1 (Pollaczek-Khinchine)"}.settle(l, 1, MG1(l.Rate, l.Service, l.SCV))
+	case servers == 1:
+		p = Prediction{Formula: "G/G/1 (Kingman)", Approximate: true}
+		return p.settle(l, 1, Kingman(l.Rate, l.Service, l.CA2, l.SCV))
+	}
+	p = Prediction{Formula: "G/G/c (Allen-Cunneen)", Approximate: true}
+	return p.settle(l, servers, AllenCunneen(l.Rate, l.Service, servers, l.CA2, l.SCV))
+}
+
+// bounded is a queue that loses what finds no place.
+func (l Load) bounded(servers, places int) Prediction {
+	switch {
+	case places <= servers && near1(l.CA2):
+		loss := ErlangB(places, l.Rate*l.Service)
+		return Prediction{Formula: "M/G/c/c (Erlang B)", Loss: &loss, Throughput: new(l.Rate * (1 - loss)), Mean: new(l.Service)}
+	case !l.exponential():
+		return Prediction{}
+	}
+	b := MMcK(l.Rate, l.Service, servers, places)
+	p := Prediction{Formula: "M/M/c/K", Loss: &b.Loss, Throughput: &b.Throughput, Mean: &b.Response}
+	p.quantiles(func(q float64) float64 { return MMcKQuantile(l.Rate, l.Service, servers, places, q) })
+	return p
+}
+
+// roundRobin is PerWorker, whose response times are exponential.
+func (s Station) roundRobin(l Load) Prediction {
+	held := l.Service + l.Block
+	p := Prediction{Formula: "E_c/M/1"}.settle(l, s.Workers, RoundRobin(l.Rate, held, s.Workers))
+	if p.Mean != nil {
+		p.quantiles(func(q float64) float64 { return -*p.Mean * math.Log1p(-q) })
+	}
+	return p
+}
+
+// settle adds what follows from a mean without a bound: beyond saturation there is
+// none, and servers serve what they can.
+func (p Prediction) settle(l Load, servers int, mean float64) Prediction {
+	p.Loss = new(0.0)
+	if math.IsInf(mean, 1) {
+		p.Throughput = new(float64(servers) / (l.Service + l.Block))
+		return p
+	}
+	p.Throughput, p.Mean = new(l.Rate), &mean
+	return p
+}

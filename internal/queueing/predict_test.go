@@ -1,0 +1,136 @@
+package queueing
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// Every formula that Predict picks, against a replay of the same station: the
+// choice is wrong if the two disagree.
+func TestPredictAgreesWithItsTwin(t *testing.T) {
+	t.Parallel()
+	blocking := func(trace []Job, block time.Duration) []Job {
+		for i := range trace {
+			trace[i].Block = block
+		}
+		return trace
+	}
+	even := draw(1, 400_000, 1, exponential(ms))
+	for i := range even {
+		even[i].At = time.Duration(i) * 1250 * time.Microsecond
+	}
+	const n = 400_000
+	for _, tt := range []struct {
+		formula string
+		station Station
+		trace   []Job
+		tol     float64
+	}{
+		{"M/M/c", Station{Workers: 4, Cores: 4, Turn: GoTurn}, draw(1, n, 3200, exponential(ms)), 0.05},
+		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.05},
+		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn}, draw(1, n, 160, exponential(10*ms)), 0.05},
+		{"M/M/c", Station{Kind: Goroutines, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.05},
+		{"M/M/c", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.06},
+		{"M/M/c/K", Station{Workers: 2, Cores: 2, Turn: GoTurn, Places: 8}, draw(1, n, 2000, exponential(ms)), 0.05},
+		{"M/M/c/K", Station{Workers: 64, Cores: 2, Turn: GoTurn, Places: 80}, draw(1, n, 3000, exponential(ms)), 0.05},
+		{"M/M/c/K", Station{Kind: Goroutines, Cores: 1, Turn: GoTurn, Places: 20}, draw(1, n, 1300, exponential(ms)), 0.05},
+		{"M/M/c/K", Station{Kind: Loops, Workers: 3, Cores: 4, Turn: GoTurn, Places: 5}, draw(1, n, 3000, exponential(ms)), 0.05},
+		{"M/G/c/c (Erlang B)", Station{Workers: 2, Cores: 2, Turn: GoTurn, Places: 2}, draw(1, n, 2000, constant(ms)), 0.05},
+		{"M/G/1 (Pollaczek-Khinchine)", Station{Workers: 1, Cores: 1, Turn: GoTurn}, draw(1, n, 700, mixed(ms/2, 0.1, 5*ms)), 0.05},
+		{"M/D/1", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: GoTurn}, draw(1, n, 1400, constant(ms)), 0.05},
+		{"M/D/1", goroutines, draw(1, n, 700, constant(2*ms/2)), 0.05},
+		{"M/G/c processor sharing", Station{Kind: Goroutines, Cores: 2, Turn: GoTurn}, draw(1, n, 6, mixed(100*ms, 0.1, 1500*ms)), 0.06},
+		{"G/G/1 (Kingman)", Station{Workers: 1, Cores: 1, Turn: GoTurn}, even, 0.15}, // D/M/1 is its bad side: it bounds from above
+		{"G/G/c (Allen-Cunneen)", Station{Workers: 4, Cores: 4, Turn: GoTurn}, draw(1, n, 3200, constant(ms)), 0.1},
+		{"G/G/c (Allen-Cunneen)", Station{Workers: 8, Cores: 1, Turn: GoTurn}, blocking(draw(1, n, 300, constant(ms/10)), 20*ms), 0.1},
+		{"E_c/M/1", Station{Kind: PerWorker, Workers: 4, Cores: 4, Turn: GoTurn}, draw(1, n, 3200, exponential(ms)), 0.05},
+		{"M/D/1", Station{Kind: Goroutines, Cores: 1, Turn: GoTurn}, blocking(draw(1, n, 700, constant(ms)), 20*ms), 0.05},
+		{"no queue", Station{Kind: Goroutines, Cores: 1, Turn: GoTurn}, blocking(draw(1, n, 700, constant(0)), 20*ms), 0.05},
+	} {
+		t.Run(tt.formula, func(t *testing.T) {
+			t.Parallel()
+			l := Measure(tt.trace)
+			l.Trace = nil
+			got, twin := Predict(tt.station, l), Twin(tt.station, tt.trace)
+			if got.Formula != tt.formula || got.Mean == nil {
+				t.Fatalf("%+v: got %+v, want %s", tt.station, got, tt.formula)
+			}
+			near(t, "utilization", got.Utilization, twin.Utilization, 1e-9)
+			for what, pair := range map[string][2]*float64{
+				"mean": {got.Mean, twin.Mean}, "p50": {got.P50, twin.P50}, "p90": {got.P90, twin.P90}, "p99": {got.P99, twin.P99},
+				"throughput": {got.Throughput, twin.Throughput}, "loss": {got.Loss, twin.Loss},
+			} {
+				if pair[0] != nil {
+					near(t, what, *pair[0], *pair[1], tt.tol)
+				}
+			}
+		})
+	}
+}
+
+func TestPredictSaysWhenThereIsNone(t *testing.T) {
+	t.Parallel()
+	heavy := Measure(draw(1, 20_000, 350, mixed(ms, 0.01, 100*ms)))
+	blocks := Poisson(350, 0.001)
+	blocks.Block = 0.002
+	for what, tt := range map[string]struct {
+		station Station
+		load    Load
+	}{
+		"demands of some turns":      {goroutines, heavy},
+		"a few such demands":         {Station{Workers: 8, Cores: 2, Turn: GoTurn}, Measure(draw(1, 20_000, 3000, mixed(ms/5, 0.01, 20*ms)))},
+		"newest first":               {Station{Workers: 1, Cores: 1, Newest: true}, Poisson(500, 0.001)},
+		"waiting outside":            {Station{Workers: 1, Cores: 1, Places: 9, Blocks: true}, Poisson(500, 0.001)},
+		"loops that share a core":    {Station{Kind: Loops, Workers: 2, Cores: 1, Turn: GoTurn}, Poisson(500, 0.001)},
+		"workers that wait for both": {Station{Workers: 4, Cores: 1, Turn: GoTurn}, blocks},
+	} {
+		l := tt.load
+		l.Trace = nil
+		if got := Predict(tt.station, l); got.Formula != "" || got.Mean != nil {
+			t.Errorf("%s, without a trace: got %+v, want no formula", what, got)
+		}
+		l.Trace = heavy.Trace
+		if got := Predict(tt.station, l); got.Formula != "replay" || got.Mean == nil || got.P99 == nil {
+			t.Errorf("%s, with a trace: got %+v, want a replay", what, got)
+		}
+	}
+	for what, got := range map[string]Prediction{
+		"no cores": Predict(Station{Workers: 1}, Poisson(1, 1)), "negative rate": Predict(poolOf1, Poisson(-1, 1)),
+		"no rate": Predict(poolOf1, Measure(jobs(0, 1))), "no jobs": Twin(poolOf1, nil), "jobs out of order": Twin(poolOf1, jobs(1, 1, 0, 1)),
+	} {
+		if got != (Prediction{}) {
+			t.Errorf("%s: got %+v, want nothing", what, got)
+		}
+	}
+}
+
+// Beyond saturation there is a throughput and no response time.
+func TestPredictOverload(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Station{poolOf1, goroutines, {Kind: Loops, Workers: 1, Cores: 1}, {Kind: PerWorker, Workers: 1, Cores: 1}} {
+		p := Predict(s, Poisson(1500, 0.001))
+		if p.Mean != nil || p.P99 != nil || p.Throughput == nil || math.Abs(*p.Throughput-1000) > 1e-6 || math.Abs(p.Utilization-1.5) > 1e-9 {
+			t.Errorf("%v at 1.5: got %+v, want 1000/s and no response time", s.Kind, p)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	trace := jobs(0, 1, 10, 3, 20, 1, 30, 3)
+	trace[1].Block = 2 * ms
+	got := Measure(trace)
+	near(t, "rate", got.Rate, 100, exact)
+	if got.CA2 > 1e-12 {
+		t.Errorf("Ca² of even gaps: got %v, want 0", got.CA2)
+	}
+	near(t, "service", got.Service, 0.002, exact)
+	near(t, "block", got.Block, 0.0005, exact)
+	near(t, "Cs² of 1, 5, 1, 3", got.SCV, 36.0*4/100-1, 1e-9)
+	near(t, "demand beyond which 1 % of the work is", got.Long, 0.003, exact)
+	exp := Measure(draw(12, 200_000, 50, exponential(ms)))
+	near(t, "Ca² of Poisson", exp.CA2, 1, 0.03)
+	near(t, "Cs² of exponential", exp.SCV, 1, 0.03)
+	near(t, "the same of exponential", exp.Long, 0.00664, 0.03) // the 99 % point of Erlang-2
+}

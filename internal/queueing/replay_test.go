@@ -1,0 +1,187 @@
+package queueing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// jobs makes a trace of (arrival, CPU) pairs in milliseconds.
+func jobs(pairs ...float64) (trace []Job) {
+	for i := 0; i < len(pairs); i += 2 {
+		trace = append(trace, Job{At: ofMs(pairs[i]), CPU: ofMs(pairs[i+1])})
+	}
+	return trace
+}
+
+func ofMs(x float64) time.Duration { return time.Duration(x * 1e6) }
+
+// ends are the ends of the jobs in milliseconds, -1 for those lost.
+func ends(t *testing.T, s Station, trace []Job) (at []float64) {
+	t.Helper()
+	fates, err := Replay(s, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fates {
+		if f.Lost {
+			at = append(at, -1)
+			continue
+		}
+		at = append(at, float64(f.Finish)/1e6)
+	}
+	return at
+}
+
+func TestReplayByHand(t *testing.T) {
+	t.Parallel()
+	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	with := func(change func(*Station)) Station {
+		s := one
+		change(&s)
+		return s
+	}
+	blocking := jobs(0, 1, 0, 1, 0, 1)
+	for i := range blocking {
+		blocking[i].Block = 10 * ms
+	}
+	conns := jobs(0, 5, 1, 5, 2, 1)
+	conns[1].Conn, conns[2].Conn = 1, 2
+	for _, tt := range []struct {
+		what    string
+		station Station
+		trace   []Job
+		want    []float64
+	}{
+		{"in order of arrival", one, jobs(0, 3, 1, 1, 1, 1, 9, 1), []float64{3, 4, 5, 10}},
+		{"two workers", with(func(s *Station) { s.Workers, s.Cores = 2, 2 }), jobs(0, 3, 0, 1, 0, 1, 0, 2), []float64{3, 1, 2, 4}},
+		{"two workers on one core", with(func(s *Station) { s.Workers = 2 }), jobs(0, 3, 0, 1, 0, 1), []float64{3, 4, 5}},
+		{"turns", Station{Kind: Goroutines, Cores: 1, Turn: 2 * ms}, jobs(0, 5, 1, 1, 1, 3), []float64{9, 3, 8}},
+		{"a turn alone goes on", Station{Kind: Goroutines, Cores: 1, Turn: 2 * ms}, jobs(0, 5, 3, 1), []float64{6, 5}},
+		{"an even share", Station{Kind: Goroutines, Cores: 1, Turn: Even}, jobs(0, 2, 1, 1), []float64{3, 3}},
+		{"an even share of two cores", Station{Kind: Goroutines, Cores: 2, Turn: Even}, jobs(0, 2, 0, 2, 0, 2, 1, 1), []float64{3.5, 3.5, 3.5, 3}},
+		{"two workers share evenly", Station{Workers: 2, Cores: 1, Turn: Even}, jobs(0, 2, 0, 2, 0, 2), []float64{4, 4, 6}},
+		{"three places", with(func(s *Station) { s.Places = 3 }), jobs(0, 2, 0, 2, 0, 2, 1, 2, 2, 2), []float64{2, 4, 6, -1, 8}},
+		{"no place to wait", with(func(s *Station) { s.Places = 1 }), jobs(0, 2, 1, 2, 2, 2), []float64{2, -1, 4}},
+		{"waiting outside", with(func(s *Station) { s.Places, s.Blocks = 1, true }), jobs(0, 2, 1, 2, 1, 2), []float64{2, 4, 6}},
+		{"newest first", with(func(s *Station) { s.Newest = true }), jobs(0, 3, 1, 1, 2, 1), []float64{3, 5, 4}},
+		{"blocked workers leave the core", with(func(s *Station) { s.Workers = 2 }), blocking, []float64{11, 12, 22}},
+		{"goroutines block together", Station{Kind: Goroutines, Cores: 1, Turn: Whole}, blocking, []float64{11, 12, 13}},
+		{"goroutines in flight", Station{Kind: Goroutines, Cores: 1, Turn: Whole, Places: 2}, blocking, []float64{11, 12, -1}},
+		{"dealt in turn", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole}, jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 2}},
+		{"connections of their own", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: Whole}, conns, []float64{5, 6, 6}},
+		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole, Places: 1, Blocks: true},
+			jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 10}},
+		{"nothing to do", one, jobs(0, 0, 0, 0, 5, 0), []float64{0, 0, 5}},
+		{"no jobs", one, nil, nil},
+	} {
+		if got := ends(t, tt.station, tt.trace); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got ends %v ms, want %v", tt.what, got, tt.want)
+		}
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	t.Parallel()
+	ok := Station{Workers: 1, Cores: 1}
+	for _, tt := range []struct {
+		station Station
+		trace   []Job
+		want    string
+	}{
+		{Station{Cores: 1}, nil, "0 workers in a pool"},
+		{Station{Kind: Goroutines}, nil, "0 cores"},
+		{Station{Kind: 9, Workers: 1, Cores: 1}, nil, "unknown kind 9"},
+		{Station{Workers: 1, Cores: 1, Turn: -1}, nil, "turn -1ns"},
+		{Station{Workers: 1, Cores: 1, Places: -1}, nil, "-1 places"},
+		{ok, jobs(1, 1, 0, 1), "job 1"},
+		{ok, jobs(-1, 1), "job 0"},
+		{ok, jobs(0, -1), "job 0"},
+		{ok, []Job{{Conn: -1}}, "job 0"},
+	} {
+		if _, err := Replay(tt.station, tt.trace); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Replay(%+v, %v): got error %v, want one with %q", tt.station, tt.trace, err, tt.want)
+		}
+	}
+}
+
+// Whatever the station, no job is faster than its demand, workers and places are
+// not exceeded, and a station that never idles has the same busy periods.
+func TestReplayKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 2000 {
+		s := Station{
+			Kind: Kind(rng.IntN(4)), Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
+			Turn:   []time.Duration{Even, ms, 3 * ms, Whole}[rng.IntN(4)],
+			Places: rng.IntN(6), Blocks: rng.IntN(2) == 0, Newest: rng.IntN(2) == 0,
+		}
+		trace := make([]Job, 60)
+		var at time.Duration
+		for i := range trace {
+			at += time.Duration(rng.IntN(4)) * ms
+			trace[i] = Job{at, time.Duration(rng.IntN(8)) * ms, time.Duration(rng.IntN(3)) * ms, rng.IntN(5)}
+		}
+		fates, err := Replay(s, trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problem := broken(s, trace, fates); problem != "" {
+			t.Fatalf("%+v: %s", s, problem)
+		}
+	}
+}
+
+func broken(s Station, trace []Job, fates []Fate) string {
+	most := s.Workers
+	if s.Kind == Goroutines {
+		most = len(trace)
+	}
+	for i, f := range fates {
+		j := trace[i]
+		if f.Lost {
+			if s.Places == 0 || s.Blocks {
+				return fmt.Sprintf("job %d is lost", i)
+			}
+			continue
+		}
+		if f.Start < j.At || f.Finish < f.Start+j.CPU+j.Block {
+			return fmt.Sprintf("job %+v has fate %+v", j, f)
+		}
+		var held, present int // just after this one began, and just after it came
+		for k, g := range fates {
+			if !g.Lost && g.Start <= f.Start && g.Finish > f.Start {
+				held++
+			}
+			if !g.Lost && trace[k].At <= j.At && g.Finish > j.At {
+				present++
+			}
+		}
+		if held > most {
+			return fmt.Sprintf("%d workers at work at %v", held, f.Start)
+		}
+		if s.Places > 0 && !s.Blocks && present > s.Places*s.lanes() {
+			return fmt.Sprintf("%d present at %v", present, j.At)
+		}
+	}
+	return ""
+}
+
+func BenchmarkReplay(b *testing.B) {
+	for _, turn := range []time.Duration{Whole, Even, ms} {
+		b.Run(fmt.Sprintf("turn=%v", turn), func(b *testing.B) {
+			trace := draw(1, 1e6, 1400, exponential(ms))
+			for b.Loop() {
+				if _, err := Replay(Station{Kind: Goroutines, Cores: 2, Turn: turn}, trace); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/job")
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package queueing
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// A Kind is how requests reach the cores.
+type Kind uint8
+
+// The kinds.
+const (
+	// Pool is one queue for all workers: a worker pool, or a semaphore.
+	Pool Kind = iota
+	// PerWorker is a queue for each worker, requests dealt to them in turn.
+	PerWorker
+	// Loops is a queue for each worker, which serves its own connections: event
+	// loops, or workers that keep their connections.
+	Loops
+	// Goroutines is no queue and as many workers as requests: net/http, which leaves
+	// all to Go's scheduler.
+	Goroutines
+)
+
+func (k Kind) String() string {
+	return [...]string{"pool", "per-worker", "loops", "goroutines"}[k]
+}
+
+// The turns of a job on a core that have a name.
+const (
+	GoTurn = 10 * time.Millisecond // after which Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
+	Whole  = time.Duration(math.MaxInt64)
+	Even   = time.Duration(0) // the limit of short turns: all present share the cores evenly
+)
+
+// A Station is an ideal server: switching costs nothing, and all cores are one.
+type Station struct {
+	Kind    Kind
+	Workers int // 1 or more; Goroutines has none
+	Cores   int // 1 or more, shared by all that workers run
+	// Turn is the time a job may keep a core while others are ready; then it goes to
+	// the end of their line.
+	Turn time.Duration
+	// Places are the requests present at most, those in service included; 0: no
+	// bound. Where each worker has a queue, it is each worker's.
+	Places int
+	// Blocks makes an arrival that finds no place wait outside for it, and all later
+	// ones behind it, as behind an acceptor; otherwise it is lost.
+	Blocks bool
+	// Newest lets workers take the newest from their queue first, not the oldest.
+	Newest bool
+}
+
+func (s Station) check() error {
+	switch {
+	case s.Kind > Goroutines:
+		return fmt.Errorf("checking the station: unknown kind %d; use Pool, PerWorker, Loops or Goroutines", s.Kind)
+	case s.Cores < 1:
+		return fmt.Errorf("checking the station: %d cores; give 1 or more", s.Cores)
+	case s.Workers < 1 && s.Kind != Goroutines:
+		return fmt.Errorf("checking the station: %d workers in a %v; give 1 or more", s.Workers, s.Kind)
+	case s.Turn < 0 || s.Places < 0:
+		return fmt.Errorf("checking the station: turn %v and %d places; neither is negative", s.Turn, s.Places)
+	}
+	return nil
+}
+
+// lanes is how many queues there are.
+func (s Station) lanes() int {
+	if s.Kind == PerWorker || s.Kind == Loops {
+		return s.Workers
+	}
+	return 1
+}
+
+// lane is how many workers a queue has and how many may wait in it.
+func (s Station) lane() (workers, room int) {
+	switch s.Kind {
+	case Pool:
+		workers = s.Workers
+	case Goroutines:
+		if s.Places > 0 {
+			return s.Places, 0
+		}
+		return math.MaxInt, 0
+	default:
+		workers = 1
+	}
+	if s.Places == 0 {
+		return workers, math.MaxInt
+	}
+	workers = min(workers, s.Places)
+	return workers, s.Places - workers
+}
