@@ -128,3 +128,39 @@ func TestExpectationRefused(t *testing.T) {
 		}
 	}
 }
+
+// The synthetic arrivals are even at 1200/s, each using 0.25 ms of the CPU.
+func TestPredictions(t *testing.T) {
+	t.Parallel()
+	s := synthetic{}
+	run := s.run()
+	run.Env.ItersPerUsec = 2
+	run.Plan.Predict = []string{"twin", "mgc", "bounds"}
+	run.Plan.Expect = []string{`within(predicted("pool", "mean"), 0.25ms, 0.02)`, `mean("pool") > 2 * predicted("pool", "mean")`}
+	for i := range run.Plan.Arms {
+		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
+	}
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.take(trial, nil)
+	}
+	r := j.finish(0)
+	for _, e := range r.Expectations {
+		if e.Outcome != record.Passed {
+			t.Errorf("%s: got %s, %q", e.Text, e.Outcome, e.Reason)
+		}
+	}
+	for i, want := range []string{"twin mean", "mgc mean", "bounds "} {
+		p := r.Arms[3].Predictions[i]
+		got := p.Model + " "
+		if _, ok := p.Values["mean"]; ok {
+			got += "mean"
+		}
+		if got != want {
+			t.Errorf("prediction %d: got %q, %+v; want %q", i, got, p, want)
+		}
+	}
+}

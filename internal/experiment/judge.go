@@ -79,7 +79,9 @@ func (j *judge) take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]window{}
 	}
-	j.windows[t.Block][t.Arm] = reduce(t, j.run.Env, j.clients(t.Arm))
+	w := reduce(t, j.run.Env, j.clients(t.Arm))
+	j.foresee(&w, t)
+	j.windows[t.Block][t.Arm] = w
 }
 
 // finish computes the result of the trials taken; cut were left half-written.
@@ -99,12 +101,19 @@ func (j *judge) finish(cut int) *record.Result {
 
 // clients are an arm's, as planned.
 func (j *judge) clients(arm string) record.Clients {
-	for _, a := range j.run.Plan.Arms {
-		if a.Name == arm {
-			return a.Clients
-		}
+	if a := j.planned(arm); a != nil {
+		return a.Clients
 	}
 	return record.Clients{}
+}
+
+func (j *judge) planned(arm string) *record.PlanArm {
+	for i := range j.run.Plan.Arms {
+		if j.run.Plan.Arms[i].Name == arm {
+			return &j.run.Plan.Arms[i]
+		}
+	}
+	return nil
 }
 
 // judgeClosed finds out which quantiles the windows of closed loops can carry:
@@ -287,7 +296,7 @@ func (j *judge) fillArms() {
 				a.Jain = w.jain
 			}
 		}
-		a.Generator = j.generator(pa.Name)
+		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}

@@ -120,7 +120,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	}
 	p := &plan{scenario: s, cpus: cpus, modes: o.Modes}
 	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
 	}
 	if err := p.takeArms(s, o); err != nil {
@@ -193,6 +193,9 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters), KeepAlive: l.KeepAlive,
 			Clients: l.recorded(), Levels: a.Levels, Family: a.Family,
+		}
+		if a.Mode != "" {
+			pa.Station = new(p.stationOf(a))
 		}
 		if i == 1 {
 			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone

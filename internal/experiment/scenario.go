@@ -29,7 +29,8 @@ type Scenario struct {
 	Arms     []Arm    `yaml:"arms"`
 	Protocol Protocol `yaml:"protocol"`
 	Needs    Needs    `yaml:"needs"`
-	Expect   []string `yaml:"expect"` // assertions, see docs/scenarios.md
+	Expect   []string `yaml:"expect"`  // assertions, see docs/scenarios.md
+	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
 
 	Source string `yaml:"-"` // the file's text
 }
@@ -260,6 +261,9 @@ func (s *Scenario) check() *fieldError {
 	}
 	if len(names) > maxArms {
 		return fieldErrorf("arms", "has %d, more than %d", len(names), maxArms)
+	}
+	if bad := s.checkPredict(); bad != nil {
+		return bad
 	}
 	return s.parseExpectations()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -28,6 +29,7 @@ type window struct {
 	backwards                                int     // requests whose stamps are out of order
 	tau                                      float64 // correlation time of the response times, in requests
 	clients                                  record.Clients
+	foreseen                                 map[string]queueing.Prediction // by model
 	jain                                     float64
 }
 

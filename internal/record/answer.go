@@ -31,13 +31,22 @@ type Phase struct {
 // Values are by metric (mean, p50, p90, p99 in seconds, goodput per second, loss
 // as a ratio); one that the model does not give is absent.
 type Prediction struct {
-	Model  string             `json:"model"`
-	Values map[string]float64 `json:"values"`
-	Why    string             `json:"why,omitempty"` // it does not apply to the arm: why
+	Model   string             `json:"model"`             // as the scenario names it
+	Formula string             `json:"formula,omitempty"` // what it came to for this arm
+	Values  map[string]float64 `json:"values"`
+	Why     string             `json:"why,omitempty"` // it does not apply to the arm: why
 }
 
 // A Level is one value of a varied factor that makes an arm what it is.
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`
+}
+
+// A Station is what queueing theory sees of an arm.
+type Station struct {
+	Kind    string `json:"kind"`              // pool, per-worker, loops or goroutines
+	Workers int    `json:"workers,omitempty"` // none with goroutines
+	Cores   int    `json:"cores"`
+	Places  int    `json:"places,omitempty"` // requests present at most; 0 for no bound
 }

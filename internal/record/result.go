@@ -196,10 +196,11 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and {admin} left in
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool    `json:"keepalive"`
-	Clients   Clients `json:"clients"`          // its load
-	Levels    []Level `json:"levels,omitempty"` // of the varied factors
-	Family    string  `json:"family,omitempty"` // its name without them
+	KeepAlive bool     `json:"keepalive"`
+	Clients   Clients  `json:"clients"`           // its load
+	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
+	Family    string   `json:"family,omitempty"`  // its name without them
 }
 
 // Clients are the load of one arm. Times are seconds.

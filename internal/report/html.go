@@ -34,6 +34,7 @@ type page struct {
 	Answers                    []answered
 	Tally, Generator           string
 	Sweeps                     []sweepChart
+	Theory                     []string
 	Fingerprint                [][2]string
 	Order                      []string
 }
@@ -71,7 +72,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	}
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
-	p.Generator, p.Sweeps = generator(r.Arms), sweeps(r)
+	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -44,6 +44,12 @@ func Markdown(w io.Writer, r *record.Result) error {
 			}
 		}
 		markdownExpectations(line, r)
+		for i, l := range predictions(r) {
+			if i == 0 {
+				line("\n### Theory against measurement\n")
+			}
+			line("- %s", md(l))
+		}
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
 		if g := generator(r.Arms); g != "" {

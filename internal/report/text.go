@@ -36,6 +36,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		}
 		p.verdicts(r)
 		p.expectations(r)
+		p.theory(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)
@@ -163,6 +164,18 @@ func (p printer) verdicts(r *record.Result) {
 		for _, l := range sentences(group) {
 			p.prose("  ", l)
 		}
+	}
+}
+
+func (p printer) theory(r *record.Result) {
+	lines := predictions(r)
+	if len(lines) == 0 {
+		return
+	}
+	p.line("")
+	p.prose("", "Theory, from measured arrivals, demands and CPU time, against the measurement")
+	for _, l := range lines {
+		p.prose("  ", l)
 	}
 }
 
