@@ -43,7 +43,7 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 		switch {
 		case most > 0 && most < workers && workers > 1:
 			add("%d requests at most are in flight, so %d of %d workers never work", most, workers-most, workers)
-		case most > 0 && depth >= 0 && workers+depth >= most && overflows(a):
+		case most > 0 && depth >= 0 && workers+depth >= most && overflows(a) && asksOfQueue(a):
 			add("a queue of %d beside %d workers holds all %d requests that can be in flight, so it never overflows", depth, workers, most)
 		}
 	}
@@ -59,8 +59,17 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 	return reasons
 }
 
+// rejecting are the modes whose full queue refuses unless told otherwise.
+var rejecting = []string{"pool-request", "pool-adaptive", "loop-offload", "semaphore"}
+
 func overflows(a Arm) bool {
-	return a.Flags["overflow"] != "" && a.Flags["overflow"] != "block"
+	policy := a.Flags["overflow"]
+	return policy != "block" && (policy != "" || slices.Contains(rejecting, a.Mode))
+}
+
+// asksOfQueue reports whether an arm is there for what its queue does when full.
+func asksOfQueue(a Arm) bool {
+	return a.Flags["overflow"] != "" || slices.ContainsFunc(a.Levels, func(l record.Level) bool { return l.Factor == "queue-depth" })
 }
 
 // number is a whole-number flag of an arm, or otherwise when it is not given.

@@ -16,7 +16,7 @@ func TestIdentifiability(t *testing.T) {
 		{"one in flight", kept("1"), "{name: two, mode: pool-request, workers: 2}", "1 requests at most are in flight, so 1 of 2 workers never work"},
 		{"queue holds all", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: reject}", "holds all 64 requests that can be in flight"},
 		{"queue may overflow", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 16, overflow: reject}", ""},
-		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64}", ""},
+		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
 		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), nil)

@@ -77,7 +77,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 	mode := p.modes[a.Mode]
 	s := record.Station{Kind: queueing.Goroutines.String(), Cores: len(p.cpus.server)}
 	switch {
-	case strings.HasPrefix(a.Mode, "loop"):
+	case a.Mode == "loop" || a.Mode == "loop-single":
 		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", len(p.cpus.server))
 	case a.Mode == "pool-perworker":
 		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
@@ -136,6 +136,13 @@ func (j *judge) foresee(w *window, t record.TrialRecord) {
 	}
 }
 
+// foreseenFigure is one of predictedMetrics; nil where the theory has none.
+func foreseenFigure(p queueing.Prediction, metric string) *float64 {
+	return map[string]*float64{
+		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
+	}[metric]
+}
+
 // predictions are the medians over the valid blocks of what every theory
 // predicts for an arm.
 func (j *judge) predictions(arm string) (all []record.Prediction) {
@@ -148,8 +155,8 @@ func (j *judge) predictions(arm string) (all []record.Prediction) {
 				continue
 			}
 			p.Formula = f.Formula
-			for metric, v := range map[string]*float64{"mean": f.Mean, "p50": f.P50, "p90": f.P90, "p99": f.P99, "goodput": f.Throughput, "loss": f.Loss} {
-				if v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
+			for _, metric := range predictedMetrics {
+				if v := foreseenFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
 					series[metric] = append(series[metric], *v)
 				}
 			}

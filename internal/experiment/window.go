@@ -128,6 +128,10 @@ func (w *window) fairness() {
 		w.values["starved"], w.values["served"] = float64(w.starved), float64(len(answers)-w.starved)
 		w.values["first_reply"] = w.trial.Client.FirstReply
 	}
+	w.values["busy"] = math.NaN()
+	if p := w.trial.Client.Proof; p != nil {
+		w.values["busy"] = p.Busy
+	}
 	if c := w.trial.Server.Within; c != nil {
 		w.values["accepted"], w.values["done"], w.values["open"] = c.Accepted, c.Done, c.Open
 	}

@@ -26,7 +26,7 @@ var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu"
 
 // overloadProof are the figures of a window that hold for an arm whose queue
 // grows without end, and whatever its requests came to.
-var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply"}
+var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy"}
 
 // A scope is what the words of an expectation see: one block of a judged run.
 type scope struct {
@@ -51,7 +51,7 @@ func (s *scope) words() map[string]any {
 	for word, metric := range map[string]string{
 		"p50": "p50", "p90": "p90", "p99": "p99", "mean": "mean", "tail": "tail", "good_mean": "good_mean",
 		"goodput": "goodput", "throughput": "throughput", "cpu": "cpu_per_request", "errors": "errors", "loss": "loss",
-		"starved": "starved", "served": "served", "first_reply": "first_reply", "accepted": "accepted", "done": "done", "open": "open",
+		"starved": "starved", "served": "served", "first_reply": "first_reply", "busy": "busy", "accepted": "accepted", "done": "done", "open": "open",
 	} {
 		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
 	}
@@ -273,15 +273,16 @@ func (s *scope) phase(arm, name string) (float64, error) {
 	return 0, s.cannot("the timeline of %s has no phase %q", arm, name)
 }
 
-// predicted is what theory gives for an arm.
+// predicted is what theory gives for an arm in the block: the first model of the
+// scenario that has the figure.
 func (s *scope) predicted(arm, metric string) (float64, error) {
-	a := s.j.arm(arm)
-	if a == nil {
+	w, ok := s.j.windows[s.j.valid[s.block]][arm]
+	if !ok {
 		return 0, s.cannot("this run has no arm %q", arm)
 	}
-	for _, p := range a.Predictions {
-		if v, ok := p.Values[metric]; ok {
-			return v, nil
+	for _, name := range s.j.run.Plan.Predict {
+		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) {
+			return *v, nil
 		}
 	}
 	return 0, s.cannot("no prediction of %s for %s: name a model under predict", metric, arm)
