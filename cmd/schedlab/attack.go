@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,26 +22,37 @@ import (
 
 type attackFlags struct {
 	target, targets string
+	loop            string
 	rate            experiment.Rate
 	duration        time.Duration
-	arrivals        string
+	arrivals        load.Arrivals
 	connections     int
+	idle            int
+	openRate        float64
 	keepAlive       bool
 	timeout         time.Duration
-	method, body    string
-	headers         []string
-	seed            uint64
-	results, hgrm   string
-	timestamps      string
-	output          string
-	allowRemote     bool
+
+	warmup, ramp      time.Duration
+	think             workload.Dist
+	session, pipeline int
+	spin              bool
+
+	method, body  string
+	headers       []string
+	seed          uint64
+	results, hgrm string
+	timestamps    string
+	output        string
+	allowRemote   bool
+
+	changed func(flag string) bool // on the command line or in the environment
 }
 
 func newAttack() *cobra.Command {
-	f := attackFlags{rate: experiment.Rate{}}
+	var f attackFlags
 	cmd := &cobra.Command{
 		Use:   "attack [SCENARIO] --target URL",
-		Short: "Drive open-loop load at any HTTP server and sum up what happened",
+		Short: "Drive load at any HTTP server and sum up what happened",
 		Long: `Send requests on a schedule that does not wait for answers, and count response
 time from the scheduled time, so that a stall of the server is in every request
 it delayed. The attacker is vegeta's; pacing, connections and stamps are ours.
@@ -54,12 +61,32 @@ With a SCENARIO the request, arrivals, connections and demand are its own and
 --target names only the server; without one, URL is asked as it stands. With
 --targets a file in vegeta's http format says what to ask, in rotation.
 
-Only loopback targets are attacked unless --allow-remote says otherwise.
+--arrivals shapes the schedule at the mean --rate:
+  poisson, constant
+  ramp(500/s,3000/s)    linearly from one rate to the other; ramp(0.5x,1.5x) of --rate
+  sine(0.5,2s)          50 % up and down around --rate, every 2 s
+  burst(12)             12 at once; burst(12,5ms,396): 12 every 5 ms until 396 are out,
+                        then none until --rate allows the next 396
+  in-phase              every connection at once; in-phase(64): 64 at once
+  trace(FILE)           a line per request: time[,iterations[,sleep]], or named columns
+A ramp or sine is random like poisson; with ,even at its end it is not.
+
+--loop closed has each connection wait for its answer, then --think, and send the
+next: it finds the highest throughput, and its response times leave out what the
+waiting clients did not send. With --rate each client keeps a pace of its own.
+--spin drives it from a thread that never sleeps; give it a CPU of its own.
+
+Only loopback targets are attacked unless --allow-remote says otherwise. The
+files of --results and --hgrm are never overwritten; results have .part at the
+end of their name until the attack is over.
 
 Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
 130 interrupted.`,
 		Example: `  schedlab attack --target http://127.0.0.1:8080/plaintext --rate 2000/s --duration 10s
-  schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s
+  schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
+  schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000
+  schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --spin --pipeline 16
+  schedlab attack --target http://127.0.0.1:8080/kv/a --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
   schedlab attack --target http://127.0.0.1:8080/json --rate 500/s --results out.bin
   go tool vegeta report out.bin`,
@@ -70,58 +97,74 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
 	fl := cmd.Flags()
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
-	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (default 100/s, or the scenario's)")
-	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send")
-	fl.StringVar(&f.arrivals, "arrivals", "", load.ArrivalsHelp+" (default poisson, or the scenario's)")
-	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as are needed")
+	fl.StringVar(&f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered")
+	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
+	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace: default all of it)")
+	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+load.ArrivalsHelp+" (default poisson, or the scenario's)")
+	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
+	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
+	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
 	fl.BoolVar(&f.keepAlive, "keepalive", true, "keep connections; false opens one per request")
 	fl.DurationVar(&f.timeout, "timeout", load.DefaultTimeout, "of one request, from its sending")
+	fl.DurationVar(&f.warmup, "warmup", 0, "of a closed loop: time before the measured --duration")
+	fl.DurationVar(&f.ramp, "ramp", 0, "of a closed loop: spread the clients' starts over this time")
+	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
+	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
+	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
+	fl.BoolVar(&f.spin, "spin", false, "of a closed loop: drive it from one thread that never sleeps (Linux)")
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and demand (default random, printed)")
-	fl.StringVar(&f.results, "results", "", "write every result to this file in vegeta's format, for vegeta report")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
+	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	fl.StringVar(&f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent")
-	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this file (HdrHistogram, milliseconds)")
+	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
 	fl.StringVar(&f.output, "output", "text", "text or json")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
-	complete(cmd, "arrivals", "poisson", "constant")
+	for _, name := range []string{"arrivals", "think"} {
+		fl.Lookup(name).DefValue = "" // said above
+	}
+	complete(cmd, "loop", "open", "closed")
+	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(")
 	complete(cmd, "timestamps", "scheduled", "sent")
 	complete(cmd, "output", "text", "json")
 	return cmd
 }
 
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
+	f.changed = cmd.Flags().Changed
 	if err := f.check(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
+	if !f.changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
 		f.seed = uint64(rand.Uint32())
 	}
-	sum := record.Attack{Seed: f.seed, Duration: f.duration.Seconds(), Status: record.Complete}
-	opts, err := f.options(cmd, args, &sum)
+	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
+	opts, err := f.options(args, &sum)
 	if err != nil {
 		return err
 	}
 	if err := f.onLoopback(cmd.Context(), opts.Targets); err != nil {
 		return err
 	}
-	files, err := f.openFiles()
+	files, err := f.openFiles(opts.Targets)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sending %d requests in %v\n", len(opts.Trace.At), f.duration)
-	result, err := load.Attack(cmd.Context(), opts)
+	defer files.close()
+	drive := f.open
+	if f.loop == "closed" {
+		drive = f.closed
+	}
+	result, err := drive(cmd, opts, &sum, files)
 	if result == nil {
-		return errors.Join(usage(err), files.close())
+		return errors.Join(err, files.discard())
+	}
+	if werr := errors.Join(files.finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
+		return errors.Join(err, werr)
 	}
 	if cmd.Context().Err() != nil {
-		sum.Status = record.Interrupted
-		err = &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
-	}
-	sum = experiment.Summarise(sum, result, len(opts.Trace.At))
-	if werr := errors.Join(files.write(f, result, opts.Targets), files.close(), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
-		return errors.Join(err, werr)
+		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
 	}
 	if err != nil {
 		return err
@@ -132,11 +175,27 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// mostRequests bounds one attack: 56 bytes of memory each, and more in vegeta.
-const mostRequests = 20_000_000
+// mostRequests bounds one open attack, of 56 bytes of memory each and more in
+// vegeta; longestClosed a closed one, whose requests nobody knows beforehand.
+const (
+	mostRequests  = 20_000_000
+	longestClosed = 5 * time.Minute
+)
+
+// ofLoop are the flags that make sense in one loop only.
+var ofLoop = map[string][]string{
+	"open":   {"arrivals", "idle"},
+	"closed": {"warmup", "ramp", "think", "session", "pipeline", "spin"},
+}
 
 func (f *attackFlags) check() error {
+	other := map[string]string{"open": "closed", "closed": "open"}[f.loop]
+	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
+		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, f.loop)
+	}
 	switch {
+	case other == "":
+		return usagef("--loop %q is none of open, closed", f.loop)
 	case f.target == "" && f.targets == "":
 		return usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
 	case f.target != "" && f.targets != "":
@@ -145,6 +204,8 @@ func (f *attackFlags) check() error {
 		return usagef("--rate %s is a share of a throughput that attack does not measure; give requests per second like 2000/s", f.rate)
 	case f.duration <= 0 || f.duration > 24*time.Hour:
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
+	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
+		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
 	case f.rate.PerSecond*f.duration.Seconds() > mostRequests:
 		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, mostRequests)
 	case f.connections < 0:
@@ -159,146 +220,6 @@ func (f *attackFlags) check() error {
 	return nil
 }
 
-// options puts the attack together and notes in sum what was asked for.
-func (f *attackFlags) options(cmd *cobra.Command, args []string, sum *record.Attack) (o load.Options, err error) {
-	changed := cmd.Flags().Changed
-	if len(args) == 1 {
-		if o, err = f.scenario(args[0], sum); err != nil {
-			return o, err
-		}
-	} else {
-		if o.Targets, err = f.asked(sum); err != nil {
-			return o, err
-		}
-		sum.Offered, sum.Arrivals = f.rate.PerSecond, f.arrivals
-		if sum.Offered == 0 {
-			sum.Offered = 100
-		}
-		if sum.Arrivals == "" {
-			sum.Arrivals = "poisson"
-		}
-		if o.Trace.At, err = experiment.Arrivals(sum.Arrivals, sum.Offered, f.connections, f.duration, f.seed); err != nil {
-			return o, usage(err)
-		}
-	}
-	if len(args) == 0 || changed("keepalive") {
-		o.KeepAlive = f.keepAlive
-	}
-	if len(args) == 0 || changed("connections") || o.KeepAlive && o.Connections == 0 {
-		o.Connections = f.connections
-	}
-	if !o.KeepAlive && !changed("connections") {
-		o.Connections = 0
-	}
-	if len(args) == 0 || changed("timeout") {
-		o.Timeout = f.timeout
-	}
-	if o.KeepAlive {
-		sum.Connections = o.Connections
-	}
-	sum.Timeout = o.Timeout.Seconds()
-	if len(o.Trace.At) == 0 {
-		return o, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
-	}
-	return o, nil
-}
-
-func (f *attackFlags) scenario(name string, sum *record.Attack) (load.Options, error) {
-	s, _, err := findScenario(name)
-	if err != nil {
-		return load.Options{}, err
-	}
-	u, err := url.Parse(f.target)
-	if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
-		return load.Options{}, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
-	}
-	if f.arrivals != "" {
-		s.Load.Arrivals = f.arrivals
-	}
-	rate := f.rate.PerSecond
-	if rate == 0 {
-		rate = s.Load.Rate.PerSecond
-	}
-	if rate == 0 {
-		return load.Options{}, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
-	}
-	sum.Target, sum.Scenario, sum.Offered, sum.Arrivals = f.target, s.Name, rate, s.Load.Arrivals
-	o, err := s.Attack(u.Host, rate, f.duration, f.seed, workload.Calibrate())
-	return o, usage(err)
-}
-
-// asked are the targets without a scenario.
-func (f *attackFlags) asked(sum *record.Attack) ([]load.Target, error) {
-	header := http.Header{}
-	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok {
-			return nil, usagef("--header %q is not 'Name: value'", h)
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
-	if f.targets == "" {
-		body := []byte(f.body)
-		if name, ok := strings.CutPrefix(f.body, "@"); ok {
-			var err error
-			if body, err = os.ReadFile(name); err != nil {
-				return nil, usagef("--body: %w", err)
-			}
-		}
-		sum.Target = f.target
-		return []load.Target{{Method: f.method, URL: f.target, Header: header, Body: body}}, nil
-	}
-	sum.Target = f.targets
-	in := io.Reader(os.Stdin)
-	if f.targets != "-" {
-		file, err := os.Open(f.targets)
-		if err != nil {
-			return nil, usagef("--targets: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	targets, err := load.ReadTargets(bufio.NewReader(in))
-	if err != nil {
-		return nil, usagef("--targets %s: %w", f.targets, err)
-	}
-	for i := range targets {
-		for name, values := range header {
-			if targets[i].Header == nil {
-				targets[i].Header = http.Header{}
-			}
-			targets[i].Header[name] = values
-		}
-	}
-	return targets, nil
-}
-
-// onLoopback refuses to send load to other machines by mistake.
-func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
-	if f.allowRemote {
-		return nil
-	}
-	for _, t := range targets {
-		u, err := url.Parse(t.URL)
-		if err != nil {
-			return usagef("--target %q: %w", t.URL, err)
-		}
-		if u.Scheme != "http" || u.Host == "" {
-			return usagef("--target %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", t.URL)
-		}
-		addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
-		if err != nil {
-			return usagef("--target %q: %w", t.URL, err)
-		}
-		for _, a := range addrs {
-			if !a.IP.IsLoopback() {
-				return usagef("--target %q is not on loopback (%s); if the server and the network are yours, say --allow-remote", t.URL, a.IP)
-			}
-		}
-	}
-	return nil
-}
-
 func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
 		enc := json.NewEncoder(w)
@@ -306,54 +227,4 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 		return enc.Encode(a)
 	}
 	return report.Attack(w, a)
-}
-
-// attackFiles are opened before the load starts, so that a bad path costs
-// nothing.
-type attackFiles struct{ results, hgrm *os.File }
-
-func (f *attackFlags) openFiles() (files attackFiles, err error) {
-	for _, file := range []struct {
-		flag, name string
-		to         **os.File
-	}{{"results", f.results, &files.results}, {"hgrm", f.hgrm, &files.hgrm}} {
-		if file.name == "" {
-			continue
-		}
-		if *file.to, err = os.Create(file.name); err != nil {
-			return files, errors.Join(usagef("--%s: %w", file.flag, err), files.close())
-		}
-	}
-	return files, nil
-}
-
-func (a attackFiles) close() (err error) {
-	for _, file := range []*os.File{a.results, a.hgrm} {
-		if file != nil {
-			err = errors.Join(err, file.Close())
-		}
-	}
-	return err
-}
-
-func (a attackFiles) write(f *attackFlags, result *load.Result, targets []load.Target) error {
-	var err error
-	if a.results != nil {
-		stamp := load.ScheduledStamp
-		if f.timestamps == "sent" {
-			stamp = load.SentStamp
-		}
-		w := bufio.NewWriter(a.results)
-		err = errors.Join(load.EncodeVegeta(w, "schedlab", result.Start, targets, result.Requests, stamp), w.Flush())
-	}
-	if a.hgrm != nil {
-		h := record.NewHistogram()
-		for _, r := range result.Requests {
-			if r.Sent >= 0 {
-				h.Record(time.Duration(r.Done - r.Scheduled))
-			}
-		}
-		err = errors.Join(err, h.WriteHGRM(a.hgrm))
-	}
-	return err
 }

@@ -10,27 +10,26 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Attack returns the scenario's requests and arrivals against a server at addr
-// (host:port): rate per second over span, drawn from seed; iters converts CPU
-// demand as in a comparison.
-func (s *Scenario) Attack(addr string, rate float64, span time.Duration, seed uint64, iters float64) (load.Options, error) {
-	if s.Load.Loop == "closed" {
-		return load.Options{}, fmt.Errorf("scenario %q is a closed loop, which attack does not drive; use compare", s.Name)
+// Attack returns what the scenario asks of a server at addr (host:port), and over
+// which connections; the trace is left to fill in.
+func (s *Scenario) Attack(addr string) load.Options {
+	return load.Options{
+		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
 	}
-	at, err := Arrivals(s.Load.Arrivals, rate, s.Load.Connections, span, seed)
-	o := load.Options{
-		Targets: s.targets(addr), Trace: load.Trace{At: at},
-		Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
-	}
-	if s.asksWork() {
-		o.Trace.Demand = demands(s.Workload, len(o.Trace.At), seed, iters)
-	}
-	return o, err
 }
 
-// Arrivals draws a schedule as load.ParseArrivals reads it: rate per second over
+// Demands draws those of n requests from seed; iters converts CPU demand as in a
+// comparison. Nil when the scenario states none.
+func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
+	if !s.asksWork() {
+		return nil
+	}
+	return demands(s.Workload, n, seed, iters)
+}
+
+// arrivals draws a schedule as load.ParseArrivals reads it: rate per second over
 // span, of that many kept connections.
-func Arrivals(spec string, rate float64, connections int, span time.Duration, seed uint64) ([]time.Duration, error) {
+func arrivals(spec string, rate float64, connections int, span time.Duration, seed uint64) ([]time.Duration, error) {
 	a, err := load.ParseArrivals(spec)
 	if err != nil {
 		return nil, err

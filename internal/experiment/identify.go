@@ -110,7 +110,7 @@ func (p *plan) checkArrivals() error {
 		if c.Closed() || c.Rate == 0 {
 			continue
 		}
-		if _, err := Arrivals(c.Arrivals, c.Rate, c.Connections, 1, p.Seed); err != nil {
+		if _, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1, p.Seed); err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 	}

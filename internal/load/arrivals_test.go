@@ -104,6 +104,32 @@ func TestBursts(t *testing.T) {
 	}
 }
 
+// At half load, half a millisecond each, the pattern of arrivals alone decides:
+// 400 clients paced one by one (random phases), woken together every 5 ms, or all
+// in phase. Backlog of a burst of B is BS/2 on average; of B every T, for a cycle
+// of N, it grows by BS - T each time.
+func TestArrivalsAloneMoveTheResponseTime(t *testing.T) {
+	t.Parallel()
+	const rate, service = 1000, 500 * time.Microsecond
+	for spec, want := range map[string]time.Duration{
+		"constant":          service,
+		"poisson":           750 * time.Microsecond, // Pollaczek and Khinchine
+		"burst(12,5ms,396)": 19_250 * time.Microsecond,
+		"in-phase(396)":     99_250 * time.Microsecond,
+	} {
+		var free, sum time.Duration
+		at := parsed(t, spec).Draw(rate, 396*100*time.Millisecond, seeded(2))
+		for _, a := range at {
+			free = max(free, a) + service
+			sum += free - a
+		}
+		mean := sum / time.Duration(len(at))
+		if math.Abs(float64(mean-want)) > 0.03*float64(want) {
+			t.Errorf("%s: mean response %v, want %v within 3 %%", spec, mean, want)
+		}
+	}
+}
+
 func TestParseArrivalsRefuses(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]string{

@@ -14,11 +14,13 @@ type headCache struct {
 	head head
 }
 
+// maxSpinHead bounds a response head here: nothing of it is read before it is whole.
+const maxSpinHead = 16 << 10
+
 var (
 	errHeadUnread   = errors.New("head not whole yet")
 	errHeadUnfit    = errors.New("head without one Content-Length, or none of a final HTTP/1.1 response")
 	headEnd         = []byte("\r\n\r\n")
-	maxSpinHead     = 16 << 10
 	errHeadSpinSize = errors.New("head beyond 16 KiB")
 )
 

@@ -32,6 +32,37 @@ func TestReadTargets(t *testing.T) {
 	}
 }
 
+// Every target file that is shipped can be driven, from the repository's root.
+func TestShippedTargets(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	files, err := filepath.Glob("loadtests/targets/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driven := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "-value.txt") {
+			continue // a body
+		}
+		text, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer text.Close()
+		targets, err := ReadTargets(text)
+		if err == nil {
+			_, _, err = templates(targets, true, false)
+		}
+		if err != nil || len(targets) == 0 {
+			t.Errorf("%s: %d targets, %v", file, len(targets), err)
+		}
+		driven++
+	}
+	if driven < 3 {
+		t.Errorf("%d target files, want plaintext, work and kv at least", driven)
+	}
+}
+
 func TestReadTargetsRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -1,6 +1,7 @@
 // Package load drives HTTP servers: open loop from a fixed list of arrivals, on
-// vegeta's attacker, and closed loop for the highest throughput. It stamps what
-// happened to every request into record.Request and judges none of it.
+// vegeta's attacker, and closed loop, on a goroutine per connection or one thread
+// that never sleeps. It stamps what happened to every request into record.Request,
+// says what the generator itself did, and judges none of it.
 //
 // It speaks plain HTTP/1.1 to one server at a time: no TLS, no HTTP/2, no
 // redirects, no cookies, no compression.

@@ -181,6 +181,15 @@ func (a Arrivals) Open(itersPerMicro float64) (Arrivals, error) {
 	return a, err
 }
 
+// Span is the time to just after the last arrival of an opened trace; 0 for other
+// kinds, which end where they are told.
+func (a Arrivals) Span() time.Duration {
+	if a.trace == nil {
+		return 0
+	}
+	return a.trace.At[len(a.trace.At)-1] + 1
+}
+
 // until is the trace's part before span. It shares t's memory.
 func (t *Trace) until(span time.Duration) Trace {
 	n, _ := slices.BinarySearch(t.At, span)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,47 +24,104 @@ const (
 	SentStamp
 )
 
-// EncodeVegeta writes reqs, the requests of an attack that began at start, in
-// vegeta's binary format, readable by `vegeta report` and its kin. Each result's
-// Timestamp is the request's scheduled (or sent) time and its Latency lasts from
-// there to its end. Requests without a reply have code 0 and their outcome as
-// error; with SentStamp those never sent are left out. Targets are those of the
-// attack: they give method, URL and bytes sent.
+// EncodeVegeta writes reqs, the requests of an attack that began at start, with a
+// VegetaWriter.
 func EncodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []record.Request, from Stamp) error {
+	v, err := NewVegetaWriter(w, name, targets, from)
+	if err != nil {
+		return err
+	}
+	v.Start = start
+	for seq, r := range reqs {
+		if err := v.Write(seq, r); err != nil {
+			return err
+		}
+	}
+	return v.Flush()
+}
+
+// A VegetaWriter writes the requests of an attack in vegeta's binary format,
+// readable by `vegeta report` and its kin. Each result's Timestamp is the
+// request's scheduled (or sent) time and its Latency lasts from there to its end.
+// Requests without a reply have code 0 and their outcome as error; with SentStamp
+// those never sent are left out.
+//
+// It hands on whole results only, several at a time and not later than a moment
+// after they were written, so that what a killed process leaves can be read. It
+// is not safe for concurrent use.
+type VegetaWriter struct {
+	Start time.Time // of the attack; set it before the first Write
+
+	w       io.Writer
+	held    bytes.Buffer
+	flushed time.Time
+	encode  vegeta.Encoder
+	name    string
+	targets []Target
+	tps     []template
+	urls    []string
+	from    Stamp
+}
+
+// How many bytes, or for how long, a VegetaWriter holds results back.
+const (
+	vegetaHeld    = 32 << 10
+	vegetaHeldFor = 200 * time.Millisecond
+)
+
+// NewVegetaWriter writes results called name to w. Targets are those of the
+// attack: they give method, URL and bytes sent.
+func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*VegetaWriter, error) {
 	tps, _, err := templates(targets, true, false)
 	if err != nil {
-		return fmt.Errorf("encoding vegeta results: %w", err)
+		return nil, fmt.Errorf("encoding vegeta results: %w", err)
 	}
-	urls := make([]string, len(targets))
-	for i, t := range targets {
+	v := &VegetaWriter{w: w, name: name, targets: targets, tps: tps, from: from, flushed: time.Now()}
+	for _, t := range targets {
 		// The demand is appended as in the request, before any fragment.
-		urls[i], _, _ = strings.Cut(t.URL, "#")
+		url, _, _ := strings.Cut(t.URL, "#")
+		v.urls = append(v.urls, url)
 	}
-	encode := vegeta.NewEncoder(w)
-	for seq, r := range reqs {
-		began := r.Scheduled
-		if from == SentStamp {
-			if began = r.Sent; began < 0 {
-				continue
-			}
+	v.encode = vegeta.NewEncoder(&v.held)
+	return v, nil
+}
+
+// Write takes request number seq of the attack.
+func (v *VegetaWriter) Write(seq int, r record.Request) error {
+	began := r.Scheduled
+	if v.from == SentStamp {
+		if began = r.Sent; began < 0 {
+			return nil
 		}
-		i := seq % len(targets)
-		d := Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
-		result := vegeta.Result{
-			Attack:    name,
-			Seq:       uint64(seq),
-			Code:      r.Status,
-			Timestamp: start.Add(time.Duration(began)),
-			Latency:   time.Duration(r.Done - began),
-			BytesIn:   uint64(r.Bytes),
-			BytesOut:  uint64(len(targets[i].Body)),
-			Method:    targets[i].Method,
-			URL:       string(tps[i].demand([]byte(urls[i]), d)),
-			Error:     vegetaError(r),
-		}
-		if err := encode.Encode(&result); err != nil {
-			return fmt.Errorf("encoding vegeta result %d: %w", seq, err)
-		}
+	}
+	i := seq % len(v.targets)
+	d := Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
+	result := vegeta.Result{
+		Attack:    v.name,
+		Seq:       uint64(seq),
+		Code:      r.Status,
+		Timestamp: v.Start.Add(time.Duration(began)),
+		Latency:   time.Duration(r.Done - began),
+		BytesIn:   uint64(r.Bytes),
+		BytesOut:  uint64(len(v.targets[i].Body)),
+		Method:    v.targets[i].Method,
+		URL:       string(v.tps[i].demand([]byte(v.urls[i]), d)),
+		Error:     vegetaError(r),
+	}
+	if err := v.encode.Encode(&result); err != nil {
+		return fmt.Errorf("encoding vegeta result %d: %w", seq, err)
+	}
+	if v.held.Len() < vegetaHeld && time.Since(v.flushed) < vegetaHeldFor {
+		return nil
+	}
+	return v.Flush()
+}
+
+// Flush hands on what is held back.
+func (v *VegetaWriter) Flush() error {
+	v.flushed = time.Now()
+	if _, err := v.held.WriteTo(v.w); err != nil {
+		return fmt.Errorf("writing vegeta results: %w", err)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package record
 
 import "time"
 
-// An Attack is what `attack --output json` prints: one open-loop attack on one
-// server, summed up. Times are seconds.
+// An Attack is what `attack --output json` prints: one attack on one server,
+// summed up. Times are seconds.
 type Attack struct {
 	Schema   int       `json:"schema"`
 	Target   string    `json:"target"`
@@ -11,10 +11,11 @@ type Attack struct {
 	Status   Status    `json:"status"` // complete, or interrupted
 	Started  time.Time `json:"started"`
 	Seed     uint64    `json:"seed"`
-	Arrivals string    `json:"arrivals"` // poisson or constant
-	Offered  float64   `json:"offered"`  // requests per second asked for
-	Timeout  float64   `json:"timeout"`  // seconds
-	Duration float64   `json:"duration"` // seconds asked for
+	Loop     string    `json:"loop,omitempty"` // open or closed
+	Arrivals string    `json:"arrivals"`       // as scenarios spell them, or what a closed loop does
+	Offered  float64   `json:"offered"`        // requests per second asked for; 0: as many as a closed loop gets
+	Timeout  float64   `json:"timeout"`        // seconds
+	Duration float64   `json:"duration"`       // seconds asked for
 
 	Scheduled int            `json:"scheduled"` // requests
 	Sent      int            `json:"sent"`
@@ -41,6 +42,40 @@ type Attack struct {
 	FirstReply  float64 `json:"first_reply"` // slowest first reply of a kept connection
 	FirstError  float64 `json:"first_error"` // when the first request failed, -1 for none
 	Doubts      []Doubt `json:"doubts"`
+
+	Idle      *IdleConns `json:"idle,omitempty"`
+	Sessions  *Sessions  `json:"sessions,omitempty"`
+	Generator *Generator `json:"generator,omitempty"`
+}
+
+// IdleConns are connections that were asked once and kept open beside an attack.
+type IdleConns struct {
+	Asked     int     `json:"asked_for"`
+	Opened    int     `json:"opened"`
+	Answered  int     `json:"answered"`
+	Lost      int     `json:"lost"`       // that ended before the attack did
+	FirstLost float64 `json:"first_lost"` // from the attack's start; below 0 before it
+}
+
+// Sessions are runs of requests on one connection each.
+type Sessions struct {
+	Complete int       `json:"complete"`
+	Broken   int       `json:"broken"` // ended early, or with a failure
+	Duration Quantiles `json:"duration"`
+}
+
+// A Generator is what the load did itself, so that a delay of its own is not
+// taken for the server's.
+type Generator struct {
+	Planned      int     `json:"planned"` // requests of the schedule; 0 without one
+	Spin         bool    `json:"spin"`    // one thread that never sleeps
+	CPU          float64 `json:"cpu"`
+	Busy         float64 `json:"busy"` // ratio of what its threads could have used
+	GCs          uint64  `json:"gcs"`
+	Paused       float64 `json:"gc_paused"`
+	LongestPause float64 `json:"gc_longest_pause"`
+	LongestLag   float64 `json:"longest_lag"`
+	LagAt        float64 `json:"longest_lag_at"`
 }
 
 // Quantiles of one time, in seconds, from an HDR histogram of three digits.

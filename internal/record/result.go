@@ -78,7 +78,7 @@ type Arm struct {
 	Family             string   `json:"family,omitempty"`    // name without the levels
 	Phases             []Phase  `json:"phases,omitempty"`    // nil without a timeline
 	// Generator is what the load side did; nil in records of old.
-	Generator *Generator `json:"generator,omitempty"`
+	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
 	Predictions []Prediction `json:"predictions,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
@@ -298,8 +298,8 @@ type Proof struct {
 	LongestLag   float64 `json:"longest_lag"`   // the latest any request was sent after its time
 }
 
-// A Generator sums up the proofs of an arm's valid windows.
-type Generator struct {
+// Proofs sum up those of an arm's valid windows.
+type Proofs struct {
 	Busy         float64 `json:"busy"`          // median
 	GCs          uint64  `json:"gcs"`           // in all
 	LongestPause float64 `json:"longest_pause"` // seconds

@@ -24,7 +24,11 @@ func Attack(w io.Writer, a *record.Attack) error {
 			target += " (" + a.Scenario + ")"
 		}
 		row("target", "%s", target)
-		row("load", "%s %s for %s, seed %d", rate(a.Offered), a.Arrivals, seconds(a.Duration), a.Seed)
+		offered := a.Arrivals
+		if a.Offered > 0 {
+			offered = rate(a.Offered) + " " + offered
+		}
+		row("load", "%s for %s, seed %d", offered, seconds(a.Duration), a.Seed)
 		if a.Status != record.Complete {
 			row("status", "INTERRUPTED")
 		}
@@ -54,6 +58,15 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("connections", "%s kept, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
 		} else {
 			row("connections", "%d opened", a.Dialled)
+		}
+		if s := a.Sessions; s != nil {
+			row("sessions", "%s complete, %s broken: %s", count(s.Complete), count(s.Broken), quantiles(s.Duration))
+		}
+		if i := a.Idle; i != nil {
+			row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
+		}
+		if g := a.Generator; g != nil {
+			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most, longest lag %s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), seconds(g.LongestLag))
 		}
 		for i, d := range a.Doubts {
 			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)

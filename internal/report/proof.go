@@ -9,7 +9,7 @@ import (
 // generator says what the load side did, at its worst over the arms; "" when
 // that was not recorded.
 func generator(arms []record.Arm) string {
-	var worst record.Generator
+	var worst record.Proofs
 	known := false
 	for _, a := range arms {
 		g := a.Generator

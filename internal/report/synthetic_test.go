@@ -170,7 +170,7 @@ func swept() *record.Result {
 	r := quick()
 	arm := r.Arms[2]
 	r.Arms, r.Verdicts = r.Arms[:2], nil
-	r.Arms[0].Generator = &record.Generator{Busy: .31, LongestLag: .0021}
+	r.Arms[0].Generator = &record.Proofs{Busy: .31, LongestLag: .0021}
 	for i, workers := range []string{"1", "4", "16", "64"} {
 		for j, rate := range []string{"500/s", "900/s"} {
 			a := arm

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"schedlab/internal/record"
+)
+
+// An attacker is a running `schedlab attack` that writes results.
+type attacker struct {
+	cmd            *exec.Cmd
+	results        string
+	stdout, stderr bytes.Buffer
+	ended          chan struct{}
+}
+
+// attackChild starts an attack that writes results.
+func attackChild(t *testing.T, target string, flags ...string) *attacker {
+	t.Helper()
+	a := &attacker{results: filepath.Join(t.TempDir(), "out.bin"), ended: make(chan struct{})}
+	a.cmd = exec.Command("schedlab", append([]string{"attack", "--target", target, "--results", a.results, "--output", "json"}, flags...)...)
+	a.cmd.Stdout, a.cmd.Stderr = &a.stdout, &a.stderr
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		a.cmd.Wait()
+		close(a.ended)
+	}()
+	t.Cleanup(func() {
+		a.cmd.Process.Kill()
+		<-a.ended
+	})
+	return a
+}
+
+// underWay waits until results of an open loop are on disk.
+func (a *attacker) underWay(t *testing.T) *attacker {
+	t.Helper()
+	eventually(t, "results of a running attack", func() (bool, string) {
+		text, err := os.ReadFile(a.results + partSuffix)
+		return len(text) > 0, errorText(err)
+	})
+	return a
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "an empty file"
+	}
+	return err.Error()
+}
+
+// end waits for the attack's end.
+func (a *attacker) end(t *testing.T, code int) (sum record.Attack) {
+	t.Helper()
+	select {
+	case <-a.ended:
+	case <-time.After(childLimit):
+		t.Fatalf("the attack does not end within %v:\n%s", childLimit, &a.stderr)
+	}
+	if got := a.cmd.ProcessState.ExitCode(); got != code {
+		t.Fatalf("exit code %d, want %d:\n%s", got, code, &a.stderr)
+	}
+	if code >= 0 {
+		if err := json.Unmarshal(a.stdout.Bytes(), &sum); err != nil {
+			t.Fatalf("%v in %s", err, &a.stdout)
+		}
+	}
+	return sum
+}
+
+// resultsIn are vegeta's results in a file, up to its last whole one.
+func resultsIn(t *testing.T, file string) (all []vegeta.Result) {
+	t.Helper()
+	decode := vegeta.NewDecoder(strings.NewReader(read(t, file)))
+	for {
+		var r vegeta.Result
+		switch err := decode.Decode(&r); {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return all
+		case err != nil:
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+}
+
+// An interrupted attack stops at once, says so, and accounts for every request.
+func TestAttackInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, loop := range []string{"open", "closed"} {
+		t.Run(loop, func(t *testing.T) {
+			t.Parallel()
+			target := "http://" + serve(t, "nethttp").addr + "/work?sleep=20ms"
+			a := attackChild(t, target, "--rate", "500/s", "--duration", "30s", "--loop", loop)
+			if loop == "open" {
+				a.underWay(t)
+			} else {
+				time.Sleep(time.Second) // it writes its results at the end
+			}
+			a.cmd.Process.Signal(os.Interrupt)
+			sum := a.end(t, exitInterrupted)
+			total := 0
+			for _, n := range sum.Outcomes {
+				total += n
+			}
+			if sum.Status != record.Interrupted || sum.Good == 0 || total != sum.Scheduled || sum.Good > sum.Sent || sum.Sent > sum.Scheduled {
+				t.Errorf("%s: %d scheduled, %d with an outcome, %d sent, %d good; want them to add up", sum.Status, sum.Scheduled, total, sum.Sent, sum.Good)
+			}
+			if n := len(resultsIn(t, a.results)); n != sum.Scheduled || loop == "open" && sum.Sent >= sum.Scheduled {
+				t.Errorf("%d results of %d requests, %d sent; want all told and not all sent", n, sum.Scheduled, sum.Sent)
+			}
+		})
+	}
+}
+
+// What a killed attack leaves is under a name that says so, and vegeta reads it.
+func TestAttackKilled(t *testing.T) {
+	t.Parallel()
+	a := attackChild(t, "http://"+serve(t, "nethttp").addr+"/", "--rate", "500/s", "--duration", "30s").underWay(t)
+	a.cmd.Process.Signal(syscall.SIGKILL)
+	a.end(t, -1)
+	if _, err := os.Stat(a.results); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v; want it not to exist", a.results, err)
+	}
+	left := resultsIn(t, a.results+partSuffix)
+	for _, r := range left {
+		if r.Code != 200 || r.Latency <= 0 {
+			t.Fatalf("got %+v, want a good reply", r)
+		}
+	}
+	if got := reportOf(t, a.results+partSuffix); len(left) == 0 || got.Requests != uint64(len(left)) {
+		t.Errorf("vegeta reports %d requests of %d, want all of at least one", got.Requests, len(left))
+	}
+}
+
+// A server that dies and comes back: its errors by kind and from when, its times
+// from good replies alone, and the attack goes on with it.
+func TestAttackOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "nethttp")
+	a := attackChild(t, "http://"+s.addr+"/", "--rate", "100/s", "--duration", "10s", "--timeout", "5s").underWay(t)
+	s.cmd.Process.Kill()
+	<-s.ended
+	time.Sleep(500 * time.Millisecond)
+	serve(t, "nethttp", "--addr", s.addr)
+	sum := a.end(t, exitPartial)
+	failed := sum.Outcomes["refused"] + sum.Outcomes["reset"] + sum.Outcomes["timed out"]
+	if sum.Outcomes["refused"] == 0 || failed+sum.Outcomes["answered"] != sum.Scheduled || sum.FirstError <= 0 || sum.FirstError > 10 {
+		t.Errorf("outcomes %v of %d, first error after %v s; want refusals from some second on", sum.Outcomes, sum.Scheduled, sum.FirstError)
+	}
+	if sum.GoodResponse.Max >= sum.Response.Max || sum.Response.Max < sum.Timeout {
+		t.Errorf("response up to %v s, of good replies %v s; want a failure to count as the timeout, and not among the good", sum.Response.Max, sum.GoodResponse.Max)
+	}
+	if !strings.Contains(a.stdout.String(), "requests got no reply") {
+		t.Errorf("doubts %v, want the lost requests", sum.Doubts)
+	}
+	all := resultsIn(t, a.results)
+	late := 0
+	for _, r := range all {
+		if r.Seq >= uint64(len(all)-20) && r.Code == 200 {
+			late++
+		}
+	}
+	if late < 15 {
+		t.Errorf("%d of the last 20 requests are good, want nearly all: the server is back", late)
+	}
+}
+
+// A generator that was stopped says when and for how long, and that the rate it
+// was asked for was not reached.
+func TestAttackStopped(t *testing.T) {
+	t.Parallel()
+	a := attackChild(t, "http://"+serve(t, "nethttp").addr+"/", "--rate", "200/s", "--duration", "2s").underWay(t)
+	a.cmd.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(2500 * time.Millisecond) // past its end
+	a.cmd.Process.Signal(syscall.SIGCONT)
+	sum := a.end(t, exitDone)
+	if g := sum.Generator; g.LongestLag < 0.5 || g.LagAt > 2 || sum.Service.P50 > 0.5 || sum.SentRate > 0.9*sum.Offered {
+		t.Errorf("generator %+v, service p50 %v s, sent %v of %v/s; want the stop in the lag and the rate alone", g, sum.Service.P50, sum.SentRate, sum.Offered)
+	}
+	for _, want := range []string{"the generator stood still", "requests per second were wanted and"} {
+		if !strings.Contains(a.stdout.String(), want) {
+			t.Errorf("no doubt %q among %v", want, sum.Doubts)
+		}
+	}
+}

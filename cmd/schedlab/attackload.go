@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+// options puts the attack together and notes in sum what was asked for. In a
+// closed loop the trace holds demands alone.
+func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
+	var s *experiment.Scenario
+	if len(args) == 1 {
+		found, _, err := findScenario(args[0])
+		if err != nil {
+			return o, err
+		}
+		s = &found
+		u, err := url.Parse(f.target)
+		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
+			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
+		}
+		if s.Load.Loop == "closed" && f.loop != "closed" {
+			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
+		}
+		sum.Target, sum.Scenario = f.target, s.Name
+		o = s.Attack(u.Host)
+	} else if o.Targets, err = f.asked(sum); err != nil {
+		return o, err
+	}
+	f.override(&o, s == nil)
+	if f.loop == "closed" {
+		if s != nil {
+			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
+		}
+	} else if o.Trace, err = f.schedule(s, o.Connections, sum); err != nil {
+		return o, err
+	}
+	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
+		sum.Connections = o.Connections
+	}
+	sum.Timeout = o.Timeout.Seconds()
+	return o, nil
+}
+
+// override lets flags win over a scenario's settings; bare is without one.
+func (f *attackFlags) override(o *load.Options, bare bool) {
+	if bare || f.changed("keepalive") {
+		o.KeepAlive = f.keepAlive
+	}
+	if bare || f.changed("connections") || o.Connections == 0 && (o.KeepAlive || f.loop == "closed") {
+		o.Connections = f.connections
+	}
+	if !o.KeepAlive && !f.changed("connections") && f.loop == "open" {
+		o.Connections = 0
+	}
+	if bare || f.changed("timeout") || o.Timeout == 0 {
+		o.Timeout = f.timeout
+	}
+	o.Idle, o.OpenRate = f.idle, f.openRate
+}
+
+// schedule draws the arrivals of an open loop, with their demands.
+func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
+	arrivals, rate := f.arrivals, f.rate.PerSecond
+	if s != nil && !f.changed("arrivals") {
+		if arrivals, err = load.ParseArrivals(s.Load.Arrivals); err != nil {
+			return t, usage(err)
+		}
+	}
+	timed := arrivals.Kind == load.KindTrace || arrivals.Kind == load.KindRamp && !arrivals.Relative
+	switch {
+	case timed && f.rate.PerSecond > 0:
+		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, arrivals)
+	case timed:
+	case rate == 0 && s != nil:
+		if rate = s.Load.Rate.PerSecond; rate == 0 {
+			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
+		}
+	case rate == 0:
+		rate = 100
+	}
+	if arrivals.Kind == load.KindTrace {
+		if arrivals, err = arrivals.Open(workload.Calibrate()); err != nil {
+			return t, usagef("--arrivals: %w", err)
+		}
+		if !f.changed("duration") {
+			f.duration = arrivals.Span()
+		}
+	}
+	arrivals = arrivals.WithConnections(connections)
+	if err := arrivals.Check(rate); err != nil {
+		return t, usage(err)
+	}
+	sum.Offered, sum.Arrivals = arrivals.MeanRate(rate, f.duration), arrivals.String()
+	if sum.Offered*f.duration.Seconds() > mostRequests {
+		return t, usagef("--arrivals %s for --duration %v is more than %d requests; shorten one", arrivals, f.duration, mostRequests)
+	}
+	t = arrivals.DrawTrace(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
+	if len(t.At) == 0 {
+		return t, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
+	}
+	if s != nil && t.Demand == nil {
+		t.Demand = s.Demands(len(t.At), f.seed, workload.Calibrate())
+	}
+	return t, nil
+}
+
+// closedDemands are drawn for a closed loop, which goes through them in turn.
+const closedDemands = 10_000
+
+// open drives the open loop. The result is nil when nothing was sent.
+func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	o.Started = files.start
+	o.Ended = func(seq int, r record.Request) {
+		if err := files.write(seq, r); err != nil {
+			cancel(err)
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "sending %d requests in %v\n", len(o.Trace.At), f.duration)
+	result, err := load.Attack(ctx, o)
+	if result == nil {
+		return nil, usage(err)
+	}
+	if err != nil {
+		sum.Status = record.Interrupted
+	}
+	*sum = experiment.Summarise(*sum, result, len(o.Trace.At))
+	if o.Idle > 0 {
+		i := result.Idle
+		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}
+	}
+	attackProof(sum, result.Proof, float64(len(o.Trace.At))/f.duration.Seconds(), false)
+	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
+		err = cause
+	}
+	return result, err
+}
+
+// closed drives the closed loop.
+func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+	c := load.ClosedOptions{
+		Targets: o.Targets, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
+		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
+		Rate: f.rate.PerSecond, Session: f.session, Pipeline: f.pipeline, Spin: f.spin, Record: true,
+	}
+	if f.changed("think") {
+		c.Think = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "driving %d clients for %v\n", c.Connections, f.warmup+f.duration)
+	closed, err := load.Closed(cmd.Context(), c)
+	if closed.Start.IsZero() {
+		return nil, usage(err)
+	}
+	result := &load.Result{
+		Requests: closed.Requests, Start: closed.Start, Dialled: closed.Dialled, Exhausted: closed.Exhausted,
+		ConnAnswers: closed.ConnAnswers, FirstReply: closed.FirstReply, Proof: closed.Proof,
+	}
+	files.start(closed.Start)
+	if err != nil {
+		sum.Status = record.Interrupted
+	}
+	sum.Arrivals, sum.Offered, sum.Connections = f.closedWords(), c.Rate, c.Connections
+	*sum = experiment.Summarise(*sum, result, len(closed.Requests))
+	sum.Goodput, sum.SentRate = closed.Rate(), 0
+	if closed.Elapsed > 0 {
+		sum.SentRate = float64(closed.Answered+closed.Failed) / closed.Elapsed.Seconds()
+	}
+	if f.session > 0 {
+		sum.Sessions = sessions(closed.Sessions, f.session)
+	}
+	if c.Rate == 0 {
+		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")
+	}
+	attackProof(sum, closed.Proof, c.Rate, f.spin)
+	for seq, r := range closed.Requests {
+		if werr := files.write(seq, r); werr != nil {
+			return result, werr
+		}
+	}
+	return result, err
+}
+
+// closedWords say what the closed loop does, for the summary.
+func (f *attackFlags) closedWords() string {
+	words := "closed"
+	add := func(is bool, format string, args ...any) {
+		if is {
+			words += ", " + fmt.Sprintf(format, args...)
+		}
+	}
+	add(f.pipeline > 1, "%d pipelined", f.pipeline)
+	add(f.session > 0, "sessions of %d", f.session)
+	add(f.changed("think"), "thinking %s", f.think)
+	add(f.spin, "spinning")
+	return words
+}
+
+// sessions sums up; a whole one has size good requests.
+func sessions(all []load.Session, size int) *record.Sessions {
+	var sum record.Sessions
+	h := record.NewHistogram()
+	for _, s := range all {
+		if s.Good < size {
+			sum.Broken++
+			continue
+		}
+		sum.Complete++
+		h.Record(time.Duration(s.Ended - s.Began))
+	}
+	sum.Duration = h.Quantiles()
+	return &sum
+}
