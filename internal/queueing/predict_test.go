@@ -9,7 +9,7 @@ import (
 // Every formula that Predict picks, against a replay of the same station: the
 // choice is wrong if the two disagree.
 func TestPredictAgreesWithItsTwin(t *testing.T) {
-	t.Parallel()
+	long(t)
 	blocking := func(trace []Job, block time.Duration) []Job {
 		for i := range trace {
 			trace[i].Block = block

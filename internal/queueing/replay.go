@@ -23,7 +23,7 @@ type Fate struct {
 
 // Replay runs jobs, which are in order of arrival, through an ideal server and
 // returns the fate of each. At one moment what ends comes before what arrives. It
-// takes about 0.2 µs for a job and each of its turns, and some more where there are
+// takes about 0.3 µs for a job and each of its turns, and some more where there are
 // many cores or, sharing evenly, many jobs. It returns an error for a station or a
 // job that cannot be.
 func Replay(s Station, jobs []Job) ([]Fate, error) {

@@ -30,7 +30,7 @@ func TestQuantumScenario(t *testing.T) {
 
 // Time sharing shows with jobs far longer than a turn, and only with them.
 func TestHeavyTailScenario(t *testing.T) {
-	t.Parallel()
+	long(t)
 	mean := func(s Station, rate float64, d demand) float64 { return *Twin(s, draw(7, 200_000, rate, d)).Mean }
 	mix := mixed(ms, 0.01, 100*ms)
 	if shared, queued := mean(goroutines, 0.7/1.99e-3, mix), mean(poolOf1, 0.7/1.99e-3, mix); shared > 0.5*queued {
@@ -43,7 +43,7 @@ func TestHeavyTailScenario(t *testing.T) {
 // come from another simulator and few long jobs decide them: rough sizes are all
 // that two runs share.
 func TestHeavyTailTable(t *testing.T) {
-	t.Parallel()
+	long(t)
 	for _, tt := range []struct {
 		longs                float64
 		long                 time.Duration
@@ -91,7 +91,7 @@ func shortP99(t *testing.T, s Station, trace []Job) float64 {
 // Seed 000: 396 paced connections make 1,000 requests a second whatever their
 // phase, and from 1 ms to 98 ms of mean response time.
 func TestBurstScenario(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const conns, rounds, period = 396, 250, 396 * ms
 	rng := rand.New(rand.NewPCG(8, 8))
 	var trace []Job
@@ -108,7 +108,7 @@ func TestBurstScenario(t *testing.T) {
 
 // 0.1 ms of CPU and 20 ms of sleep, 300 a second: 6.03 workers are busy.
 func TestPoolBlockScenario(t *testing.T) {
-	t.Parallel()
+	long(t)
 	trace := draw(10, 100_000, 300, constant(ms/10))
 	for i := range trace {
 		trace[i].Block = 20 * ms
@@ -125,7 +125,7 @@ func TestPoolBlockScenario(t *testing.T) {
 
 // 1 ms on one worker, and a queue of depth Q that refuses.
 func TestQueueScenario(t *testing.T) {
-	t.Parallel()
+	long(t)
 	bounded := func(rate float64, depth int) Prediction {
 		s := poolOf1
 		s.Places = 1 + depth

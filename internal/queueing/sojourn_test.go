@@ -40,7 +40,7 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestBoundedQuantiles(t *testing.T) {
-	t.Parallel()
+	long(t)
 	for _, tt := range []struct {
 		load            float64
 		servers, places int

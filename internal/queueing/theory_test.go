@@ -41,9 +41,19 @@ func draw(seed uint64, n int, rate float64, d demand) []Job {
 
 const within = 0.03
 
+// long marks a test of a million jobs. Nothing in this room starts a goroutine, so
+// the race detector could only slow it, twentyfold.
+func long(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("long, and nothing in it for the race detector")
+	}
+	t.Parallel()
+}
+
 // The simulator against the closed formulas, 3 %: neither was made from the other.
 func TestReplayMeetsTheFormulas(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const n = 400_000
 	s := ms.Seconds()
 	pool := func(c int) Station { return Station{Workers: c, Cores: c, Turn: Whole} }
@@ -83,7 +93,7 @@ func TestReplayMeetsTheFormulas(t *testing.T) {
 }
 
 func TestReplayMeetsMMcK(t *testing.T) {
-	t.Parallel()
+	long(t)
 	s := ms.Seconds()
 	for _, tt := range []struct {
 		rate            float64
@@ -106,7 +116,7 @@ func TestReplayMeetsMMcK(t *testing.T) {
 }
 
 func TestReplayMeetsBursts(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const size, bursts = 12, 100_000
 	starts := draw(3, bursts, 700.0/size, exponential(ms))
 	var trace []Job
@@ -122,7 +132,7 @@ func TestReplayMeetsBursts(t *testing.T) {
 
 // Approximations, held to what their documentation says of them.
 func TestApproximationsMeetTheReplay(t *testing.T) {
-	t.Parallel()
+	long(t)
 	for _, tt := range []struct {
 		what    string
 		servers int
