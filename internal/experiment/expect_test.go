@@ -164,3 +164,35 @@ func TestPredictions(t *testing.T) {
 		}
 	}
 }
+
+// Whatever stands in a file, an expectation is an error or a finding.
+func FuzzExpectation(f *testing.F) {
+	for _, text := range []string{`p50("nethttp") < 5ms`, `same("p50") || not (explained("queue") >= 0.8)`, `within(done("a")/window, 250/s, .1)`, "10msx", "'", "((", `interval("p50","pool")[7] > 1`} {
+		f.Add(text)
+	}
+	run := synthetic{}.run()
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for trial := range (synthetic{}).trials() {
+		j.take(trial, nil)
+	}
+	j.finish(0)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1000 {
+			return
+		}
+		code, from := rewrite(text)
+		if len(from) != len([]rune(code))+1 {
+			t.Fatalf("%q: %d places for the %d characters of %q", text, len(from), len([]rune(code)), code)
+		}
+		e, err := parseExpectation(text, nil)
+		if err != nil {
+			return
+		}
+		if got := j.decide(e.root, .05); got.outcome == "" || got.reason == "" {
+			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
+		}
+	})
+}

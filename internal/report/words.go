@@ -303,10 +303,24 @@ func complaints(arms []record.Arm) []string {
 			lines = append(lines, fmt.Sprintf("%s STARVED %s that never got an answer; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
 		}
 	}
+	if a := leastWorth(arms); a != nil {
+		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
+	}
 	if requests > 0 && errors == 0 {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines
+}
+
+// leastWorth is the arm whose windows hold the fewest independent requests; nil
+// when that is not known.
+func leastWorth(arms []record.Arm) (least *record.Arm) {
+	for i := range arms {
+		if a := &arms[i]; a.NEff > 0 && (least == nil || a.NEff < least.NEff) {
+			least = a
+		}
+	}
+	return least
 }
 
 // notes numbers the doubts that concern an arm, from 1.
