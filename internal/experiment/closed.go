@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"schedlab/internal/load"
@@ -100,7 +101,7 @@ func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 // DescribeClients says a load in a few words, for the plan and the reports.
 func DescribeClients(c record.Clients) string {
 	if c.Closed() {
-		text := fmt.Sprintf("closed loop of %d clients", c.Connections)
+		parts := []string{fmt.Sprintf("closed loop of %d clients", c.Connections)}
 		for _, extra := range []struct {
 			on   bool
 			text string
@@ -113,19 +114,18 @@ func DescribeClients(c record.Clients) string {
 			{!c.KeepAlive, "a connection for each request"},
 		} {
 			if extra.on {
-				text += ", " + extra.text
+				parts = append(parts, extra.text)
 			}
 		}
-		return text
+		return strings.Join(parts, ", ")
 	}
 	text := "open loop, " + c.Arrivals
 	if c.Rate > 0 {
 		text += fmt.Sprintf(" at %.0f/s", c.Rate)
 	}
-	switch {
-	case c.KeepAlive:
+	if c.KeepAlive {
 		text += fmt.Sprintf(" over %d connections", c.Connections)
-	default:
+	} else {
 		text += ", a connection for each request"
 	}
 	if c.Idle > 0 {

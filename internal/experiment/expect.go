@@ -97,8 +97,8 @@ func language(words map[string]any, more ...expr.Option) []expr.Option {
 func parseExpectation(text string, arms []string) (expectation, error) {
 	code, from := rewrite(text)
 	fault := func(err error) error {
-		var bad *file.Error
-		if !errors.As(err, &bad) {
+		bad, ok := errors.AsType[*file.Error](err)
+		if !ok {
 			return &expectError{0, oneLine(err.Error())}
 		}
 		return &expectError{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
@@ -186,8 +186,7 @@ func (s *Scenario) parseExpectations() *fieldError {
 	for i, text := range s.Expect {
 		if _, err := parseExpectation(text, arms); err != nil {
 			bad := &fieldError{path: fmt.Sprintf("expect[%d]", i), msg: err.Error(), within: text}
-			var at *expectError
-			if errors.As(err, &at) {
+			if at, ok := errors.AsType[*expectError](err); ok {
 				bad.at = at.at
 			}
 			return bad

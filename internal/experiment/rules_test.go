@@ -234,7 +234,7 @@ func TestPlatformLimited(t *testing.T) {
 // Requests that keep one value for ten of them are worth a tenth of their number.
 func TestEffectiveNumber(t *testing.T) {
 	t.Parallel()
-	runs := func(tr *record.Trial, requests []record.Request) []record.Request {
+	runs := func(_ *record.Trial, requests []record.Request) []record.Request {
 		for i := range requests {
 			first := requests[i/10*10]
 			requests[i].Done = requests[i].Scheduled + first.Done - first.Scheduled

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"schedlab/internal/record"
@@ -97,19 +98,15 @@ func aligned(rows [][]string, first, last int) (lines []string) {
 		}
 	}
 	for _, row := range rows {
-		line := ""
+		cells := make([]string, len(row))
 		for i, cell := range row {
 			gap := fmt.Sprintf("%*s", widths[i]-utf8.RuneCountInString(cell), "")
-			if i > 0 {
-				line += "  "
-			}
+			cells[i] = cell + gap
 			if i >= first && i < last {
-				line += gap + cell
-			} else {
-				line += cell + gap
+				cells[i] = gap + cell
 			}
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(cells, "  "))
 	}
 	return lines
 }
