@@ -54,7 +54,7 @@ func TestExpectations(t *testing.T) {
 	}{
 		`p50("nethttp") < 5ms`:                                  {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
 		`p50("nethttp") > 5 * ms`:                               {record.Failed, "true in 0 of 12 blocks"},
-		`within(goodput("pool"), 1200/s, 0.01)`:                 {record.Passed, "true in 12 of 12 blocks"},
+		`within(goodput("pool"), 1200/s, 0.01)`:                 {record.Passed, " against 1200 in the median; true in 12 of 12 blocks"},
 		`p99("nethttp") / p99("fasthttp") >= 1.9`:               {record.Passed, "2 >= 1.9 in the median"},
 		`faster("p99", "fasthttp")`:                             {record.Passed, "12 of 12"},
 		`slower("p99", "fasthttp")`:                             {record.Failed, ""},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -135,32 +136,52 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
 }
 
-// sides writes the medians of both sides of a comparison, "" for any other
-// statement.
+// sides writes the medians of both sides of a comparison or of within, "" for any
+// other statement.
 func (j *judge) sides(n ast.Node) string {
-	b, ok := n.(*ast.BinaryNode)
-	if !ok || !slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, b.Operator) {
+	var sides []ast.Node
+	join := ""
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		if slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, n.Operator) {
+			sides, join = []ast.Node{n.Left, n.Right}, n.Operator
+		}
+	case *ast.CallNode:
+		if word, ok := n.Callee.(*ast.IdentifierNode); ok && word.Value == "within" {
+			sides, join = n.Arguments[:2], "against"
+		}
+	}
+	var texts []string
+	for _, side := range sides {
+		v, ok := j.median(side)
+		if !ok {
+			return ""
+		}
+		texts = append(texts, figureText(v, isTime(side)))
+	}
+	if texts == nil {
 		return ""
 	}
-	var texts [2]string
-	for i, side := range []ast.Node{b.Left, b.Right} {
-		s := &scope{j: j}
-		words := s.words()
-		program, err := expr.Compile(side.String(), language(words, expr.AsFloat64())...)
-		if err != nil {
-			return "" // words, not numbers
-		}
-		values := make([]float64, len(j.valid))
-		for s.block = range j.valid {
-			v, err := expr.Run(program, words)
-			if err != nil {
-				return ""
-			}
-			values[s.block], _ = v.(float64)
-		}
-		texts[i] = figureText(stats.Median(values), isTime(side))
+	return strings.Join(texts, " "+join+" ") + " in the median; "
+}
+
+// median is a number's over the valid blocks; not ok when it is none.
+func (j *judge) median(n ast.Node) (v float64, ok bool) {
+	s := &scope{j: j}
+	words := s.words()
+	program, err := expr.Compile(n.String(), language(words, expr.AsFloat64())...)
+	if err != nil {
+		return 0, false // words, not numbers
 	}
-	return fmt.Sprintf("%s %s %s in the median; ", texts[0], b.Operator, texts[1])
+	values := make([]float64, len(j.valid))
+	for s.block = range j.valid {
+		got, err := expr.Run(program, words)
+		if err != nil {
+			return 0, false
+		}
+		values[s.block], _ = got.(float64)
+	}
+	return stats.Median(values), true
 }
 
 // isTime reports whether a number is in seconds, by the units of its parts.
