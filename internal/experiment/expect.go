@@ -10,9 +10,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/parser"
 )
 
 // An expectation is one executed assertion of a scenario, in the language of
@@ -103,20 +101,17 @@ func parseExpectation(text string, arms []string) (expectation, error) {
 		}
 		return &expectError{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
 	}
-	if _, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...); err != nil {
-		return expectation{}, fault(err)
-	}
-	tree, err := parser.ParseWithConfig(code, conf.CreateNew())
+	program, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...)
 	if err != nil {
 		return expectation{}, fault(err)
 	}
-	names := &nameCheck{arms: arms}
-	ast.Walk(&tree.Node, names)
+	root, names := program.Node(), &nameCheck{arms: arms}
+	ast.Walk(&root, names)
 	if names.bad != nil {
 		names.bad.at = from[min(names.bad.at, len(from)-1)]
 		return expectation{}, names.bad
 	}
-	return expectation{text, tree.Node}, nil
+	return expectation{text, root}, nil
 }
 
 // A nameCheck visits an expectation's calls and looks their names up.

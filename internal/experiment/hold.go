@@ -191,6 +191,8 @@ func isTime(n ast.Node) bool {
 		return slices.Contains(timeWords, n.Value)
 	case *ast.CallNode:
 		return isTime(n.Callee)
+	case *ast.BuiltinNode: // abs, min, max
+		return slices.ContainsFunc(n.Arguments, isTime)
 	case *ast.UnaryNode:
 		return isTime(n.Node)
 	case *ast.BinaryNode:
