@@ -106,7 +106,6 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	defer r.launcher.close()
-	r.tell("looking for the platform's pauses", 0, len(r.plan.Arms))
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err

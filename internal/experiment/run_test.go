@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	if run.Status != record.Complete || run.Ended.Before(run.Started) || run.XMax["one"] <= 0 || run.XMax["two"] != run.XMax["one"] {
 		t.Errorf("got the status %s, ended %v, throughput %v", run.Status, run.Ended, run.XMax)
 	}
-	if told[1] != "measuring the throughput of one 0/3" || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10 of 10: ") && strings.HasSuffix(s, "/30") }) {
+	if told[0] != "measuring the throughput of one 0/3" || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10 of 10: ") && strings.HasSuffix(s, "/30") }) {
 		t.Errorf("progress: got %q", told)
 	}
 	blocks := map[int][]record.TrialRecord{}
