@@ -23,9 +23,14 @@ type tally struct {
 	sessions              []Session
 }
 
-// count takes a request that ended, if it ended in the measured time.
+// count takes a request that ended: it counts if that was in the measured time,
+// and as cut if it was after.
 func (t *tally) count(r record.Request) {
-	if done := time.Duration(r.Done); done < t.from || done >= t.to {
+	switch done := time.Duration(r.Done); {
+	case done >= t.to:
+		t.cut++
+		return
+	case done < t.from:
 		return
 	}
 	if r.Good() {

@@ -56,7 +56,7 @@ func spin(ctx context.Context, c *client, o *ClosedOptions) (ClosedResult, error
 	s.start = time.Now()
 	s.turn(&stop, func() bool { return s.opening == 0 && len(s.closed) == 0 })
 	self := observe(1, threadTime)
-	s.start, s.running = time.Now(), true
+	s.start, s.now, s.running = time.Now(), 0, true
 	for i := range s.conns {
 		switch s.conns[i].state {
 		case spinOpen:
@@ -193,7 +193,7 @@ func (s *spinner) read(k *spinConn, b []byte) {
 
 // topUp sends as many requests as the pipeline has room for.
 func (s *spinner) topUp(k *spinConn) {
-	if len(k.unsent) > 0 || k.count == s.depth {
+	if len(k.unsent) > 0 || k.count == s.depth || s.now >= k.to {
 		return
 	}
 	s.out = s.out[:0]
