@@ -90,6 +90,22 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+// Blocks below a band do not agree with those above it.
+func TestWithinOnBothSides(t *testing.T) {
+	t.Parallel()
+	swinging := synthetic{times: func(block int, arm string, u float64) float64 {
+		if block%2 == 0 {
+			return 2 * usual(u)
+		}
+		return usual(u)
+	}}
+	const around, above = `within(p50("pool"), 1.8ms, 0.1)`, `within(p50("pool"), 9ms, 0.1)`
+	got := asserted(t, swinging, around, above)
+	if got[around].Outcome != record.Undecided || got[above].Outcome != record.Failed {
+		t.Errorf("got %+v, want the one around the blocks REFUSED, the other failed", got)
+	}
+}
+
 // What lies on the border is not failed.
 func TestExpectationOnTheBorder(t *testing.T) {
 	t.Parallel()

@@ -107,11 +107,16 @@ func (j *judge) decide(n ast.Node, alpha float64) finding {
 func (j *judge) state(n ast.Node, alpha float64) finding {
 	s := &scope{j: j}
 	words := s.words()
-	program, err := expr.Compile(n.String(), language(words, expr.AsBool())...)
+	words["side"] = side
+	code, result := n.String(), expr.AsBool()
+	if args := withinOf(n); args != nil {
+		code, result = fmt.Sprintf("side(%s, %s, %s)", args[0], args[1], args[2]), expr.AsInt()
+	}
+	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
 		return finding{record.Undecided, oneLine(err.Error())}
 	}
-	yes := 0
+	yes, low, high := 0, 0, 0 // low and high are outside a band
 	for s.block = range j.valid {
 		v, err := expr.Run(program, words)
 		if err != nil {
@@ -120,7 +125,12 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 			}
 			return finding{record.Undecided, s.why}
 		}
-		yes += count(v.(bool))
+		switch v := v.(type) {
+		case bool:
+			yes, low = yes+count(v), low+count(!v)
+		case int:
+			yes, low, high = yes+count(v == 0), low+count(v < 0), high+count(v > 0)
+		}
 	}
 	blocks := len(j.valid)
 	k := stats.IntervalRank(blocks, alpha)
@@ -128,12 +138,36 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	switch {
 	case k == 0:
 		return finding{record.Undecided, fmt.Sprintf("%d blocks are too few to decide", blocks)}
-	case yes >= blocks+1-k:
+	case max(low, high) < k:
 		return finding{record.Passed, evidence}
-	case blocks-yes >= blocks+1-k:
+	case max(low, high) >= blocks+1-k:
 		return finding{record.Failed, evidence}
 	}
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+}
+
+// withinOf returns the arguments of within, nil for any other statement.
+func withinOf(n ast.Node) []ast.Node {
+	call, ok := n.(*ast.CallNode)
+	if !ok {
+		return nil
+	}
+	if word, ok := call.Callee.(*ast.IdentifierNode); !ok || word.Value != "within" {
+		return nil
+	}
+	return call.Arguments
+}
+
+// side says on which side of within's band a value lies: blocks below it do not
+// agree with blocks above it that the median is outside.
+func side(value, target, share float64) int {
+	switch {
+	case within(value, target, share):
+		return 0
+	case value < target:
+		return -1
+	}
+	return 1
 }
 
 // sides writes the medians of both sides of a comparison or of within, "" for any
@@ -147,8 +181,8 @@ func (j *judge) sides(n ast.Node) string {
 			sides, join = []ast.Node{n.Left, n.Right}, n.Operator
 		}
 	case *ast.CallNode:
-		if word, ok := n.Callee.(*ast.IdentifierNode); ok && word.Value == "within" {
-			sides, join = n.Arguments[:2], "against"
+		if args := withinOf(n); args != nil {
+			sides, join = args[:2], "against"
 		}
 	}
 	var texts []string
