@@ -93,7 +93,7 @@ func TestExpectations(t *testing.T) {
 // Blocks below a band do not agree with those above it.
 func TestWithinOnBothSides(t *testing.T) {
 	t.Parallel()
-	swinging := synthetic{times: func(block int, arm string, u float64) float64 {
+	swinging := synthetic{times: func(block int, _ string, u float64) float64 {
 		if block%2 == 0 {
 			return 2 * usual(u)
 		}
