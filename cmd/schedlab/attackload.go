@@ -30,15 +30,18 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
 			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
 		}
+		if s.Load.Loop == "closed" && f.loop != "closed" {
+			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
+		}
 		sum.Target, sum.Scenario = f.target, s.Name
-		o = s.Attack(u.Host, 1, time.Second, f.seed, 1) // for all but the trace
+		o = s.Attack(u.Host)
 	} else if o.Targets, err = f.asked(sum); err != nil {
 		return o, err
 	}
 	f.override(&o, s == nil)
 	if f.loop == "closed" {
 		if s != nil {
-			o.Trace.Demand = demands(s, closedDemands, f.seed)
+			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 		}
 	} else if o.Trace, err = f.schedule(s, o.Connections, sum); err != nil {
 		return o, err
@@ -108,22 +111,13 @@ func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *rec
 		return t, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
 	}
 	if s != nil && t.Demand == nil {
-		t.Demand = demands(s, len(t.At), f.seed)
+		t.Demand = s.Demands(len(t.At), f.seed, workload.Calibrate())
 	}
 	return t, nil
 }
 
 // closedDemands are drawn for a closed loop, which goes through them in turn.
 const closedDemands = 10_000
-
-// demands draws n requests' demands as a comparison would; nil when the scenario
-// states none.
-func demands(s *experiment.Scenario, n int, seed uint64) []load.Demand {
-	even := *s
-	even.Load.Arrivals = "constant" // one a second, so that n+1 seconds have n at least
-	d := even.Attack("127.0.0.1:1", 1, time.Duration(n+1)*time.Second, seed, workload.Calibrate()).Trace.Demand
-	return d[:min(n, len(d))]
-}
 
 // open drives the open loop. The result is nil when nothing was sent.
 func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {

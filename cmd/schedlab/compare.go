@@ -26,6 +26,8 @@ import (
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
+	vary          []string
+	total         time.Duration
 	out           string
 	output        string
 	dryRun        bool
@@ -35,7 +37,7 @@ type compareFlags struct {
 func newCompare() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare [SCENARIO...]",
+		Use:   "compare [SCENARIO|DIR|all...]",
 		Short: "Say which model serves a scenario best, by how much, and how sure that is",
 		Long: `Run every arm of a scenario in fresh processes, in interleaved blocks of the
 same seeded open-loop load, beside a second copy of the baseline (A/A), and judge
@@ -43,16 +45,24 @@ them block by block. The first arm is the baseline. Without a SCENARIO the
 embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
 about a minute.
 
+Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
+each runs with a record of its own, and every expectation of theirs is told as
+pass, fail or REFUSED, with a table at the end. One fails only when the blocks
+are sure of it.
+
 Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
 measurement cannot be trusted is refused with its reason. The record, with
 report.html, is kept below --out; 'schedlab report' renders it again.
 
-Exit codes: 0 a verdict was reached, 4 every verdict was refused or the run is
-partial, 130 interrupted (what was measured is kept).`,
+Exit codes: 0 a verdict was reached, 3 an expectation of the scenario failed,
+4 every verdict and expectation was refused or the run is partial, 130
+interrupted (what was measured is kept).`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
+  schedlab compare pool-block --vary workers=4,5,8 --budget 5m
+  schedlab compare all --total 30m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare ./mine.yaml --dry-run`,
 		ValidArgsFunction: completeScenarios,
@@ -66,12 +76,14 @@ partial, 130 interrupted (what was measured is kept).`,
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
-	fl.DurationVar(&f.Budget, "budget", 0, "longest the comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
+	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
@@ -116,39 +128,30 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	f.Version, f.Modes = programVersion(), modeFacts()
-	// Everything that can be wrong is found before anything runs.
-	parsed := make([]experiment.Scenario, len(scenarios))
-	for i, name := range scenarios {
-		if parsed[i], err = f.scenario(name); err != nil {
-			return err
-		}
-		if _, err := f.plan(parsed[i]); err != nil {
-			return err
-		}
+	names, err := named(scenarios)
+	if err != nil {
+		return err
+	}
+	all, err := f.plans(names)
+	if err != nil {
+		return err
 	}
 	f.Iters = workload.Calibrate()
-	worst := exitDone
-	for _, s := range parsed {
-		c, err := f.plan(s)
-		if err != nil {
-			return err
-		}
-		if f.dryRun {
-			if err := writePlan(cmd.OutOrStdout(), c); err != nil {
-				return err
-			}
-			continue
-		}
-		code, err := f.compare(cmd, c, show)
-		if err != nil {
-			return err
-		}
-		worst = max(worst, code)
+	switch {
+	case f.dryRun:
+		return f.writePlans(cmd.OutOrStdout(), all)
+	case len(all) > 1:
+		return f.pack(cmd, all, show)
 	}
-	if worst != exitDone {
-		return &exitError{code: worst}
+	c, err := f.plan(all[0].scenario)
+	if err != nil {
+		return err
 	}
-	return nil
+	code, err := f.compare(cmd, c, show)
+	if err == nil && code != exitDone {
+		err = &exitError{code: code}
+	}
+	return err
 }
 
 // checkGiven refuses values that mean "not given" when they were given.
@@ -196,6 +199,12 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 			return s, usagef("--arm: %w", err)
 		}
 		s.Arms = append(s.Arms, a)
+	}
+	for _, text := range f.vary {
+		factor, values, _ := strings.Cut(text, "=")
+		if err := s.Vary(factor, strings.FieldsFunc(values, func(r rune) bool { return r == ',' }), f.Modes); err != nil {
+			return s, usagef("--vary: %w", err)
+		}
 	}
 	seen := map[string]bool{}
 	for _, a := range s.Arms {
@@ -259,14 +268,30 @@ func (f *compareFlags) failure(err error, dir *record.Dir) error {
 	return fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
 }
 
-// verdictCode is 0 when a challenger has a primary verdict other than REFUSED.
+// verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
+// verdict other than REFUSED or an expectation passed.
 func verdictCode(r *record.Result) int {
+	if answered(r, record.Failed) > 0 {
+		return exitExpectation
+	}
+	if answered(r, record.Passed) > 0 {
+		return exitDone
+	}
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict != string(stats.Refused) {
 			return exitDone
 		}
 	}
 	return exitPartial
+}
+
+func answered(r *record.Result, a record.Answer) (n int) {
+	for _, e := range r.Expectations {
+		if e.Outcome == a {
+			n++
+		}
+	}
+	return n
 }
 
 // writeReports puts the files for people and benchstat into the record.
@@ -284,8 +309,18 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "protocol    %s: %d blocks of %d arms, %v + %v each, up to %d spare blocks\n", p.Protocol, p.Blocks, len(p.Arms),
 		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond), p.Spare)
 	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
+	var loads []string
+	for _, a := range p.Arms {
+		if text := experiment.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+			loads = append(loads, text)
+			fmt.Fprintf(w, "load        %s\n", text)
+		}
+	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
+	for _, text := range p.Expect {
+		fmt.Fprintf(w, "expect      %s\n", text)
+	}
 	for _, d := range p.Doubts {
 		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
 	}

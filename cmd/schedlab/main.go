@@ -23,6 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitExpectation = 3 // an expectation failed
 	exitPartial     = 4
 	exitInterrupted = 130
 )

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"schedlab/internal/record"
 )
 
 // An Arm is a contestant: one of our modes with flags, or any command that
@@ -16,11 +18,16 @@ import (
 type Arm struct {
 	Name    string
 	Mode    string
-	Flags   map[string]string   // serve flags without dashes
-	Vary    map[string][]string // flags with several values: an arm for each combination
-	Command []string            // instead of Mode; {addr} is replaced by host:port
+	Flags   map[string]string // serve flags without dashes
+	Clients map[string]string // load settings of its own, by their keys
+	Vary    Varied            // flags or load settings with several values
+	Command []string          // instead of Mode; {addr} is replaced by host:port
 	// KeepAlive, if not nil, overrides the scenario's for this arm's clients.
 	KeepAlive *bool
+	// Levels are the varied values that an expanded arm has, Family its name
+	// without them.
+	Levels []record.Level
+	Family string
 }
 
 // armName leaves out ', which marks the baseline's copy.
@@ -46,7 +53,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	case *ast.NullNode:
 		return d.errorf(path, "want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing")
 	case ast.MapNode:
-		err := d.fields(path, n, slices.Concat(armKeys, armFlags), func(key, path string, n ast.Node) error {
+		err := d.fields(path, n, slices.Concat(armKeys, clientKeys, armFlags), func(key, path string, n ast.Node) error {
 			return d.armField(key, path, n, a)
 		})
 		if err == nil && a.Name == "" {
@@ -59,17 +66,11 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	return err
 }
 
-func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
+func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	d.at[path] = start(n)
 	if key == "vary" {
-		return d.fields(path, n, armFlags, func(flag, path string, n ast.Node) error {
-			values, err := d.varied(path, n)
-			if a.Vary == nil {
-				a.Vary = make(map[string][]string)
-			}
-			a.Vary[flag] = values
-			return err
-		})
+		a.Vary, err = d.varied(path, n, slices.Concat(clientKeys, armFlags))
+		return err
 	}
 	text, err := d.text(path, n)
 	if err != nil {
@@ -81,24 +82,35 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
 	case "mode":
 		a.Mode = text
 	case "keepalive":
-		keep, err := d.yes(path, text)
+		keep, err := isTrue(text)
+		if err != nil {
+			return d.errorf(path, "%w", err)
+		}
 		a.KeepAlive = &keep
-		return err
 	case "command":
 		if a.Command, err = SplitCommand(text); err != nil {
 			return d.errorf(path, "%w", err)
 		}
 	default:
-		if a.Flags == nil {
-			a.Flags = make(map[string]string)
-		}
-		a.Flags[key] = text
+		a.set(key, text)
 	}
 	return nil
 }
 
-// varied reads the values of one flag.
-func (d *decoder) varied(path string, n ast.Node) (values []string, err error) {
+// set gives a a server flag or a load setting.
+func (a *Arm) set(key, value string) {
+	to := &a.Flags
+	if slices.Contains(clientKeys, key) {
+		to = &a.Clients
+	}
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	(*to)[key] = value
+}
+
+// values reads the values of one factor.
+func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
 	d.at[path] = start(n)
 	list, err := d.list(path, n)
 	if err != nil {
@@ -125,6 +137,9 @@ func (a *Arm) title() string {
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		parts = append(parts, flag+"="+a.Flags[flag])
 	}
+	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
+		parts = append(parts, key+"="+a.Clients[key])
+	}
 	return strings.Join(parts, ",")
 }
 
@@ -136,8 +151,8 @@ func (a *Arm) check() error {
 		return errors.New("an arm has a mode or a command, not both")
 	case len(a.Command) > 0 && !slices.ContainsFunc(a.Command, func(w string) bool { return strings.Contains(w, addrMark) }):
 		return fmt.Errorf("the command does not say %s, so the server cannot be told where to listen", addrMark)
-	case len(a.Command) > 0 && len(a.Flags)+len(a.Vary) > 0:
-		return errors.New("flags and vary belong to a mode; write a command's own flags into the command")
+	case len(a.Command) > 0 && (len(a.Flags) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), isFlag)):
+		return errors.New("flags and vary of them belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
@@ -149,37 +164,54 @@ func (a *Arm) check() error {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		if !slices.Contains(armFlags, flag) {
-			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(armFlags, ", "))
+			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(slices.Concat(armFlags, clientKeys), ", "))
 		}
-		if a.Vary[flag] != nil {
-			return fmt.Errorf("%s has a value and is varied; drop one", flag)
+	}
+	for factor := range a.Vary {
+		if a.Flags[factor]+a.Clients[factor] != "" {
+			return fmt.Errorf("%s has a value and is varied; drop one", factor)
 		}
 	}
 	return nil
 }
 
+func isFlag(factor string) bool { return slices.Contains(armFlags, factor) }
+
 // expand makes one arm of every combination of varied flags, in order.
 func (a *Arm) expand() []Arm {
 	plain := *a
-	plain.Vary = nil
+	plain.Vary, plain.Family = nil, a.Name
 	arms := []Arm{plain}
 	for _, flag := range slices.Sorted(maps.Keys(a.Vary)) {
 		var next []Arm
 		for _, base := range arms {
 			for _, value := range a.Vary[flag] {
 				v := base
-				v.Name += fmt.Sprintf(",%s=%s", flag, value)
-				v.Flags = maps.Clone(base.Flags)
-				if v.Flags == nil {
-					v.Flags = make(map[string]string)
-				}
-				v.Flags[flag] = value
+				v.Name += fmt.Sprintf(",%s=%s", flag, nameOf(flag, value))
+				v.Flags, v.Clients = maps.Clone(base.Flags), maps.Clone(base.Clients)
+				v.set(flag, value)
+				v.Levels = append(slices.Clone(base.Levels), record.Level{Factor: flag, Value: value})
 				next = append(next, v)
 			}
 		}
 		arms = next
 	}
 	return arms
+}
+
+// nameOf is a varied value within an arm's name: 500/s as 500, burst(12) as
+// burst-12.
+func nameOf(factor, value string) string {
+	if isFlag(factor) {
+		return value
+	}
+	unnamed := func(r rune) rune {
+		if strings.ContainsRune("._+-", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '-'
+	}
+	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
 }
 
 // Marks in a command that become addresses when a trial starts.
@@ -269,10 +301,7 @@ func ParseArm(s string) (Arm, error) {
 		if !ok {
 			return Arm{}, fmt.Errorf("%q is not flag=value", flag)
 		}
-		if a.Flags == nil {
-			a.Flags = make(map[string]string)
-		}
-		a.Flags[k] = v
+		a.set(k, v)
 	}
 	if strings.ContainsAny(mode, " =/") {
 		return Arm{}, fmt.Errorf("%q is neither MODE[,flag=value...] nor name='CMD %s': a command must say %s where it listens", s, addrMark, addrMark)

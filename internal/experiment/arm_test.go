@@ -11,7 +11,7 @@ import (
 
 func TestArmErrors(t *testing.T) {
 	t.Parallel()
-	flags := strings.Join(armFlags, ", ")
+	flags := strings.Join(append(slices.Clone(clientKeys), armFlags...), ", ")
 	for _, c := range []struct{ name, text, want string }{
 		{"no list", swap("arms:\n  - nethttp\n  - fasthttp", "arms: nethttp"), `7:7: arms: want a list, like [a, b], not "nethttp"`},
 		{"no arms", swap("arms:\n  - nethttp\n  - fasthttp\n", ""), "1:1: arms: needs at least two: a baseline and a challenger"},
@@ -44,7 +44,7 @@ func TestArmErrors(t *testing.T) {
 		{"command without an address", armed("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr}, so the server cannot be told where to listen"},
 		{"command with an open quote", armed(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
 		{"empty command", armed("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
-		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary belong to a mode; write a command's own flags into the command"},
+		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
 		{"command without a name", armed("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
 		{"command without quotes", armed("{name: x, command: ./server {addr}}"), "9:33: ',' or '}' must be specified"},
 	} {
@@ -74,7 +74,7 @@ func TestParseArm(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "an arm needs a mode or a command"},
 		{"pool,workers", `"workers" is not flag=value`},
-		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(armFlags, ", ") + ")"},
+		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(slices.Concat(armFlags, clientKeys), ", ") + ")"},
 		{"mine=./server -l 8080", `"mine=./server -l 8080" is neither MODE[,flag=value...] nor name='CMD {addr}': a command must say {addr} where it listens`},
 		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
 		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},

@@ -10,26 +10,38 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Attack returns the scenario's requests and arrivals against a server at addr
-// (host:port): rate per second over span, drawn from seed; iters converts CPU
-// demand as in a comparison.
-func (s *Scenario) Attack(addr string, rate float64, span time.Duration, seed uint64, iters float64) load.Options {
-	o := load.Options{
-		Targets: s.targets(addr), Trace: load.Trace{At: Arrivals(s.Load.Arrivals, rate, span, seed)},
-		Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
+// Attack returns what the scenario asks of a server at addr (host:port), and over
+// which connections; the trace is left to fill in.
+func (s *Scenario) Attack(addr string) load.Options {
+	return load.Options{
+		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
 	}
-	if s.asksWork() {
-		o.Trace.Demand = demands(s.Workload, len(o.Trace.At), seed, iters)
-	}
-	return o
 }
 
-// Arrivals draws a schedule: "constant", or else Poisson.
-func Arrivals(kind string, rate float64, span time.Duration, seed uint64) []time.Duration {
-	if kind == "constant" {
-		return load.Constant(rate, span)
+// Demands draws those of n requests from seed; iters converts CPU demand as in a
+// comparison. Nil when the scenario states none.
+func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
+	if !s.asksWork() {
+		return nil
 	}
-	return load.Poisson(rate, span, rand.New(rand.NewPCG(seed, 1)))
+	return demands(s.Workload, n, seed, iters)
+}
+
+// arrivals draws a schedule as load.ParseArrivals reads it: rate per second over
+// span, of that many kept connections.
+func arrivals(spec string, rate float64, connections int, span time.Duration, seed uint64) ([]time.Duration, error) {
+	a, err := load.ParseArrivals(spec)
+	if err != nil {
+		return nil, err
+	}
+	if a, err = a.Open(0); err != nil {
+		return nil, err
+	}
+	a = a.WithConnections(connections)
+	if err := a.Check(rate); err != nil {
+		return nil, err
+	}
+	return a.Draw(rate, span, rand.New(rand.NewPCG(seed, 1))), nil
 }
 
 // Limits past which a summary carries a doubt.

@@ -29,7 +29,15 @@ type place struct{ line, column int }
 
 // A fieldError is an impossible value: its path, like load.rate or arms[2], and
 // what is wrong.
-type fieldError struct{ path, msg string }
+type fieldError struct {
+	path, msg string
+	within    string // the value, when the fault is at a character of it
+	at        int
+}
+
+func fieldErrorf(path, format string, args ...any) *fieldError {
+	return &fieldError{path: path, msg: fmt.Errorf(format, args...).Error()}
+}
 
 // A decoder fills structs from YAML and remembers where each value stands. It
 // knows text, whole numbers, booleans, lists and mappings, and refuses the rest
@@ -137,6 +145,19 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 	return d.place(path).errorf(format, args...)
 }
 
+// fault is errorf for an impossible value. A fault within a value that stands in
+// one line of source is told with its own column.
+func (d *decoder) fault(bad *fieldError, source string) error {
+	at := d.place(bad.path)
+	lines := strings.Split(source, "\n")
+	if bad.within != "" && at.line <= len(lines) {
+		if before, _, found := strings.Cut(lines[at.line-1], bad.within); found {
+			at.column = utf8.RuneCountInString(before) + 1 + bad.at
+		}
+	}
+	return at.errorf("%s: %s", bad.path, bad.msg)
+}
+
 // place is where path stands, or else the nearest thing around it that does.
 func (d *decoder) place(path string) place {
 	for {
@@ -153,22 +174,19 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if a, ok := reflect.TypeAssert[*Arm](v.Addr()); ok {
 		return d.arm(path, n, a)
 	}
-	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
-		text, err := d.text(path, n)
-		if err != nil {
-			return err
-		}
-		if err := t.UnmarshalText([]byte(text)); err != nil {
-			return d.errorf(path, "%w", err)
-		}
-		return nil
+	if all, ok := reflect.TypeAssert[*Varied](v.Addr()); ok {
+		var err error
+		*all, err = d.varied(path, n, clientKeys)
+		return err
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	_, leaf := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
+	switch {
+	case leaf:
+	case v.Kind() == reflect.Struct:
 		return d.fields(path, n, keysOf(v.Type()), func(key, path string, n ast.Node) error {
 			return d.value(path, n, v.FieldByIndex(fieldOf(v.Type(), key)))
 		})
-	case reflect.Slice:
+	case v.Kind() == reflect.Slice:
 		list, err := d.list(path, n)
 		if err != nil {
 			return err
@@ -185,23 +203,32 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := setText(v, text); err != nil {
+		return d.errorf(path, "%w", err)
+	}
+	return nil
+}
+
+// setText gives v the value that text spells.
+func setText(v reflect.Value, text string) error {
+	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
+		return t.UnmarshalText([]byte(text))
+	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
 	case reflect.Bool:
-		yes, err := d.yes(path, text)
-		if err != nil {
-			return err
-		}
+		yes, err := isTrue(text)
 		v.SetBool(yes)
+		return err
 	case reflect.Int:
 		i, err := strconv.Atoi(text)
 		if err != nil || i < 1 {
-			return d.errorf(path, "%q is not a whole number above 0", text)
+			return fmt.Errorf("%q is not a whole number above 0", text)
 		}
 		v.SetInt(int64(i))
 	default:
-		panic("a scenario has a field of a kind nobody reads: " + path)
+		panic("a scenario has a field of a kind nobody reads: " + v.Type().String())
 	}
 	return nil
 }
@@ -274,9 +301,9 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 	return "", d.errorf(path, "want one value, not %s", describe(n))
 }
 
-func (d *decoder) yes(path, text string) (bool, error) {
+func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
-		return false, d.errorf(path, "%q is neither true nor false", text)
+		return false, fmt.Errorf("%q is neither true nor false", text)
 	}
 	return text == "true", nil
 }

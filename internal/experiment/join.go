@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
 )
@@ -26,13 +25,14 @@ const timelineLimit = 10 * time.Second
 // serverRing is the number of requests whose stamps a server keeps by itself.
 const serverRing = 1 << 18
 
-// command is an arm's command line for a trial of that many requests.
-func (p *plan) command(arm, requests int) []string {
+// command is an arm's command line for a trial.
+func (p *plan) command(arm int) []string {
 	argv := p.Arms[arm].Command
-	if p.Arms[arm].Mode == "" || p.Stamps == stampsOff || requests < serverRing {
+	requests := int(p.Arms[arm].Clients.Rate * (p.Warmup + p.Window))
+	if !p.accounts(arm) || requests < serverRing/2 {
 		return argv
 	}
-	return append(slices.Clip(argv), "--timeline", strconv.Itoa(min(requests+serverRing/2, timeline.MaxRing)))
+	return append(slices.Clip(argv), "--timeline", strconv.Itoa(min(2*requests, timeline.MaxRing)))
 }
 
 // timeline reads the stamps of the requests the server has answered.
@@ -59,8 +59,8 @@ func (p *process) timeline(ctx context.Context) ([]timeline.Server, error) {
 // join gives every request the server's stamps that bear its number. What cannot
 // be joined is told by the record, not an error: there is none to join where the
 // server died, refused or never heard of a request.
-func join(result *load.Result, server []timeline.Server) {
-	zero := timeline.At(result.Start)
+func join(start time.Time, client []record.Stamps, server []timeline.Server) {
+	zero := timeline.At(start)
 	from := func(at int64) int64 {
 		if at == 0 {
 			return 0
@@ -68,10 +68,10 @@ func join(result *load.Result, server []timeline.Server) {
 		return max(at-zero, 1) // a connection may be older than the attack
 	}
 	for _, s := range server {
-		if s.Seq >= uint64(len(result.Stamps)) {
+		if s.Seq >= uint64(len(client)) {
 			continue
 		}
-		r := &result.Stamps[s.Seq]
+		r := &client[s.Seq]
 		r.Accept, r.Received, r.Read = from(s.Accept), from(s.Received), from(s.Read)
 		r.Enqueue, r.Dequeue = from(s.Enqueue), from(s.Dequeue)
 		r.Begin, r.End, r.Write = from(s.Begin), from(s.End), from(s.Write)

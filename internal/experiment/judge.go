@@ -10,18 +10,16 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Limits of the run rules (measurement.md §5), on totals over valid blocks.
-const (
-	errorLimit  = .001
-	statusLimit = .001
-	stealLimit  = .01
-	driftLimit  = .01
-)
-
-// notChecked are rules that need server-side stamps or longer records.
-var notChecked = []string{
-	"n_eff: the autocorrelation within a window is not estimated",
-	"pauses that decide a quantile: the platform's pauses are not measured yet",
+// notChecked are rules that need more than the record of this run has.
+func (j *judge) notChecked() []string {
+	missing := []string{}
+	if !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+		missing = append(missing, "unjoined requests and negative parts: no server-side stamps were taken")
+	}
+	if j.run.Env.Pause <= 0 {
+		missing = append(missing, "pauses that decide a quantile: the platform's pauses were not measured")
+	}
+	return missing
 }
 
 // Judge computes the result of a run from its record: every figure again from
@@ -73,7 +71,9 @@ func (j *judge) take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]window{}
 	}
-	j.windows[t.Block][t.Arm] = reduce(t, j.run.Env)
+	w := reduce(t, j.run.Env, j.clients(t.Arm))
+	j.foresee(&w, t)
+	j.windows[t.Block][t.Arm] = w
 }
 
 // finish computes the result of the trials taken; cut were left half-written.
@@ -81,11 +81,50 @@ func (j *judge) finish(cut int) *record.Result {
 	if cut > 0 {
 		j.doubt("", "%d trials were cut short and are left out", cut)
 	}
+	j.judgeClosed()
 	j.validate()
 	j.fillArms()
+	j.result.NotChecked = j.notChecked()
 	j.verdicts()
+	j.hold()
 	j.conclude()
 	return j.result
+}
+
+// clients are an arm's, as planned.
+func (j *judge) clients(arm string) record.Clients {
+	if a := j.planned(arm); a != nil {
+		return a.Clients
+	}
+	return record.Clients{}
+}
+
+func (j *judge) planned(arm string) *record.PlanArm {
+	for i := range j.run.Plan.Arms {
+		if j.run.Plan.Arms[i].Name == arm {
+			return &j.run.Plan.Arms[i]
+		}
+	}
+	return nil
+}
+
+// judgeClosed finds out which quantiles the windows of closed loops can carry:
+// how many requests they hold is known only now.
+func (j *judge) judgeClosed() {
+	for _, a := range j.run.Plan.Arms {
+		if !a.Clients.Closed() {
+			continue
+		}
+		var requests []float64
+		for _, arms := range j.windows {
+			if w, ok := arms[a.Name]; ok {
+				requests = append(requests, float64(w.requests))
+			}
+		}
+		for name, q := range quantiles {
+			j.judged[name] = j.judged[name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(q))
+		}
+	}
 }
 
 // unusable says why a trial cannot be judged, "" if it can.
@@ -110,6 +149,7 @@ type judge struct {
 	windows map[int]map[string]window // by block and arm
 	valid   []int                     // blocks that count
 	over    map[string]bool           // arms whose queue grows without end
+	refusal string                    // why every verdict of the run is refused, "" if not
 	result  *record.Result
 }
 
@@ -139,7 +179,7 @@ func (j *judge) newResult(name, path string) {
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
 		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
-		AA: []record.Verdict{}, NotChecked: notChecked,
+		AA: []record.Verdict{}, NotChecked: []string{},
 	}
 	for _, block := range p.Order {
 		var names []string
@@ -206,13 +246,20 @@ func (j *judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
+			Levels: pa.Levels, Family: pa.Family,
 			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+		}
+		if pa.Clients.Loop != "" {
+			a.Load = DescribeClients(pa.Clients)
 		}
 		for _, m := range stats.Metrics() {
 			v := j.series(pa.Name, m.Name)
 			if !slices.ContainsFunc(v, math.IsNaN) {
 				a.Blocks[m.Name] = v
 			}
+		}
+		if m := stats.Median(j.series(pa.Name, "mean")); !math.IsNaN(m) {
+			a.Mean = &m
 		}
 		median := func(metric string) *float64 {
 			v, ok := a.Blocks[metric]
@@ -235,17 +282,41 @@ func (j *judge) fillArms() {
 			hist.Merge(w.hist)
 			a.Requests += w.requests
 			a.Errors += w.requests - w.good
+			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
 			a.StarvedConnections = max(a.StarvedConnections, w.starved)
 			if i == 0 || w.jain < a.Jain {
 				a.Jain = w.jain
 			}
 		}
+		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
 		a.Phases, a.Joined = j.armPhases(pa.Name), j.joined(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
+}
+
+// generator sums up what the load side did in an arm's valid windows; nil when
+// that was not recorded.
+func (j *judge) generator(arm string) *record.Proofs {
+	var g record.Proofs
+	var busy []float64
+	for _, block := range j.valid {
+		p := j.windows[block][arm].trial.Client.Proof
+		if p == nil {
+			return nil
+		}
+		busy = append(busy, p.Busy)
+		g.GCs += p.GCs
+		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
+		g.Missing += max(0, p.Planned-p.Sent)
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	g.Busy = stats.Median(busy)
+	return &g
 }
 
 // verdicts compares every challenger with the baseline, and the baseline with
@@ -262,6 +333,7 @@ func (j *judge) verdicts() {
 	}
 	comparisons := primary * (len(arms) - 2)
 	runwide := j.refuseRun()
+	j.refusal = runwide
 	broken := map[string]string{}
 	for _, m := range stats.Metrics() {
 		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))
@@ -302,83 +374,4 @@ func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {
 		Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Verdict: string(c.Decision),
 		Ratio: c.Ratio, Low: c.Low, High: c.High, Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason,
 	}
-}
-
-// refuseRun is a reason against every verdict of the run, "" for none.
-func (j *judge) refuseRun() string {
-	p := j.run.Plan
-	switch {
-	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
-		return fmt.Sprintf("%d valid blocks, fewer than %d: the run was cut short", len(j.valid), p.MinValid)
-	case len(j.valid) < p.MinValid:
-		return fmt.Sprintf("%d valid blocks of %d, fewer than %d", len(j.valid), len(j.windows), p.MinValid)
-	}
-	var steal, throttled, total float64
-	for _, block := range j.valid {
-		for _, a := range p.Arms { // in order: a sum of floats depends on it
-			w := j.windows[block][a.Name]
-			steal += max(0, w.trial.Client.Steal)
-			throttled += max(0, w.trial.Client.Throttled)
-			total += w.trial.Window
-		}
-	}
-	j.result.Env.StealRatio = steal / (total * float64(max(j.run.Env.CPUs, 1)))
-	switch {
-	case j.result.Env.StealRatio > stealLimit:
-		return fmt.Sprintf("steal %.1f %% of the CPUs, above %.0f %%: the hypervisor gave them to others", 100*j.result.Env.StealRatio, 100*stealLimit)
-	case throttled > 0:
-		return fmt.Sprintf("the cgroup's CPU limit held processes back for %.2f s", throttled)
-	}
-	return ""
-}
-
-// refuseArm is a reason against every verdict on an arm.
-func (j *judge) refuseArm(a, base record.Arm) string {
-	for _, arm := range []record.Arm{a, base} {
-		if ratio := float64(arm.Errors) / float64(max(arm.Requests, 1)); ratio > errorLimit && !j.over[arm.Name] {
-			return fmt.Sprintf("errors: %s failed %d of %d requests (%.2f %%), above %.1f %%", arm.Name, arm.Errors, arm.Requests, 100*ratio, 100*errorLimit)
-		}
-	}
-	if j.over[a.Name] || j.over[base.Name] {
-		return ""
-	}
-	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
-	for _, code := range slices.Sorted(unionKeys(mix, other)) {
-		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return fmt.Sprintf("status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
-		}
-	}
-	return ""
-}
-
-// statusMix is the mean share of each status over the valid blocks.
-func (j *judge) statusMix(arm string) map[uint16]float64 {
-	mix := map[uint16]float64{}
-	for _, block := range j.valid {
-		for code, share := range j.windows[block][arm].status {
-			mix[code] += share / float64(len(j.valid))
-		}
-	}
-	return mix
-}
-
-// refuseMetric is a reason against one metric of an arm.
-func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
-	q, timed := quantiles[m.Name]
-	switch {
-	case timed && !j.judged[m.Name]:
-		return fmt.Sprintf("too few requests: %.0f a window, %s needs %.0f", j.run.Plan.Rate*j.run.Plan.Window, m.Name, runMargin*float64(stats.MinRequests(q)))
-	case m.Name != "goodput" && j.over[a.Name]:
-		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
-	}
-	return ""
-}
-
-// drift is a reason when the baseline moves over the run.
-func (j *judge) drift(m stats.Metric, base record.Arm) string {
-	rho, p := stats.Spearman(j.series(base.Name, m.Name))
-	if p < driftLimit {
-		return fmt.Sprintf("drift: %s of %s moves over the blocks (Spearman %.2f, p %.3f)", m.Name, base.Name, rho, p)
-	}
-	return ""
 }

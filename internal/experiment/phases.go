@@ -139,10 +139,10 @@ func (j *judge) joined(arm string) float64 {
 	return float64(joined) / float64(max(good, 1))
 }
 
-// accounts reports whether an arm's server stamps its requests.
+// accounts reports whether an arm's server stamps the requests of its clients.
 func accounts(p record.Plan, arm string) bool {
 	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	return i >= 0 && p.Arms[i].Mode != "" && p.Stamps != "" && p.Stamps != stampsOff
+	return i >= 0 && p.Arms[i].Mode != "" && !p.Arms[i].Clients.Closed() && p.Stamps != "" && p.Stamps != stampsOff
 }
 
 func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

@@ -13,7 +13,6 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // Options are what a person adds to a scenario when a comparison is asked for.
@@ -85,19 +84,25 @@ const (
 type plan struct {
 	record.Plan
 	scenario Scenario
-	arms     []Arm // as in Plan.Arms, the baseline's copy included
+	arms     []Arm  // as in Plan.Arms, the baseline's copy included
+	loads    []Load // of each
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
-type Impossible struct{ msg string }
+type Impossible struct {
+	msg string
+	// Machine says that this machine lacks what the scenario needs: another one
+	// could run it as it is.
+	Machine bool
+}
 
 func (e *Impossible) Error() string { return e.msg }
 
 func impossible(format string, args ...any) error {
-	return &Impossible{fmt.Sprintf(format, args...)}
+	return &Impossible{msg: fmt.Sprintf(format, args...)}
 }
 
 // newPlan lays out the comparison. Only the rate may still be open.
@@ -107,12 +112,15 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	if n := len(cpus.server); s.Needs.ServerCPUs > n {
-		return nil, impossible("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
-			s.Name, s.Needs.ServerCPUs, n)
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
+			s.Name, s.Needs.ServerCPUs, n)}
+	}
+	if o.Rate != (Rate{}) {
+		s.Load.Rate = o.Rate
 	}
 	p := &plan{scenario: s, cpus: cpus, modes: o.Modes}
 	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
 	}
 	if err := p.takeStamps(o); err != nil {
@@ -125,10 +133,15 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	p.takeOrder()
-	if err := p.takeRate(o); err != nil {
+	p.Rate = p.Arms[0].Clients.Rate
+	if err := p.checkVolume(); err != nil {
+		return nil, err
+	}
+	if err := p.checkArrivals(); err != nil {
 		return nil, err
 	}
 	p.warn()
+	p.identify()
 	return p, nil
 }
 
@@ -149,10 +162,7 @@ func (p *plan) takeStamps(o Options) error {
 
 // takeArms puts the baseline first, its copy second, the challengers after.
 func (p *plan) takeArms(s Scenario, o Options) error {
-	var arms []Arm
-	for _, a := range s.Arms {
-		arms = append(arms, a.expand()...)
-	}
+	arms := s.arms()
 	if len(arms) > maxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
 	}
@@ -191,9 +201,28 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
 			}
 		}
-		p.Arms = append(p.Arms, record.PlanArm{
-			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, p.Stamps), KeepAlive: s.keepAlive(a),
-		})
+		l, err := s.clients(a)
+		if err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		if bad := l.check(); bad != nil {
+			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
+		}
+		stamps := p.Stamps
+		if l.Loop == "closed" { // whose requests bear no numbers of a trace
+			stamps = stampsOff
+		}
+		pa := record.PlanArm{
+			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+			Clients: l.recorded(), Levels: a.Levels, Family: a.Family,
+		}
+		if a.Mode != "" {
+			pa.Station = new(p.stationOf(a))
+		}
+		if i == 1 {
+			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone
+		}
+		p.Arms, p.loads = append(p.Arms, pa), append(p.loads, l)
 	}
 	p.arms = arms
 	return nil
@@ -276,64 +305,6 @@ func (p *plan) takeOrder() {
 	}
 }
 
-func (p *plan) takeRate(o Options) error {
-	if o.Rate != (Rate{}) {
-		p.scenario.Load.Rate = o.Rate
-	}
-	p.Rate = p.scenario.Load.Rate.PerSecond
-	return p.checkVolume()
-}
-
-// checkVolume keeps a trial within the memory that its requests take.
-func (p *plan) checkVolume() error {
-	if n := p.Rate * (p.Warmup + p.Window); n > mostRequests {
-		return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", p.Rate, n, mostRequests)
-	}
-	return nil
-}
-
-// chooseRate fixes a relative rate from the arms' throughput.
-func (p *plan) chooseRate(xmax map[string]float64) error {
-	slowest, name := 0.0, ""
-	for _, a := range p.arms {
-		if x, ok := xmax[a.Name]; ok && (name == "" || x < slowest) {
-			slowest, name = x, a.Name
-		}
-	}
-	if want := p.scenario.Load.Rate.OfSlowest; want > 0 {
-		p.Rate = max(want*slowest, p.scenario.Load.MinRate.PerSecond)
-		if p.Rate > highestLoad*slowest {
-			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
-				p.Rate, highestLoad, name, slowest)
-		}
-	}
-	if err := p.checkVolume(); err != nil {
-		return err
-	}
-	for _, q := range []float64{.5, .9, .99} {
-		if p.Rate*p.Window < runMargin*float64(stats.MinRequests(q)) {
-			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
-				100*q, p.Rate*p.Window, runMargin*float64(stats.MinRequests(q)))
-		}
-	}
-	p.warnShort()
-	return nil
-}
-
-// judgeable reports whether a window holds enough requests for quantile q.
-func judgeable(p record.Plan, q float64) bool {
-	return p.Rate*p.Window >= runMargin*float64(stats.MinRequests(q))
-}
-
-// judgedQuantiles are the metrics for which judgeable holds.
-func judgedQuantiles(p record.Plan) map[string]bool {
-	judged := map[string]bool{}
-	for name, q := range quantiles {
-		judged[name] = judgeable(p, q)
-	}
-	return judged
-}
-
 func (p *plan) doubt(arm, format string, args ...any) {
 	p.Doubts = append(p.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 }
@@ -347,8 +318,8 @@ func (p *plan) warn() {
 		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive {
 			continue
 		}
-		if w := p.workers(p.arms[i]); p.Connections > w {
-			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %d workers hold the others", p.Connections-w, p.Connections, w)
+		if w, n := p.workers(p.arms[i]), a.Clients.Connections+a.Clients.Idle; n > w {
+			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %d workers hold the others", n-w, n, w)
 		}
 	}
 }
@@ -359,13 +330,13 @@ func (p *plan) warnShort() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	need := queueing.Workers(p.Rate, held)
 	for i, a := range p.Arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Pool {
+		if a.Role == record.Copy || !p.modes[a.Mode].Pool || a.Clients.Closed() {
 			continue
 		}
-		if w := p.workers(p.arms[i]); w < need {
-			p.doubt(a.Name, "%d workers cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", w, p.Rate, 1e3*held, need)
+		rate := a.Clients.Rate
+		if w, need := p.workers(p.arms[i]), queueing.Workers(rate, held); w < need {
+			p.doubt(a.Name, "%d workers cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", w, rate, 1e3*held, need)
 		}
 	}
 }
@@ -379,20 +350,17 @@ func (p *plan) workers(a Arm) int {
 	return 2 * len(p.cpus.server)
 }
 
-// trace is the list of arrivals of a block, the same for each of its arms.
-func (p *plan) trace(block int, iters float64) load.Trace {
+// trace is the list of arrivals of an arm in a block, the same for every arm
+// with the same load.
+func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 	seed := blockSeed(p.Seed, block)
-	span := seconds(p.Warmup + p.Window)
-	var t load.Trace
-	if p.scenario.Load.Arrivals == "constant" {
-		t.At = load.Constant(p.Rate, span)
-	} else {
-		t.At = load.Poisson(p.Rate, span, rand.New(rand.NewPCG(seed, 1)))
-	}
+	l := p.Arms[arm].Clients
+	at, err := arrivals(l.Arrivals, l.Rate, l.Connections, seconds(p.Warmup+p.Window), seed)
+	t := load.Trace{At: at}
 	if p.scenario.asksWork() {
 		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
 	}
-	return t
+	return t, err
 }
 
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
@@ -243,18 +244,27 @@ func TestChooseRate(t *testing.T) {
 	}
 }
 
+func traced(t *testing.T, p *plan, block int, iters float64) load.Trace {
+	t.Helper()
+	trace, err := p.trace(block, 0, iters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	text := swap("cpu: 100us", "cpu: exp(100us)\n  sleep: 0.5*0s+0.5*exp(2ms)")
 	a, b := planned(t, text, nil), planned(t, text, nil)
 	other := planned(t, text, func(o *Options) { o.Seed = 8 })
-	if diff := cmp.Diff(a.trace(3, 2), b.trace(3, 2)); diff != "" {
+	if diff := cmp.Diff(traced(t, a, 3, 2), traced(t, b, 3, 2)); diff != "" {
 		t.Errorf("the same seed and block differ:\n%s", diff)
 	}
-	if cmp.Equal(a.trace(3, 2).At, a.trace(4, 2).At) || cmp.Equal(a.trace(3, 2).At, other.trace(3, 2).At) {
+	if cmp.Equal(traced(t, a, 3, 2).At, traced(t, a, 4, 2).At) || cmp.Equal(traced(t, a, 3, 2).At, traced(t, other, 3, 2).At) {
 		t.Error("another block or seed gives the same arrivals")
 	}
-	slow, fast := a.trace(0, 2), a.trace(0, 200)
+	slow, fast := traced(t, a, 0, 2), traced(t, a, 0, 200)
 	if len(slow.Demand) != len(slow.At) || len(slow.At) == 0 {
 		t.Fatalf("%d demands for %d arrivals", len(slow.Demand), len(slow.At))
 	}
@@ -266,10 +276,10 @@ func TestTrace(t *testing.T) {
 			t.Fatalf("request %d: sleep or arrival depends on the calibration", i)
 		}
 	}
-	if plain := planned(t, swap("cpu: 100us", "path: /plaintext"), nil).trace(0, 2); plain.Demand != nil {
+	if plain := traced(t, planned(t, swap("cpu: 100us", "path: /plaintext"), nil), 0, 2); plain.Demand != nil {
 		t.Error("a path other than /work carries demands")
 	}
-	even := planned(t, swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil).trace(0, 2)
+	even := traced(t, planned(t, swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil), 0, 2)
 	if even.At[0] != 0 || even.At[5] != 50*time.Millisecond {
 		t.Errorf("constant arrivals: got %v", even.At[:6])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,7 @@ func TestWindowRules(t *testing.T) {
 			r.Sent += 5e6 - 20_000
 			r.Done = max(r.Done, r.Sent)
 		})},
+		{"stamps out of order", 24, 0, some(50, func(r *record.Request) { r.Sent = r.Scheduled - 1 })},
 		{"generator core (ratio)", .9, .8, one(func(t *record.Trial) { t.Client.CPU = .9 })},
 		{"foreign load on the server's CPUs (ratio)", .2, .05, one(func(t *record.Trial) { t.Server.Foreign = .2 })},
 		{"utilisation law (s)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
@@ -200,5 +202,53 @@ func TestTooFewRequests(t *testing.T) {
 	}
 	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {
 		t.Errorf("got %v, p99 %v, want p90 judged and p99 not shown", got, r.Arms[0].P99)
+	}
+}
+
+// The platform takes a thread off its CPU for 20 ms: longer than the hundredth of
+// a window that lies beyond p99, shorter than the tenth beyond p90.
+func TestPlatformLimited(t *testing.T) {
+	t.Parallel()
+	run := synthetic{}.run()
+	run.Env.Pause = .02
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range (synthetic{}).trials() {
+		j.take(trial, nil)
+	}
+	r := j.finish(0)
+	const reason = "platform-limited: the machine pauses a busy thread for 20.0 ms, which alone can decide the p99 of a window of 1 s"
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); v.Verdict != "REFUSED" || v.Reason != reason {
+		t.Errorf("p99: got %s, %q", v.Verdict, v.Reason)
+	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p90"); v.Verdict != "SAME" {
+		t.Errorf("p90: got %s, %q, want SAME", v.Verdict, v.Reason)
+	}
+	if slices.ContainsFunc(r.NotChecked, func(s string) bool { return strings.Contains(s, "pauses") }) {
+		t.Errorf("not checked: %q", r.NotChecked)
+	}
+}
+
+// Requests that keep one value for ten of them are worth a tenth of their number.
+func TestEffectiveNumber(t *testing.T) {
+	t.Parallel()
+	runs := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			first := requests[i/10*10]
+			requests[i].Done = requests[i].Scheduled + first.Done - first.Scheduled
+		}
+		return requests
+	}
+	r := synthetic{edit: at("pool", runs)}.judged(t)
+	for _, a := range r.Arms {
+		want := 1200.
+		if a.Name == "pool" {
+			want = 120
+		}
+		if a.NEff < .6*want || a.NEff > 1.5*want {
+			t.Errorf("%s: n_eff %.0f of 1200, want about %.0f", a.Name, a.NEff, want)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
@@ -34,8 +33,14 @@ func Plan(s Scenario, o Options) (*Comparison, error) {
 // Planned is what will run; its rate is 0 when it depends on the probes.
 func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 
-// Rate is the planned rate as the scenario says it.
-func (c *Comparison) Rate() Rate { return c.plan.scenario.Load.Rate }
+// Rate is the planned rate as the scenario says it; in a closed loop without a
+// pace there is none.
+func (c *Comparison) Rate() string {
+	if r := c.plan.scenario.Load.Rate; r != (Rate{}) {
+		return r.String()
+	}
+	return "as the replies come"
+}
 
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
@@ -101,6 +106,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	defer r.launcher.close()
+	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err
 	}
@@ -142,7 +148,6 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		if valid >= p.Blocks || block >= p.Blocks && !r.affords(block) {
 			break
 		}
-		trace := p.trace(block, r.iters)
 		spoiled := false
 		for _, arm := range p.Order[block] {
 			r.tell(p.blockName(block)+": "+p.Arms[arm].Name, number, p.Blocks*len(p.Arms))
@@ -150,7 +155,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 				return err
 			}
 			number++
-			bad, err := r.trial(ctx, number, block, arm, trace)
+			bad, err := r.trial(ctx, number, block, arm)
 			if err != nil {
 				return err
 			}
@@ -172,13 +177,13 @@ func (p *plan) blockName(block int) string {
 
 // trial runs one trial and reports whether it broke a window rule other than
 // the backlog, which may be the arm's nature.
-func (r *runner) trial(ctx context.Context, number, block, arm int, trace load.Trace) (spoiled bool, err error) {
-	t, err := r.runTrial(ctx, number, block, arm, trace)
+func (r *runner) trial(ctx context.Context, number, block, arm int) (spoiled bool, err error) {
+	t, err := r.runTrial(ctx, number, block, arm)
 	if err != nil {
 		return false, err
 	}
 	r.trials++
-	w := reduce(t, r.run.Env)
+	w := reduce(t, r.run.Env, r.plan.Arms[arm].Clients)
 	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan), r.plan.accounts(arm)) {
 		spoiled = spoiled || b.rule != ruleBacklog
 	}

@@ -6,6 +6,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +29,8 @@ type Scenario struct {
 	Arms     []Arm    `yaml:"arms"`
 	Protocol Protocol `yaml:"protocol"`
 	Needs    Needs    `yaml:"needs"`
+	Expect   []string `yaml:"expect"`  // assertions, see docs/scenarios.md
+	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
 
 	Source string `yaml:"-"` // the file's text
 }
@@ -41,15 +44,22 @@ type Workload struct {
 	Body   string        `yaml:"body"`
 }
 
-// Load is how requests arrive.
+// Load is how requests arrive: in an open loop at a rate, whatever the server
+// does, or in a closed one from clients that wait for their replies.
 type Load struct {
-	Loop        string   `yaml:"loop"`        // open
-	Arrivals    string   `yaml:"arrivals"`    // poisson (default) or constant
-	Rate        Rate     `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput
-	MinRate     Rate     `yaml:"min_rate"`    // floor for a relative rate
-	Connections int      `yaml:"connections"` // keep-alive connections, opened before the window
-	KeepAlive   bool     `yaml:"keepalive"`
-	Timeout     Duration `yaml:"timeout"` // of one request; default 10s
+	Loop        string        `yaml:"loop"`        // open (default) or closed
+	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as load.ParseArrivals reads
+	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
+	MinRate     Rate          `yaml:"min_rate"`    // floor for a relative rate
+	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; the clients of a closed loop
+	KeepAlive   bool          `yaml:"keepalive"`
+	Idle        int           `yaml:"idle"`     // more connections, held open beside an open loop
+	Think       workload.Dist `yaml:"think"`    // of a closed loop, between a reply and the next request
+	Session     int           `yaml:"session"`  // of a closed loop, requests before a client reconnects
+	Pipeline    int           `yaml:"pipeline"` // of a closed loop, requests under way on a connection
+	Spin        bool          `yaml:"spin"`     // of a closed loop: its driver never sleeps
+	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
+	Vary        Varied        `yaml:"vary"`     // settings above with several values: every arm for each of them
 }
 
 // Protocol changes the number and length of windows.
@@ -152,7 +162,7 @@ func parseScenario(text []byte) (s Scenario, err error) {
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
 	if bad := s.check(); bad != nil {
-		return s, d.errorf(bad.path, "%s", bad.msg)
+		return s, d.fault(bad, s.Source)
 	}
 	return s, nil
 }
@@ -176,6 +186,17 @@ func (s *Scenario) setDefaults() {
 	if s.Protocol.Kind == "" {
 		s.Protocol.Kind = "quick"
 	}
+	for i := range s.Arms {
+		for factor, values := range s.Load.Vary {
+			if a := &s.Arms[i]; a.Vary[factor] == nil && a.Clients[factor] == "" {
+				a.Vary = maps.Clone(a.Vary)
+				if a.Vary == nil {
+					a.Vary = Varied{}
+				}
+				a.Vary[factor] = values
+			}
+		}
+	}
 }
 
 var (
@@ -186,7 +207,6 @@ var (
 // check reports the first impossible value, nil if there is none.
 func (s *Scenario) check() *fieldError {
 	var zero workload.Dist
-	l := s.Load
 	for _, rule := range []struct {
 		bad  bool
 		path string
@@ -199,56 +219,65 @@ func (s *Scenario) check() *fieldError {
 		{s.Workload.Path != "" && (s.Workload.CPU != zero || s.Workload.Sleep != zero), "workload.path", "excludes cpu and sleep, which ask /work"},
 		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
 		{!methodForm.MatchString(s.Workload.Method), "workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
-		{l.Loop != "open", "load.loop", fmt.Sprintf("%q is not a loop of this version (want open)", l.Loop)},
-		{l.Arrivals != "poisson" && l.Arrivals != "constant", "load.arrivals", fmt.Sprintf("%q is none of poisson, constant", l.Arrivals)},
-		{l.Rate == (Rate{}), "load.rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
-		{l.MinRate.OfSlowest > 0, "load.min_rate", "must be absolute, like 1100/s"},
-		{l.Connections > maxConnections, "load.connections", fmt.Sprintf("%d is above %d", l.Connections, maxConnections)},
-		{!l.KeepAlive && l.Connections > 0 && !s.anyKeepAlive(), "load.connections", "needs keepalive: true; without it every request opens its own connection"},
 		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
 		{s.Protocol.Blocks > maxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d", s.Protocol.Blocks, maxBlocks)},
 		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < minBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, minBlocks)},
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
 	} {
 		if rule.bad {
-			return &fieldError{rule.path, rule.msg}
+			return fieldErrorf(rule.path, "%s", rule.msg)
 		}
+	}
+	plain := s.Load
+	plain.KeepAlive = plain.KeepAlive || s.anyKeepAlive() // the connections are for those arms
+	if bad := plain.check(); bad != nil && len(s.Load.Vary) == 0 {
+		return bad
 	}
 	var names []string
 	for i, a := range s.Arms {
 		path := fmt.Sprintf("arms[%d]", i)
 		if err := a.check(); err != nil {
-			return &fieldError{path, err.Error()}
+			return fieldErrorf(path, "%w", err)
 		}
 		for _, c := range a.expand() {
 			if slices.Contains(names, c.Name) {
-				return &fieldError{path, fmt.Sprintf("the name %q is taken; give one of them a name", c.Name)}
+				return fieldErrorf(path, "the name %q is taken; give one of them a name", c.Name)
 			}
 			if !armName.MatchString(c.Name) {
-				return &fieldError{path, fmt.Sprintf("the varied name %q: %s", c.Name, armNameForm)}
+				return fieldErrorf(path, "the varied name %q: %s", c.Name, armNameForm)
 			}
 			names = append(names, c.Name)
+			l, err := s.clients(c)
+			if err != nil {
+				return fieldErrorf(path, "%w", err)
+			}
+			if bad := l.check(); bad != nil {
+				return fieldErrorf(path, "%s %s", bad.path, bad.msg)
+			}
 		}
 	}
 	if len(names) < 2 {
-		return &fieldError{"arms", "needs at least two: a baseline and a challenger"}
+		return fieldErrorf("arms", "needs at least two: a baseline and a challenger")
 	}
 	if len(names) > maxArms {
-		return &fieldError{"arms", fmt.Sprintf("has %d, more than %d", len(names), maxArms)}
+		return fieldErrorf("arms", "has %d, more than %d", len(names), maxArms)
 	}
-	return nil
+	if bad := s.checkPredict(); bad != nil {
+		return bad
+	}
+	return s.parseExpectations()
+}
+
+// arms are the contestants, those of varied values each on its own.
+func (s *Scenario) arms() (all []Arm) {
+	for _, a := range s.Arms {
+		all = append(all, a.expand()...)
+	}
+	return all
 }
 
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
-}
-
-// keepAlive says whether an arm's clients keep their connections.
-func (s *Scenario) keepAlive(a Arm) bool {
-	if a.KeepAlive != nil {
-		return *a.KeepAlive
-	}
-	return s.Load.KeepAlive
 }
 
 // targets is what the scenario asks of a server at addr.

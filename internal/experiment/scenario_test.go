@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"io/fs"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -58,6 +59,8 @@ func armed(arm string) string { return swap("- fasthttp", "- "+arm) }
 func wantError(t *testing.T, name, text, want string) {
 	t.Helper()
 	_, err := ParseScenario("f.yaml", []byte(text))
+	want = strings.NewReplacer("{client keys}", strings.Join(clientKeys, ", "), "{keys}", strings.Join(keysOf(reflect.TypeFor[Scenario]()), ", "),
+		"{load keys}", strings.Join(keysOf(reflect.TypeFor[Load]()), ", ")).Replace(want)
 	if err == nil {
 		t.Errorf("%s: got no error, want %q", name, want)
 		return
@@ -70,12 +73,12 @@ func wantError(t *testing.T, name, text, want string) {
 func TestScenarioErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", swap("rate:", "rte:"), `6:3: load: unknown key "rte" (want one of loop, arrivals, rate, min_rate, connections, keepalive, timeout)`},
-		{"unknown section", good + "colour: red\n", `10:1: unknown key "colour" (want one of name, question, workload, load, arms, protocol, needs)`},
-		{"unknown key with an escape", good + `"\e[2J": red`, `10:1: unknown key "\x1b[2J" (want one of name, question, workload, load, arms, protocol, needs)`},
+		{"unknown key", swap("rate:", "rte:"), `6:3: load: unknown key "rte" (want one of {load keys})`},
+		{"unknown section", good + "colour: red\n", `10:1: unknown key "colour" (want one of {keys})`},
+		{"unknown key with an escape", good + `"\e[2J": red`, `10:1: unknown key "\x1b[2J" (want one of {keys})`},
 		{"twice", good + "name: other\n", `10:1: mapping key "name" already defined at [1:1]`},
-		{"section that is a number", swap("load:\n  rate: 300/s", "load: 5"), `5:7: load: want keys and values (loop, arrivals, rate, min_rate, connections, keepalive, timeout), not "5"`},
-		{"section that is a list", swap("load:\n  rate: 300/s", "load: [5]"), "5:7: load: want keys and values (loop, arrivals, rate, min_rate, connections, keepalive, timeout), not a list"},
+		{"section that is a number", swap("load:\n  rate: 300/s", "load: 5"), `5:7: load: want keys and values ({load keys}), not "5"`},
+		{"section that is a list", swap("load:\n  rate: 300/s", "load: [5]"), "5:7: load: want keys and values ({load keys}), not a list"},
 		{"section without a value", swap("load:\n  rate: 300/s", "load:"), "5:1: load: has no value; give one or leave the key out"},
 		{"word for a number", swap("rate: 300/s", "rate: 300/s\n  connections: many"), `7:16: load.connections: "many" is not a whole number above 0`},
 		{"fraction for a number", swap("rate: 300/s", "rate: 300/s\n  connections: 1.5"), `7:16: load.connections: "1.5" is not a whole number above 0`},
@@ -105,8 +108,16 @@ func TestScenarioErrors(t *testing.T) {
 		{"no rate", swap("rate: 300/s", "arrivals: constant"), "6:3: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
 		{"no load", swap("load:\n  rate: 300/s\n", ""), "1:1: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
 		{"relative floor", swap("rate: 300/s", "rate: 0.7x\n  min_rate: 0.1x"), "7:13: load.min_rate: must be absolute, like 1100/s"},
-		{"unknown loop", swap("rate: 300/s", "rate: 300/s\n  loop: closed"), `7:9: load.loop: "closed" is not a loop of this version (want open)`},
-		{"unknown arrivals", swap("rate: 300/s", "rate: 300/s\n  arrivals: ramp"), `7:13: load.arrivals: "ramp" is none of poisson, constant`},
+		{"unknown loop", swap("rate: 300/s", "rate: 300/s\n  loop: round"), `7:9: load.loop: "round" is none of open, closed`},
+		{"clients of a closed loop", swap("rate: 300/s", "loop: closed"), `6:3: load.connections: is missing: a closed loop is that many clients`},
+		{"share of a throughput for a closed loop", swap("rate: 300/s", "loop: closed\n  connections: 4\n  rate: 0.5x"), `8:9: load.rate: paces the clients of a closed loop in requests per second, like 4000/s, or is left out`},
+		{"think in an open loop", swap("rate: 300/s", "rate: 300/s\n  think: 5ms"), `7:10: load.think: belongs to loop: closed`},
+		{"idle without kept connections", swap("rate: 300/s", "rate: 300/s\n  idle: 5"), `7:9: load.idle: connections stand beside an open loop with keepalive: true`},
+		{"an arm's load", armed("{mode: nethttp, rate: fast}"), `9:5: arms[1]: rate: "fast" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"an arm's session", armed("{mode: pool, session: 5}"), `9:5: arms[1]: load.session belongs to loop: closed`},
+		{"varied load without a value", swap("rate: 300/s", "rate: 300/s\n  vary: {connections: []}"), `7:23: load.vary.connections: is empty; list the values, like [1, 4]`},
+		{"varied protocol", swap("rate: 300/s", "rate: 300/s\n  vary: {blocks: [1]}"), `7:10: load.vary: unknown key "blocks" (want one of {client keys})`},
+		{"unknown arrivals", swap("rate: 300/s", "rate: 300/s\n  arrivals: ramp"), `7:13: load.arrivals: arrivals "ramp": want ramp(FROM,TO), like ramp(500/s,3000/s) or ramp(0.5x,1.5x)`},
 		{"connections not kept", swap("rate: 300/s", "rate: 300/s\n  connections: 5"), "7:16: load.connections: needs keepalive: true; without it every request opens its own connection"},
 		{"zero duration", swap("rate: 300/s", "rate: 300/s\n  timeout: 0s"), `7:12: load.timeout: "0s" is not a duration like 200ms, above 0 and up to 24h`},
 		{"ten years", swap("rate: 300/s", "rate: 300/s\n  timeout: 87600h"), `7:12: load.timeout: "87600h" is not a duration like 200ms, above 0 and up to 24h`},
@@ -125,9 +136,9 @@ func TestNotAScenario(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "1:1: the file is empty; 'schedlab scenarios quick' prints one to start from"},
 		{"comment", "# nothing\n", "1:1: the file is empty; 'schedlab scenarios quick' prints one to start from"},
-		{"null", "null\n", "1:1: want keys and values (name, question, workload, load, arms, protocol, needs), not nothing"},
-		{"words", "hello\n", `1:1: want keys and values (name, question, workload, load, arms, protocol, needs), not "hello"`},
-		{"list", "- a\n", "1:1: want keys and values (name, question, workload, load, arms, protocol, needs), not a list"},
+		{"null", "null\n", "1:1: want keys and values ({keys}), not nothing"},
+		{"words", "hello\n", `1:1: want keys and values ({keys}), not "hello"`},
+		{"list", "- a\n", "1:1: want keys and values ({keys}), not a list"},
 		{"tab", swap("  rate", "\trate"), "6:1: a tab where YAML wants blanks; indent with spaces"},
 		{"byte order mark", "\ufeff" + good, "1:1: a byte order mark; save the file as UTF-8 without one"},
 		{"invalid UTF-8", swap("faster?", "f\xffster?"), "2:21: byte 0xff is not UTF-8; save the file as UTF-8"},
@@ -143,9 +154,9 @@ func TestNotAScenario(t *testing.T) {
 		{"indentation", swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
 		{"anchor", swap("demo", "&a demo"), "1:7: name: want one value, not an anchor or alias; write it out"},
 		{"alias", swap("demo", "*a"), "1:7: name: want one value, not an anchor or alias; write it out"},
-		{"merge", swap("rate: 300/s", "<<: {rate: 1/s}"), `6:3: load: unknown key "<<" (want one of loop, arrivals, rate, min_rate, connections, keepalive, timeout)`},
+		{"merge", swap("rate: 300/s", "<<: {rate: 1/s}"), `6:3: load: unknown key "<<" (want one of {load keys})`},
 		{"tag", swap("demo", "!!str demo"), "1:7: name: want one value, not a tag; leave it out"},
-		{"complex key", "? a\n: b\n", `1:1: unknown key "?" (want one of name, question, workload, load, arms, protocol, needs)`},
+		{"complex key", "? a\n: b\n", `1:1: unknown key "?" (want one of {keys})`},
 	} {
 		wantError(t, c.name, c.text, c.want)
 	}
@@ -173,7 +184,7 @@ func TestScenarioAccepts(t *testing.T) {
 		{"a relative rate", swap("300/s", "0.7x"), func(s Scenario) bool { return s.Load.Rate == Rate{OfSlowest: .7} && s.Load.Rate.String() == "0.7x" }},
 		{"one arm varied", swap("  - nethttp\n  - fasthttp", "  - {mode: pool, vary: {workers: [1, 4]}}"), func(s Scenario) bool { return len(s.Arms) == 1 }},
 		{"an arm's own connections", armed("{mode: fasthttp, keepalive: true}"), func(s Scenario) bool {
-			return s.Load.Connections == 64 && !s.keepAlive(s.Arms[0]) && s.keepAlive(s.Arms[1])
+			return s.Load.Connections == 64 && !keeps(s, 0) && keeps(s, 1)
 		}},
 	} {
 		s, err := ParseScenario("f.yaml", []byte(c.text))
@@ -205,3 +216,9 @@ func FuzzParseScenario(f *testing.F) {
 }
 
 var oneLinePlace = regexp.MustCompile(`^f\.yaml:[1-9][0-9]*:[1-9][0-9]*: [^\pC]+$`)
+
+// keeps reports whether the clients of an arm keep their connections.
+func keeps(s Scenario, arm int) bool {
+	l, err := s.clients(s.Arms[arm])
+	return err == nil && l.KeepAlive
+}

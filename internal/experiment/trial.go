@@ -29,14 +29,14 @@ func (s *Scenario) readyPath(a Arm) string {
 // runTrial serves one window of one arm from a fresh process. A server that
 // dies, or stops answering altogether, is an error; everything else a server
 // does is in the record.
-func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace load.Trace) (record.TrialRecord, error) {
+func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.TrialRecord, error) {
 	p := r.plan
 	a := p.arms[arm]
 	t := record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
 		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
 	}
-	server, err := r.launcher.start(ctx, p.command(arm, len(trace.At)), p.scenario.readyPath(a))
+	server, err := r.launcher.start(ctx, p.command(arm), p.scenario.readyPath(a))
 	if err != nil {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
@@ -45,50 +45,46 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int, trace loa
 
 	quiet := quietCollector()
 	clocks := watch(server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
-	result, err := load.Attack(ctx, load.Options{
-		Targets: p.scenario.targets(server.addr), Trace: trace,
-		Connections: p.connections(arm), KeepAlive: p.Arms[arm].KeepAlive,
-		Timeout: seconds(p.Timeout), Started: clocks.begin,
-	})
+	if usesAny(p.Expect, "accepted", "done", "open") {
+		clocks.count = func() (sums map[string]float64) {
+			if text, err := server.scrape(ctx); err == nil && text != nil {
+				sums = counters(text)
+			}
+			return sums
+		}
+	}
+	got, err := r.drive(ctx, server.addr, block, arm, clocks)
 	quiet()
 	if err != nil {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Client = record.ClientSide{
-		CPU: used.load, Steal: used.steal, Throttled: used.throttled,
-		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
-	}
-	if result.Exhausted > 0 {
-		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors %d times; lower --rate or raise the limits", a.Name, result.Exhausted)
+	t.Server.Within = clocks.connections()
+	t.Client = got.client
+	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
+	if !got.ran {
+		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.Name)
 	}
 	metrics := r.settle(ctx, server, &t.Server)
-	if a.Mode != "" && p.Stamps != stampsOff && server.alive() {
+	if p.accounts(arm) && server.alive() {
 		stamps, err := server.timeline(ctx)
 		if err != nil {
 			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err)
 		}
-		join(result, stamps)
+		join(got.start, got.stamps, stamps)
 	}
 	if err := server.stop(); err != nil {
 		t.Failure = err.Error()
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
-			r.dir.WriteTrial(t, result.Requests, record.Files{Stamps: result.Stamps, Log: server.log.Bytes()}))
+			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.log.Bytes()}))
 	}
-	full := record.TrialRecord{Trial: t, Requests: result.Requests, Stamps: result.Stamps}
-	return full, r.dir.WriteTrial(t, result.Requests, record.Files{Stamps: result.Stamps, Metrics: metrics, Log: server.log.Bytes()})
+	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
+	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Log: server.log.Bytes()})
 }
 
 func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
-}
-
-func (p *plan) connections(arm int) int {
-	if p.Arms[arm].KeepAlive {
-		return p.Connections
-	}
-	return 0
 }
 
 // quietCollector keeps the garbage collector out of the window; what it undoes
@@ -153,6 +149,10 @@ type watcher struct {
 	warmup, window time.Duration
 	ends           chan [2]reading
 	began          bool
+	// count reads the server's connection counters, if they are asked for; counts
+	// are those of both ends, nil unless both could be read.
+	count  func() map[string]float64
+	counts [2]map[string]float64
 }
 
 func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
@@ -165,8 +165,15 @@ func (w *watcher) begin(start time.Time) {
 	go func() {
 		time.Sleep(time.Until(start.Add(w.warmup)))
 		first := readClocks(w.pid, w.cpus.server)
+		if w.count != nil {
+			w.counts[0] = w.count()
+		}
 		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
-		w.ends <- [2]reading{first, readClocks(w.pid, w.cpus.server)}
+		last := readClocks(w.pid, w.cpus.server)
+		if w.count != nil {
+			w.counts[1] = w.count()
+		}
+		w.ends <- [2]reading{first, last}
 	}()
 }
 
@@ -187,6 +194,22 @@ func (w *watcher) end() reading {
 	return used
 }
 
+// connections are the counters' change over the window, after end; nil when
+// they were not asked for or could not be read.
+func (w *watcher) connections() *record.Connections {
+	first, last := w.counts[0], w.counts[1]
+	if first == nil || last == nil {
+		return nil
+	}
+	change := func(name string) float64 {
+		name = "schedlab_connections_" + name + "_total"
+		return last[name] - first[name]
+	}
+	return &record.Connections{
+		Accepted: change("accepted"), Done: change("done"), Open: last["schedlab_connections_open"],
+	}
+}
+
 // probe measures an arm's closed-loop throughput.
 func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 	p := r.plan
@@ -198,7 +221,6 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 	defer server.kill()
 	var d []load.Demand
 	if p.scenario.asksWork() {
-		const cycle = 4096 // draws are used in turn
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
 	// A server that is slower than the probe's window gets a longer one.

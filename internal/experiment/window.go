@@ -2,9 +2,11 @@ package experiment
 
 import (
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -24,6 +26,10 @@ type window struct {
 	inFlight                                 int // at the start plus at the end
 	little                                   float64
 	starved                                  int
+	backwards                                int     // requests whose stamps are out of order
+	tau                                      float64 // correlation time of the response times, in requests
+	clients                                  record.Clients
+	foreseen                                 map[string]queueing.Prediction // by model
 	jain                                     float64
 	phases                                   phases
 }
@@ -32,11 +38,12 @@ type window struct {
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 
 // reduce computes a window's figures from its requests.
-func reduce(t record.TrialRecord, e record.Env) window {
-	w := window{trial: t.Trial, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
+func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
+	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
-	var response, lag []float64
+	var response, good, lag []float64
+	var lost int
 	var sent, goodDone int
 	var inFlightTime, responseSum float64
 	within := func(at int64) bool { return at >= from && at < to }
@@ -52,11 +59,16 @@ func reduce(t record.TrialRecord, e record.Env) window {
 			continue
 		}
 		w.requests++
+		w.backwards += count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
 		w.good += count(r.Good())
 		w.status[r.Status]++
 		took := time.Duration(r.Done - r.Scheduled).Seconds()
 		responseSum += took
 		response = append(response, took)
+		if r.Good() {
+			good = append(good, took)
+		}
+		lost += count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
 		if r.Sent >= 0 {
 			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
 		}
@@ -65,6 +77,7 @@ func reduce(t record.TrialRecord, e record.Env) window {
 	for code := range w.status {
 		w.status[code] /= float64(max(w.requests, 1))
 	}
+	w.tau = stats.CorrelationTime(response)
 	slices.Sort(response)
 	slices.Sort(lag)
 	for name, q := range quantiles {
@@ -74,6 +87,11 @@ func reduce(t record.TrialRecord, e record.Env) window {
 		}
 	}
 	w.values["goodput"] = float64(goodDone) / t.Window
+	w.values["throughput"] = float64(w.completions) / t.Window
+	w.values["mean"], w.values["good_mean"] = mean(response), mean(good)
+	w.values["tail"] = mean(response[len(response)-len(response)/100:])
+	w.values["errors"] = float64(w.requests-w.good) / float64(max(w.requests, 1))
+	w.values["loss"] = float64(lost) / float64(max(w.requests, 1))
 	w.values["cpu_per_request"] = math.NaN()
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
@@ -113,6 +131,29 @@ func (w *window) fairness() {
 		w.starved += count(n == 0)
 	}
 	w.jain = stats.Jain(answers)
+	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open"} {
+		w.values[name] = math.NaN()
+	}
+	if len(answers) > 0 {
+		w.values["starved"], w.values["served"] = float64(w.starved), float64(len(answers)-w.starved)
+		w.values["first_reply"] = w.trial.Client.FirstReply
+	}
+	w.values["busy"] = math.NaN()
+	if p := w.trial.Client.Proof; p != nil {
+		w.values["busy"] = p.Busy
+	}
+	if c := w.trial.Server.Within; c != nil {
+		w.values["accepted"], w.values["done"], w.values["open"] = c.Accepted, c.Done, c.Open
+	}
+}
+
+// mean is NaN for nothing.
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
 }
 
 // Limits of the window rules (measurement.md §5): past one, a block counts for
@@ -154,15 +195,13 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
 		}
 	}
-	rule("rate off (ratio)", w.rateOff, rateLimit)
-	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
-	rule("generator core (ratio)", w.generator, generatorLimit)
+	if w.clients.Closed() {
+		w.closedBreaches(rule)
+	} else {
+		w.openBreaches(rule)
+	}
+	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
-	// A backlog is growth beyond what Poisson arrivals do to the number in
-	// flight, whose difference has about the standard deviation √(start+end).
-	grown := float64(w.arrivals - w.completions)
-	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
-	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
 	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
 	if stamped && w.phases.stamped {
 		rule("requests the server did not account for (ratio)", w.phases.unjoined(), unjoinedLimit)
@@ -172,4 +211,26 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 		rule("flow law (connections)", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}
 	return broken
+}
+
+// closedBreaches are the rules of a closed loop, which has no rate to miss and
+// no backlog.
+func (w *window) closedBreaches(rule func(name string, value, limit float64)) {
+	off, limit := w.closedLaw(w.clients)
+	rule("interactive law T = N/X - Z (ratio)", off, limit)
+	if !w.clients.Spin {
+		rule("generator core (ratio)", w.generator, generatorLimit)
+	}
+}
+
+// openBreaches are the rules of an open loop.
+func (w *window) openBreaches(rule func(name string, value, limit float64)) {
+	rule("rate off (ratio)", w.rateOff, rateLimit)
+	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
+	rule("generator core (ratio)", w.generator, generatorLimit)
+	// A backlog is growth beyond what Poisson arrivals do to the number in
+	// flight, whose difference has about the standard deviation √(start+end).
+	grown := float64(w.arrivals - w.completions)
+	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
+	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
 }

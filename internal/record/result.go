@@ -33,6 +33,8 @@ type Result struct {
 	Headline string    `json:"headline"` // the answer in one sentence
 	Doubts   []Doubt   `json:"doubts"`   // every reservation, in order of weight
 	Refused  []Refusal `json:"refused"`  // blocks left out, and why
+	// Expectations are the scenario's assertions, in its order.
+	Expectations []Expectation `json:"expectations"`
 	// NotChecked names the validity rules this version cannot check yet.
 	NotChecked []string `json:"not_checked"`
 	// Order names the arms of each block in the order they ran.
@@ -58,17 +60,26 @@ type Arm struct {
 	Mode    string   `json:"mode"`    // "" for a foreign command
 	Command string   `json:"command"` // the command line a person can rerun
 	Role    Role     `json:"role"`
-	XMax    float64  `json:"x_max"` // closed-loop throughput, requests per second; 0 for the copy
+	Load    string   `json:"load,omitempty"` // what its clients did, in words
+	XMax    float64  `json:"x_max"`          // closed-loop throughput, requests per second; 0 for the copy
 	P50     *float64 `json:"p50"`
 	P90     *float64 `json:"p90"`
 	P99     *float64 `json:"p99"`
 	Goodput float64  `json:"goodput"` // good replies per second
 	// CPUPerRequest is server CPU seconds per answered request.
-	CPUPerRequest      float64 `json:"cpu_per_request"`
-	Errors             int     `json:"errors"`              // requests in valid windows without a good reply
-	Requests           int     `json:"requests"`            // requests scheduled in valid windows
-	StarvedConnections int     `json:"starved_connections"` // worst window: connections that never got an answer
-	Jain               float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	CPUPerRequest      float64  `json:"cpu_per_request"`
+	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
+	Requests           int      `json:"requests"`            // requests scheduled in valid windows
+	StarvedConnections int      `json:"starved_connections"` // worst window: connections that never got an answer
+	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
+	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
+	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
+	Family             string   `json:"family,omitempty"`    // name without the levels
+	// Generator is what the load side did; nil in records of old.
+	Generator *Proofs `json:"generator,omitempty"`
+	// Predictions are what theory gives, one for each model of the scenario.
+	Predictions []Prediction `json:"predictions,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
 	// Phases are where the time of its good requests went, in the order in which
@@ -79,14 +90,6 @@ type Arm struct {
 	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values by metric name, one per valid block.
 	Blocks map[string][]float64 `json:"blocks"`
-}
-
-// A Phase is a stretch of response time: Name is one of package timeline's
-// parts, or cpu, sleep and unexplained in place of its service.
-type Phase struct {
-	Name string  `json:"name"`
-	Mean float64 `json:"mean"` // seconds of a request, on average
-	Tail float64 `json:"tail"` // the same over each window's slowest 1 %
 }
 
 // Role is an arm's part in the comparison.
@@ -161,6 +164,9 @@ type Env struct {
 	PSI          string  `json:"psi"`            // "some" line of /proc/pressure/cpu at the start
 	StealRatio   float64 `json:"steal_ratio"`    // over the whole run
 	ItersPerUsec float64 `json:"iters_per_usec"` // calibration of CPU demand
+	// Pause is how long the platform takes a busy thread off its CPU, seconds; 0
+	// when it was not measured, negative when it cannot be.
+	Pause float64 `json:"pause,omitempty"`
 }
 
 // A Plan is a run before it starts; run.json keeps it, so a record explains
@@ -183,8 +189,10 @@ type Plan struct {
 	Estimate    float64   `json:"estimate"`    // planned seconds in all
 	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
-	Order       [][]int   `json:"order"`  // per block, indexes into Arms in the order they run
-	Doubts      []Doubt   `json:"doubts"` // raised while planning
+	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
+	Doubts      []Doubt   `json:"doubts"`            // raised while planning
+	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
+	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
 }
 
 // A PlanArm is one contestant before it ran.
@@ -194,8 +202,30 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and {admin} left in
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool `json:"keepalive"`
+	KeepAlive bool     `json:"keepalive"`
+	Clients   Clients  `json:"clients"`           // its load
+	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
+	Family    string   `json:"family,omitempty"`  // its name without them
 }
+
+// Clients are the load of one arm. Times are seconds.
+type Clients struct {
+	Loop        string  `json:"loop,omitempty"` // open, or closed; "" in records of old is open
+	Arrivals    string  `json:"arrivals,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
+	Connections int     `json:"connections,omitempty"` // kept; in a closed loop the clients
+	KeepAlive   bool    `json:"keepalive,omitempty"`
+	Idle        int     `json:"idle,omitempty"`     // connections held beside the load
+	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
+	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
+	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
+	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Timeout     float64 `json:"timeout,omitempty"`
+}
+
+// Closed reports whether requests wait for replies.
+func (c Clients) Closed() bool { return c.Loop == "closed" }
 
 // A Run is run.json: the plan, and once the run has ended its result.
 type Run struct {
@@ -239,6 +269,16 @@ type ServerSide struct {
 	Rejected float64 `json:"rejected"`
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
+	// Within counts the window alone, nil unless the scenario asks for it:
+	// reading it takes a little of the server's time.
+	Within *Connections `json:"within,omitempty"`
+}
+
+// Connections are what became of a server's connections in a window.
+type Connections struct {
+	Accepted float64 `json:"accepted"` // in the window
+	Done     float64 `json:"done"`     // ended in the window
+	Open     float64 `json:"open"`     // at its end
 }
 
 // ClientSide is what the generator knows of one window beyond its requests.
@@ -249,4 +289,26 @@ type ClientSide struct {
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
 	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
+	IdleLost    int      `json:"idle_lost,omitempty"`    // idle connections that ended before the window did
+	Proof       *Proof   `json:"proof,omitempty"`        // what the generator itself did; nil in records of old
+}
+
+// A Proof is what the generator itself did in one trial, warm-up included, so
+// that a delay of its own is not taken for the server's. Times are seconds.
+type Proof struct {
+	Planned      int     `json:"planned"`       // requests of the schedule; 0 in a closed loop without a pace
+	Sent         int     `json:"sent"`          // of those
+	Busy         float64 `json:"busy"`          // share of its threads' time that it used, 0..1; 1 for one that never sleeps
+	GCs          uint64  `json:"gcs"`           // garbage collections
+	LongestPause float64 `json:"longest_pause"` // of its collector, at most
+	LongestLag   float64 `json:"longest_lag"`   // the latest any request was sent after its time
+}
+
+// Proofs sum up those of an arm's valid windows.
+type Proofs struct {
+	Busy         float64 `json:"busy"`          // median
+	GCs          uint64  `json:"gcs"`           // in all
+	LongestPause float64 `json:"longest_pause"` // seconds
+	LongestLag   float64 `json:"longest_lag"`   // seconds
+	Missing      int     `json:"missing"`       // requests planned and not sent
 }

@@ -19,6 +19,7 @@ func JSON(w io.Writer, r *record.Result) error {
 	full := *r
 	full.Arms, full.Verdicts, full.AA = list(r.Arms), list(r.Verdicts), list(r.AA)
 	full.Doubts, full.Refused, full.NotChecked = list(r.Doubts), list(r.Refused), list(r.NotChecked)
+	full.Expectations = list(r.Expectations)
 	for i, a := range full.Arms {
 		full.Arms[i].Curve = list(a.Curve)
 	}

@@ -33,6 +33,10 @@ type page struct {
 	Stacks                     []stackChart
 	Coverage                   string
 	Complaints, Refusals       []string
+	Answers                    []answered
+	Tally, Generator           string
+	Sweeps                     []sweepChart
+	Theory                     []string
 	Fingerprint                [][2]string
 	Order                      []string
 }
@@ -70,6 +74,8 @@ func HTML(w io.Writer, r *record.Result) error {
 		Figures: tabulate(r), Complaints: complaints(r.Arms), Fingerprint: fingerprint(r),
 	}
 	p.Refusals = refusals(r.Refused)
+	p.Answers, p.Tally = answers(r), tally(r.Expectations)
+	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}
@@ -112,10 +118,14 @@ func tabulate(r *record.Result) figures {
 		return rate(r.Arms[i].XMax)
 	})
 	add("errors", func(i int) string { return count(r.Arms[i].Errors) + " of " + count(r.Arms[i].Requests) })
-	starved, jain := false, false
+	starved, jain, worth := false, false, false
 	for i, a := range r.Arms {
+		worth = worth || a.NEff > 0
 		f.Rows[i].Mode = a.Mode
 		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain > 0
+	}
+	if worth {
+		add("n_eff a window", func(i int) string { return count(int(r.Arms[i].NEff)) })
 	}
 	if starved {
 		add("starved connections", func(i int) string { return count(r.Arms[i].StarvedConnections) })
@@ -165,6 +175,13 @@ func fingerprint(r *record.Result) [][2]string {
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", limit}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
-		{"descriptors", group(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
+		{"longest regular pause", pauseText(e.Pause)}, {"descriptors", group(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
 	}
+}
+
+func pauseText(s float64) string {
+	if s <= 0 {
+		return "not measured"
+	}
+	return seconds(s)
 }

@@ -58,8 +58,18 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if s := coverage(r); s != "" {
 			line("\n%s.", md(s))
 		}
+		markdownExpectations(line, r)
+		for i, l := range predictions(r) {
+			if i == 0 {
+				line("\n### Theory against measurement\n")
+			}
+			line("- %s", md(l))
+		}
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
+		if g := generator(r.Arms); g != "" {
+			line("- generator: %s", md(g))
+		}
 		for i, d := range r.Doubts {
 			of := ""
 			if d.Arm != "" {
@@ -71,7 +81,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("- refused blocks: %s", md(l))
 		}
 		if len(r.NotChecked) > 0 {
-			line("- not checked in this version: %s", md(strings.Join(r.NotChecked, ", ")))
+			line("- not checked: %s", md(strings.Join(r.NotChecked, ", ")))
 		}
 		if r.Note != "" {
 			line("- note: %s", md(r.Note))

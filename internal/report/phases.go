@@ -9,27 +9,6 @@ import (
 	"schedlab/internal/record"
 )
 
-// A stretch is what the report calls phases that have one cause.
-type stretch struct {
-	name, what string
-	phases     []string
-}
-
-// stretches are in the order in which a request meets them, but for the kernel's,
-// which it meets on both its ways.
-func stretches() []stretch {
-	return []stretch{
-		{"client", "the load's own lateness, waiting for a connection, opening one", []string{"lag", "connect", "build"}},
-		{"kernel", "in accept queues, sockets and the loopback, both ways", []string{"accept", "ingress", "egress", "receive"}},
-		{"run queue", "ready, and waiting for the scheduler to run it", []string{"wakeup", "handover"}},
-		{"http", "parsing, and from the handler's end to the write", []string{"parse", "finish"}},
-		{"queue", "in the model's own queue", []string{"queue"}},
-		{"cpu", "the handler's demand, as calibrated", []string{"cpu"}},
-		{"sleep", "the handler's demand", []string{"sleep"}},
-		{"interference", "the handler's time beyond its demand: others had the CPU", []string{"unexplained"}},
-	}
-}
-
 // A breakdown is where the arms' time went, in seconds: on average, or in the
 // slowest 1 %.
 type breakdown struct {
@@ -63,28 +42,23 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 			continue
 		}
 		row := breakdownRow{series: s}
-		for _, st := range stretches() {
-			sum := 0.0
-			for _, p := range r.Arms[i].Phases {
-				if slices.Contains(st.phases, p.Name) {
-					sum += of(p)
-				}
-			}
+		for _, st := range record.Stretches() {
+			sum := st.In(r.Arms[i].Phases, of)
 			row.Seconds = append(row.Seconds, sum)
 			row.Sum += sum
 		}
 		b.Rows = append(b.Rows, row)
 	}
-	for i, st := range stretches() {
+	for i, st := range record.Stretches() {
 		if !slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
 			continue
 		}
-		b.Names = append(b.Names, st.name)
+		b.Names = append(b.Names, st.Name)
 	}
 	for i := range b.Rows {
 		var kept []float64
-		for k, st := range stretches() {
-			if slices.Contains(b.Names, st.name) {
+		for k, st := range record.Stretches() {
+			if slices.Contains(b.Names, st.Name) {
 				kept = append(kept, b.Rows[i].Seconds[k])
 			}
 		}
@@ -168,9 +142,9 @@ func stacks(r *record.Result) (charts []stackChart) {
 			c.Stacks = append(c.Stacks, s)
 		}
 		c.Height = px(14 + 40*len(b.Rows))
-		for _, st := range stretches() {
-			if slices.Contains(b.Names, st.name) {
-				c.Legend = append(c.Legend, stackLegend{stretchClass(st.name), st.name, st.what})
+		for _, st := range record.Stretches() {
+			if slices.Contains(b.Names, st.Name) {
+				c.Legend = append(c.Legend, stackLegend{stretchClass(st.Name), st.Name, st.What})
 			}
 		}
 		table := b.cells()

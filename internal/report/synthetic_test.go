@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"schedlab/internal/record"
@@ -122,6 +123,7 @@ func interrupted() *record.Result {
 				Reason: "940 requests in the shortest window, p99 needs 1,000"}
 		}
 	}
+	r.Expectations = expecting()
 	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
 	return r
 }
@@ -152,6 +154,15 @@ func hopeless() *record.Result {
 	return r
 }
 
+// expecting is what an interrupted run says of three assertions.
+func expecting() []record.Expectation {
+	return []record.Expectation{
+		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: record.Passed, Reason: "12.1 ms < 20 ms in the median; true in 10 of 10 blocks"},
+		{Text: `served("pool") == 64`, Outcome: record.Failed, Reason: "36 == 64 in the median; true in 0 of 10 blocks"},
+		{Text: `explained("queue") >= 0.8`, Outcome: record.Undecided, Reason: "timeline not recorded"},
+	}
+}
+
 // killed is a run that ended before its first trial.
 func killed() *record.Result {
 	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
@@ -170,4 +181,26 @@ func passed(i int) []record.Phase {
 		{Name: "cpu", Mean: 100e-6, Tail: 300e-6}, {Name: "sleep", Mean: 2e-3, Tail: 9.4e-3}, {Name: "unexplained", Mean: 90e-6, Tail: 1.1e-3},
 		{Name: "finish", Mean: 11e-6, Tail: 15e-6}, {Name: "egress", Mean: 30e-6, Tail: 40e-6}, {Name: "receive", Mean: 1e-6, Tail: 1e-6},
 	}
+}
+
+// swept is a comparison over four numbers of workers and two rates.
+func swept() *record.Result {
+	r := quick()
+	arm := r.Arms[2]
+	r.Arms, r.Verdicts = r.Arms[:2], nil
+	r.Arms[0].NEff, r.Env.Pause = 412.3, .0031
+	r.Arms[0].Generator = &record.Proofs{Busy: .31, LongestLag: .0021}
+	for i, workers := range []string{"1", "4", "16", "64"} {
+		for j, rate := range []string{"500/s", "900/s"} {
+			a := arm
+			a.Family, a.Name = "pool", "pool,rate="+strings.TrimSuffix(rate, "/s")+",workers="+workers
+			a.Levels = []record.Level{{Factor: "rate", Value: rate}, {Factor: "workers", Value: workers}}
+			p50, p99 := .004/float64(i+1), .02/float64(i+1)+.001*float64(j)
+			a.P50, a.P99, a.Goodput = &p50, &p99, 500+400*float64(j)
+			a.Predictions = []record.Prediction{{Model: "mgc", Values: map[string]float64{"mean": p50, "p99": p99}}}
+			r.Arms = append(r.Arms, a)
+		}
+	}
+	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: "no queue of its own"}}
+	return r
 }

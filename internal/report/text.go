@@ -36,6 +36,8 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		}
 		p.verdicts(r)
 		p.breakdowns(r)
+		p.expectations(r)
+		p.theory(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)
@@ -198,9 +200,24 @@ func (p printer) breakdowns(r *record.Result) {
 	}
 }
 
+func (p printer) theory(r *record.Result) {
+	lines := predictions(r)
+	if len(lines) == 0 {
+		return
+	}
+	p.line("")
+	p.prose("", "Theory, from measured arrivals, demands and CPU time, against the measurement")
+	for _, l := range lines {
+		p.prose("  ", l)
+	}
+}
+
 func (p printer) reservations(r *record.Result) {
 	p.line("")
 	p.item("A/A", controls(r.AA))
+	if g := generator(r.Arms); g != "" {
+		p.item("Generator", g)
+	}
 	for i, d := range r.Doubts {
 		text := d.Text
 		if d.Arm != "" {
@@ -212,7 +229,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(first(i, "Refused"), l)
 	}
 	if len(r.NotChecked) > 0 {
-		p.item("Unchecked", "rules this version does not have yet: "+strings.Join(r.NotChecked, ", "))
+		p.item("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, ", "))
 	}
 	if r.Note != "" {
 		p.item("Note", r.Note)

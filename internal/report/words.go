@@ -190,11 +190,23 @@ func state(r *record.Result) string {
 // offered says what every arm was asked, and how often.
 func offered(r *record.Result) string {
 	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
-	if r.Rate == 0 {
+	if loads := loads(r.Arms); len(loads) > 1 || r.Rate == 0 && len(loads) == 1 {
+		parts[0] = strings.Join(loads, "; ")
+	} else if r.Rate == 0 {
 		parts[0] = "no rate chosen yet"
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block")),
 		seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+}
+
+// loads lists what the arms' clients did, each once.
+func loads(arms []record.Arm) (all []string) {
+	for _, a := range arms {
+		if a.Load != "" && !slices.Contains(all, a.Load) {
+			all = append(all, a.Load)
+		}
+	}
+	return all
 }
 
 // share relates the offered rate to the slowest arm's closed-loop throughput.
@@ -291,10 +303,24 @@ func complaints(arms []record.Arm) []string {
 			lines = append(lines, fmt.Sprintf("%s STARVED %s that never got an answer; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
 		}
 	}
+	if a := leastWorth(arms); a != nil {
+		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
+	}
 	if requests > 0 && errors == 0 {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines
+}
+
+// leastWorth is the arm whose windows hold the fewest independent requests; nil
+// when that is not known.
+func leastWorth(arms []record.Arm) (least *record.Arm) {
+	for i := range arms {
+		if a := &arms[i]; a.NEff > 0 && (least == nil || a.NEff < least.NEff) {
+			least = a
+		}
+	}
+	return least
 }
 
 // notes numbers the doubts that concern an arm, from 1.

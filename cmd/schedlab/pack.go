@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+)
+
+// packName stands for all embedded scenarios.
+const packName = "all"
+
+// named turns a command line's arguments into scenarios: "all" into the embedded
+// ones, a directory into its YAML files.
+func named(args []string) (names []string, err error) {
+	for _, arg := range args {
+		info, statErr := os.Stat(arg)
+		switch {
+		case slices.Contains(scenarioNames(), arg):
+			names = append(names, arg)
+		case arg == packName:
+			names = append(names, scenarioNames()...)
+		case statErr == nil && info.IsDir():
+			files, err := filepath.Glob(filepath.Join(arg, "*.yaml"))
+			if err != nil {
+				return nil, usagef("reading directory %q: %w", arg, err)
+			}
+			if len(files) == 0 {
+				return nil, usagef("directory %q holds no scenario, no file *.yaml", arg)
+			}
+			slices.Sort(files)
+			names = append(names, files...)
+		default:
+			names = append(names, arg)
+		}
+	}
+	return names, nil
+}
+
+// A packed is a scenario of a pack: planned, or with the reason why this
+// machine cannot run it.
+type packed struct {
+	scenario experiment.Scenario
+	lacks    error
+}
+
+// plans reads every scenario and finds what is wrong before anything runs. In a
+// pack, one that this machine is too small for is refused and not wrong.
+func (f *compareFlags) plans(names []string) (all []packed, err error) {
+	for _, name := range names {
+		s, err := f.scenario(name)
+		if err != nil {
+			return nil, err
+		}
+		c := packed{scenario: s}
+		if _, err := f.plan(s); err != nil {
+			bad, ok := errors.AsType[*experiment.Impossible](err)
+			if !ok || !bad.Machine || len(names) == 1 {
+				return nil, err
+			}
+			c.lacks = bad
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// pack runs scenarios one after the other, each with a record of its own, and
+// writes what every assertion came to. An interrupt keeps what was done.
+func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) error {
+	out, began := cmd.OutOrStdout(), time.Now()
+	var entries []report.PackEntry
+	var failed error
+	for _, c := range all {
+		e := report.PackEntry{Scenario: c.scenario.Name, Question: c.scenario.Question, Expect: c.scenario.Expect}
+		err := f.entry(cmd.Context(), c, &e, began, show)
+		if err == nil && e.Result != nil && f.output != "text" {
+			err = render(cmd, f.output, e.Result)
+		}
+		entries = append(entries, e)
+		if f.output == "text" {
+			if werr := report.PackScenario(out, e, report.TextOptions{}); werr != nil {
+				return werr
+			}
+		}
+		if err != nil {
+			failed = errors.Join(failed, err)
+		}
+		if cmd.Context().Err() != nil {
+			break
+		}
+	}
+	if f.output == "text" {
+		if err := report.PackSummary(out, entries); err != nil {
+			return err
+		}
+	}
+	return packOutcome(entries, failed)
+}
+
+// entry runs one scenario and fills in what it came to; the error is one that the
+// whole pack ends with.
+func (f *compareFlags) entry(ctx context.Context, s packed, e *report.PackEntry, began time.Time, show *progress) error {
+	if s.lacks != nil {
+		e.NotRun = s.lacks.Error()
+		return nil
+	}
+	c, err := f.plan(s.scenario)
+	if err != nil {
+		return err
+	}
+	if need := seconds(c.Planned().Estimate); f.total > 0 && time.Since(began)+need > f.total {
+		e.NotRun = fmt.Sprintf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), f.total, max(0, f.total-time.Since(began)).Round(time.Second))
+		return nil
+	}
+	dir, run, err := c.Run(ctx, f.out, show.update)
+	show.done()
+	if run.Result != nil && run.Trials > 0 {
+		e.Result = run.Result
+		err = errors.Join(err, writeReports(dir, run.Result))
+	}
+	if err == nil {
+		return nil
+	}
+	if e.Result == nil {
+		e.NotRun = err.Error()
+	}
+	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
+		return nil // told as the reason, of this scenario alone
+	}
+	return f.failure(err, dir)
+}
+
+// packOutcome is the exit code a pack deserves.
+func packOutcome(entries []report.PackEntry, failed error) error {
+	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
+		return bad
+	}
+	worst, answers := exitPartial, map[record.Answer]int{}
+	for _, e := range entries {
+		for outcome, n := range e.Answers() {
+			answers[outcome] += n
+		}
+		if e.Result != nil && verdictCode(e.Result) == exitDone {
+			worst = exitDone
+		}
+	}
+	switch {
+	case answers[record.Failed] > 0:
+		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%d expectations failed", answers[record.Failed]), failed)}
+	case failed != nil:
+		return failed
+	case worst != exitDone:
+		return &exitError{code: worst}
+	}
+	return nil
+}
+
+// writePlans prints what a pack would do, and how long it would take.
+func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
+	total := 0.0
+	for _, s := range all {
+		if s.lacks != nil {
+			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.scenario.Name, s.scenario.Question, s.lacks)
+			continue
+		}
+		c, err := f.plan(s.scenario)
+		if err != nil {
+			return err
+		}
+		if err := writePlan(w, c); err != nil {
+			return err
+		}
+		total += c.Planned().Estimate
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "in all      %d scenarios, about %v\n", len(all), seconds(total).Round(time.Second))
+	return err
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

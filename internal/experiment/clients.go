@@ -1,0 +1,152 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+// clientKeys are the settings of a scenario's load that an arm's clients may
+// have their own value of, and that may be varied.
+var clientKeys = []string{
+	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "spin", "timeout",
+}
+
+// A Varied lists values of factors; an arm is made of each combination.
+type Varied map[string][]string
+
+// varied reads the values of factors, each one of known.
+func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error) {
+	all := Varied{}
+	err := d.fields(path, n, known, func(factor, path string, n ast.Node) error {
+		values, err := d.values(path, n)
+		all[factor] = values
+		return err
+	})
+	return all, err
+}
+
+// clients are an arm's: the scenario's load with what the arm changes of it.
+func (s *Scenario) clients(a Arm) (Load, error) {
+	l := s.Load
+	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
+		field := reflect.ValueOf(&l).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), key))
+		if err := setText(field, a.Clients[key]); err != nil {
+			return l, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if a.KeepAlive != nil {
+		l.KeepAlive = *a.KeepAlive
+	}
+	if l.Loop != s.Load.Loop && a.Clients["rate"] == "" {
+		l.Rate = Rate{} // that of the other loop
+	}
+	switch {
+	case l.KeepAlive && l.Connections == 0:
+		l.Connections = 64
+	case !l.KeepAlive && l.Loop != "closed" && s.anyKeepAlive() && a.Clients["connections"] == "":
+		l.Connections = 0 // those are the other arms'
+	}
+	return l, nil
+}
+
+// check reports the first impossible value of a load, nil if there is none.
+func (l Load) check() *fieldError {
+	closed := l.Loop == "closed"
+	_, badArrivals := load.ParseArrivals(l.Arrivals)
+	for _, rule := range []struct {
+		bad       bool
+		key, want string
+	}{
+		{l.Loop != "open" && !closed, "loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
+		{badArrivals != nil, "arrivals", fmt.Sprint(badArrivals)},
+		{!closed && l.Rate == (Rate{}), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
+		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},
+		{closed && l.MinRate != (Rate{}), "min_rate", "belongs to an open loop"},
+		{l.Connections > maxConnections, "connections", fmt.Sprintf("%d is above %d", l.Connections, maxConnections)},
+		{closed && l.Connections == 0, "connections", "is missing: a closed loop is that many clients"},
+		{!closed && !l.KeepAlive && l.Connections > 0, "connections", "needs keepalive: true; without it every request opens its own connection"},
+		{l.Idle > maxConnections, "idle", fmt.Sprintf("%d is above %d", l.Idle, maxConnections)},
+		{l.Idle > 0 && (closed || !l.KeepAlive), "idle", "connections stand beside an open loop with keepalive: true"},
+		{!closed && l.Think != (workload.Dist{}), "think", "belongs to loop: closed"},
+		{!closed && l.Session > 0, "session", "belongs to loop: closed"},
+		{!closed && l.Pipeline > 0, "pipeline", "belongs to loop: closed"},
+		{!closed && l.Spin, "spin", "belongs to loop: closed"},
+		{l.Pipeline > 1 && !l.KeepAlive, "pipeline", "needs keepalive: true"},
+		{l.Session > 0 && !l.KeepAlive, "session", "needs keepalive: true"},
+		{l.Spin && !l.KeepAlive, "spin", "needs keepalive: true"},
+		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1 || l.Spin), "think", "excludes rate, pipeline and spin: each says when to send"},
+		{closed && l.Rate != (Rate{}) && (l.Pipeline > 1 || l.Spin), "rate", "excludes pipeline and spin, which are always full"},
+		{l.Spin && l.Session > 0, "session", "excludes spin, which keeps its connections"},
+	} {
+		if rule.bad {
+			return fieldErrorf("load."+rule.key, "%s", rule.want)
+		}
+	}
+	return nil
+}
+
+// recorded is the load as a record keeps it.
+func (l Load) recorded() record.Clients {
+	return record.Clients{
+		Loop: l.Loop, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
+		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline, Spin: l.Spin,
+		Timeout: time.Duration(l.Timeout).Seconds(),
+	}
+}
+
+// Vary makes every arm one for each value of a factor: a load setting, or a
+// server flag, which applies to the arms whose mode takes it. It is the command
+// line's; what the scenario says of the factor gives way.
+func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) error {
+	client := slices.Contains(clientKeys, factor)
+	switch {
+	case len(values) == 0:
+		return fmt.Errorf("%s: no values; list them, like %s=1,2,4", factor, factor)
+	case !client && !slices.Contains(armFlags, factor):
+		return fmt.Errorf("unknown factor %q (want one of %v)", factor, slices.Concat(clientKeys, armFlags))
+	}
+	var refused error
+	taken := false
+	for i := range s.Arms {
+		a := &s.Arms[i]
+		if !client {
+			m, known := modes[a.Mode]
+			if !known {
+				continue
+			}
+			flags := maps.Clone(a.Flags)
+			if flags == nil {
+				flags = map[string]string{}
+			}
+			flags[factor] = values[0]
+			if m.Check != nil {
+				if err := m.Check(flags); err != nil {
+					refused = err
+					continue
+				}
+			}
+		}
+		taken = true
+		a.Flags, a.Clients, a.Vary = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Vary)
+		delete(a.Flags, factor)
+		delete(a.Clients, factor)
+		if a.Vary == nil {
+			a.Vary = Varied{}
+		}
+		a.Vary[factor] = values
+	}
+	if !taken {
+		return fmt.Errorf("no arm takes %s: %w", factor, refused)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// describe lists a plan's arms with their loads.
+func (p *plan) described() (lines []string) {
+	for _, a := range p.Arms {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, DescribeClients(a.Clients)))
+	}
+	return lines
+}
+
+func TestVariedLoad(t *testing.T) {
+	t.Parallel()
+	p := planned(t, swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  vary: {connections: [16, 64]}"), nil)
+	want := []string{
+		"baseline nethttp,connections=16: open loop, poisson at 300/s over 16 connections",
+		"copy nethttp,connections=16': open loop, poisson at 300/s over 16 connections",
+		"challenger nethttp,connections=64: open loop, poisson at 300/s over 64 connections",
+		"challenger fasthttp,connections=16: open loop, poisson at 300/s over 16 connections",
+		"challenger fasthttp,connections=64: open loop, poisson at 300/s over 64 connections",
+	}
+	if diff := cmp.Diff(want, p.described()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a := p.Arms[2]; a.Family != "nethttp" || !cmp.Equal(a.Levels, []record.Level{{Factor: "connections", Value: "64"}}) {
+		t.Errorf("got family %q, levels %v", a.Family, a.Levels)
+	}
+}
+
+func TestArmsOwnLoad(t *testing.T) {
+	t.Parallel()
+	p := planned(t, armed("{name: waves, mode: nethttp, rate: 900/s, arrivals: 'sine(0.5,100ms)', keepalive: true}\n  - {name: loop, mode: nethttp, loop: closed, connections: 8, keepalive: true, think: 5ms}"), nil)
+	want := []string{
+		"baseline nethttp: open loop, poisson at 300/s, a connection for each request",
+		"copy nethttp': open loop, poisson at 300/s, a connection for each request",
+		"challenger waves: open loop, sine(0.5,100ms) at 900/s over 64 connections",
+		"challenger loop: closed loop of 8 clients, that think 5ms",
+	}
+	if diff := cmp.Diff(want, p.described()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	arrivals := func(arm int) int {
+		trace, err := p.trace(0, arm, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(trace.At)
+	}
+	if base, twin, waves := arrivals(0), arrivals(1), arrivals(2); base != twin || waves < 2*base {
+		t.Errorf("%d arrivals for the baseline, %d for its copy, %d at three times the rate", base, twin, waves)
+	}
+}
+
+func TestVaryFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	names := func(s Scenario) (all []string) {
+		for _, a := range s.arms() {
+			all = append(all, a.Name)
+		}
+		return all
+	}
+	modes := options().Modes
+	modes["nethttp"] = Mode{Check: func(flags map[string]string) error {
+		if flags["workers"] != "" {
+			return fmt.Errorf("nethttp has no workers")
+		}
+		return nil
+	}}
+	s := scenario(t, armed("{mode: pool, workers: 3}"))
+	if err := s.Vary("workers", []string{"1", "4"}, modes); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Vary("rate", []string{"100/s", "200/s"}, modes); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"nethttp,rate=100", "nethttp,rate=200",
+		"pool,workers=3,rate=100,workers=1", "pool,workers=3,rate=100,workers=4", "pool,workers=3,rate=200,workers=1", "pool,workers=3,rate=200,workers=4",
+	}
+	if diff := cmp.Diff(want, names(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for factor, want := range map[string]string{"colour": "unknown factor", "queue-depth": ""} {
+		if err := s.Vary(factor, []string{"1"}, modes); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", factor, err, want)
+		}
+	}
+	alone := scenario(t, good)
+	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
+		t.Errorf("no arm takes it: got %v", err)
+	}
+}
+
+// closedWindow is a second of n clients that wait took for each reply, and then
+// think.
+func closedWindow(n int, took, think float64, starved int) (record.TrialRecord, record.Clients) {
+	t := record.TrialRecord{Trial: record.Trial{Window: 1, Server: unknownServer()}}
+	for i := range n {
+		answers := 0
+		for at := 0.0; at+took < 1 && i >= starved; at += took + think {
+			t.Requests = append(t.Requests, record.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64((at + took) * 1e9), Status: 200})
+			answers++
+		}
+		t.Client.ConnAnswers = append(t.Client.ConnAnswers, uint32(answers))
+	}
+	return t, record.Clients{Loop: "closed", Connections: n, KeepAlive: true, Think: think}
+}
+
+func TestInteractiveLaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		took, think float64
+		claimed     float64 // think time the record says
+		starved     int
+		holds       bool
+	}{
+		{.005, 0, 0, 0, true}, {.005, .02, .02, 0, true}, {.005, .02, 0, 0, false}, {.005, .001, 0, 0, false}, {.005, 0, 0, 6, true},
+	} {
+		trial, clients := closedWindow(8, c.took, c.think, c.starved)
+		clients.Think = c.claimed
+		w := reduce(trial, record.Env{CPUs: 2}, clients)
+		off, limit := w.closedLaw(clients)
+		if math.IsNaN(off) || (off <= limit) != c.holds {
+			t.Errorf("%+v: off by %.3f, limit %.3f", c, off, limit)
+		}
+		for _, b := range w.breaches(1, nil, false) {
+			if c.holds {
+				t.Errorf("%+v: breaks %+v", c, b)
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A finding is what a run says of an expectation or a part of it.
+type finding struct {
+	outcome record.Answer
+	reason  string
+}
+
+// hold decides every expectation of the plan. One that cannot be read, because
+// another version wrote it, is refused.
+func (j *judge) hold() {
+	j.result.Expectations = []record.Expectation{}
+	for _, text := range j.run.Plan.Expect {
+		f := finding{record.Undecided, ""}
+		e, err := parseExpectation(text, nil)
+		switch {
+		case err != nil:
+			f.reason = err.Error()
+		case j.refusal != "":
+			f.reason = j.refusal
+		default:
+			f = j.decide(e.root, stats.Alpha/float64(statements(e.root)))
+		}
+		j.result.Expectations = append(j.result.Expectations, record.Expectation{Text: text, Outcome: f.outcome, Reason: f.reason})
+	}
+}
+
+// joint returns the operands of and, or and not; nil for a plain statement.
+func joint(n ast.Node) (op string, parts []ast.Node) {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "&&", "and":
+			return "and", []ast.Node{n.Left, n.Right}
+		case "||", "or":
+			return "or", []ast.Node{n.Left, n.Right}
+		}
+	case *ast.UnaryNode:
+		if n.Operator == "!" || n.Operator == "not" {
+			return "not", []ast.Node{n.Node}
+		}
+	}
+	return "", nil
+}
+
+func statements(n ast.Node) int {
+	_, parts := joint(n)
+	if parts == nil {
+		return 1
+	}
+	sum := 0
+	for _, p := range parts {
+		sum += statements(p)
+	}
+	return sum
+}
+
+// decide joins the findings on statements by Kleene's logic: a refused part
+// matters only where the others leave the whole open.
+func (j *judge) decide(n ast.Node, alpha float64) finding {
+	op, parts := joint(n)
+	if parts == nil {
+		return j.state(n, alpha)
+	}
+	first := j.decide(parts[0], alpha)
+	if op == "not" {
+		switch first.outcome {
+		case record.Passed:
+			first.outcome = record.Failed
+		case record.Failed:
+			first.outcome = record.Passed
+		}
+		return first
+	}
+	second := j.decide(parts[1], alpha)
+	final := record.Failed // one such part settles an and
+	if op == "or" {
+		final = record.Passed
+	}
+	both := []finding{first, second}
+	for _, outcome := range []record.Answer{final, record.Undecided} {
+		if i := slices.IndexFunc(both, func(f finding) bool { return f.outcome == outcome }); i >= 0 {
+			return both[i]
+		}
+	}
+	return finding{first.outcome, first.reason + "; " + second.reason}
+}
+
+// state puts one statement to every valid block. It passes when it is true in
+// so many of them that the blocks' median is on its side of the border with
+// confidence 1-alpha, fails when it is false in as many, and is undecided in
+// between: the interval of stats.Compare, read as counts.
+func (j *judge) state(n ast.Node, alpha float64) finding {
+	s := &scope{j: j}
+	words := s.words()
+	words["side"] = side
+	code, result := n.String(), expr.AsBool()
+	if args := withinOf(n); args != nil {
+		code, result = fmt.Sprintf("side(%s, %s, %s)", args[0], args[1], args[2]), expr.AsInt()
+	}
+	program, err := expr.Compile(code, language(words, result)...)
+	if err != nil {
+		return finding{record.Undecided, oneLine(err.Error())}
+	}
+	yes, low, high := 0, 0, 0 // low and high are outside a band
+	for s.block = range j.valid {
+		v, err := expr.Run(program, words)
+		if err != nil {
+			if s.why == "" {
+				s.why = oneLine(err.Error())
+			}
+			return finding{record.Undecided, s.why}
+		}
+		switch v := v.(type) {
+		case bool:
+			yes, low = yes+count(v), low+count(!v)
+		case int:
+			yes, low, high = yes+count(v == 0), low+count(v < 0), high+count(v > 0)
+		}
+	}
+	blocks := len(j.valid)
+	k := stats.IntervalRank(blocks, alpha)
+	evidence := fmt.Sprintf("%strue in %d of %d blocks", j.sides(n), yes, blocks)
+	switch {
+	case k == 0:
+		return finding{record.Undecided, fmt.Sprintf("%d blocks are too few to decide", blocks)}
+	case max(low, high) < k:
+		return finding{record.Passed, evidence}
+	case max(low, high) >= blocks+1-k:
+		return finding{record.Failed, evidence}
+	}
+	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+}
+
+// withinOf returns the arguments of within, nil for any other statement.
+func withinOf(n ast.Node) []ast.Node {
+	call, ok := n.(*ast.CallNode)
+	if !ok {
+		return nil
+	}
+	if word, ok := call.Callee.(*ast.IdentifierNode); !ok || word.Value != "within" {
+		return nil
+	}
+	return call.Arguments
+}
+
+// side says on which side of within's band a value lies: blocks below it do not
+// agree with blocks above it that the median is outside.
+func side(value, target, share float64) int {
+	switch {
+	case within(value, target, share):
+		return 0
+	case value < target:
+		return -1
+	}
+	return 1
+}
+
+// sides writes the medians of both sides of a comparison or of within, "" for any
+// other statement.
+func (j *judge) sides(n ast.Node) string {
+	var sides []ast.Node
+	join := ""
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		if slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, n.Operator) {
+			sides, join = []ast.Node{n.Left, n.Right}, n.Operator
+		}
+	case *ast.CallNode:
+		if args := withinOf(n); args != nil {
+			sides, join = args[:2], "against"
+		}
+	}
+	var texts []string
+	for _, side := range sides {
+		v, ok := j.median(side)
+		if !ok {
+			return ""
+		}
+		texts = append(texts, figureText(v, isTime(side)))
+	}
+	if texts == nil {
+		return ""
+	}
+	return strings.Join(texts, " "+join+" ") + " in the median; "
+}
+
+// median is a number's over the valid blocks; not ok when it is none.
+func (j *judge) median(n ast.Node) (v float64, ok bool) {
+	s := &scope{j: j}
+	words := s.words()
+	program, err := expr.Compile(n.String(), language(words, expr.AsFloat64())...)
+	if err != nil {
+		return 0, false // words, not numbers
+	}
+	values := make([]float64, len(j.valid))
+	for s.block = range j.valid {
+		got, err := expr.Run(program, words)
+		if err != nil {
+			return 0, false
+		}
+		values[s.block], _ = got.(float64)
+	}
+	return stats.Median(values), true
+}
+
+// isTime reports whether a number is in seconds, by the units of its parts.
+func isTime(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return slices.Contains(timeWords, n.Value)
+	case *ast.CallNode:
+		return isTime(n.Callee)
+	case *ast.BuiltinNode: // abs, min, max
+		return slices.ContainsFunc(n.Arguments, isTime)
+	case *ast.UnaryNode:
+		return isTime(n.Node)
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "*":
+			return isTime(n.Left) != isTime(n.Right)
+		case "/":
+			return isTime(n.Left) && !isTime(n.Right)
+		}
+		return isTime(n.Left) || isTime(n.Right)
+	}
+	return false
+}
+
+func figureText(v float64, seconds bool) string {
+	unit := ""
+	if seconds {
+		v, unit = v*1e3, " ms"
+	}
+	if math.Abs(v) >= 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64) + unit
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64) + unit
+}

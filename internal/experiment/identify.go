@@ -1,0 +1,118 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// identify raises a doubt for every arm whose setting could not matter in this
+// set-up, whatever the measurement says: the plan shows it before anything runs.
+func (p *plan) identify() {
+	for i, a := range p.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		for _, why := range p.cannotMatter(p.arms[i], a.Clients) {
+			p.doubt(a.Name, "not identifiable: %s", why)
+		}
+	}
+	p.differentLoads()
+}
+
+// inFlight is the most requests a load can have under way at once; 0 for no
+// bound.
+func inFlight(c record.Clients) int {
+	switch {
+	case c.Closed():
+		return c.Connections * max(c.Pipeline, 1)
+	case c.KeepAlive:
+		return c.Connections
+	}
+	return 0
+}
+
+func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
+	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	most, mode := inFlight(c), p.modes[a.Mode]
+	if mode.Pool {
+		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
+		switch {
+		case most > 0 && most < workers && workers > 1:
+			add("%d requests at most are in flight, so %d of %d workers never work", most, workers-most, workers)
+		case most > 0 && depth >= 0 && workers+depth >= most && overflows(a) && asksOfQueue(a):
+			add("a queue of %d beside %d workers holds all %d requests that can be in flight, so it never overflows", depth, workers, most)
+		}
+	}
+	procs := len(p.cpus.server)
+	if procs > 1 {
+		return reasons
+	}
+	for _, flag := range []string{"listeners", "processes", "threads"} {
+		if n := p.number(a, flag, 1); n > 1 {
+			add("the server has one CPU, so %d %s share it (GOMAXPROCS 1)", n, flag)
+		}
+	}
+	return reasons
+}
+
+// rejecting are the modes whose full queue refuses unless told otherwise.
+var rejecting = []string{"pool-request", "pool-adaptive", "loop-offload", "semaphore"}
+
+func overflows(a Arm) bool {
+	policy := a.Flags["overflow"]
+	return policy != "block" && (policy != "" || slices.Contains(rejecting, a.Mode))
+}
+
+// asksOfQueue reports whether an arm is there for what its queue does when full.
+func asksOfQueue(a Arm) bool {
+	return a.Flags["overflow"] != "" || slices.ContainsFunc(a.Levels, func(l record.Level) bool { return l.Factor == "queue-depth" })
+}
+
+// number is a whole-number flag of an arm, or otherwise when it is not given.
+func (p *plan) number(a Arm, flag string, otherwise int) int {
+	var n int
+	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// differentLoads says when the arms do not meet the same requests.
+func (p *plan) differentLoads() {
+	differ := map[string]bool{}
+	base := p.loads[0]
+	for _, l := range p.loads {
+		for key, other := range map[string]bool{
+			"loop": l.Loop != base.Loop, "arrivals": l.Arrivals != base.Arrivals, "rate": l.Rate != base.Rate,
+			"connections": l.Connections != base.Connections && l.KeepAlive == base.KeepAlive, "think": l.Think != base.Think, "pipeline": l.Pipeline != base.Pipeline,
+		} {
+			if other {
+				differ[key] = true
+			}
+		}
+	}
+	if len(differ) > 0 {
+		p.doubt("", "the arms' clients differ (%s): a verdict is on the load and the server together", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
+	}
+	if slices.ContainsFunc(p.loads, func(l Load) bool { return l.Loop == "closed" && l.Rate == (Rate{}) }) {
+		p.doubt("", "a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput")
+	}
+}
+
+// checkArrivals finds arrivals that cannot be drawn at the rate chosen.
+func (p *plan) checkArrivals() error {
+	for _, a := range p.Arms {
+		c := a.Clients
+		if c.Closed() || c.Rate == 0 {
+			continue
+		}
+		if _, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1, p.Seed); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+	}
+	return nil
+}

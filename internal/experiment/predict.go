@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A theory predicts a window from what was measured of it: arrivals, demands and
+// the server's CPU time per request. Nothing is fitted to response times.
+type theory struct {
+	name, summary string
+	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
+}
+
+// theories are the models a scenario may name under predict.
+func theories() []theory {
+	alone := func(st queueing.Station, workers int) queueing.Station {
+		return queueing.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: st.Places}
+	}
+	return []theory{
+		{"fit", "the formula that fits the arm", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			l.Trace = nil
+			return queueing.Predict(st, l)
+		}},
+		{"twin", "the same trace in an ideal scheduler of the arm's kind", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			return queueing.Twin(st, l.Trace)
+		}},
+		{"mm1", "M/M/1: one server, exponential demands", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			return queueing.Predict(alone(st, 1), queueing.Poisson(l.Rate, l.Service+l.Block))
+		}},
+		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			servers := st.Cores
+			if l.Block > l.Service && st.Kind != queueing.Goroutines {
+				servers = st.Workers
+			}
+			l.Service, l.Block, l.Trace = l.Service+l.Block, 0, nil
+			return queueing.Predict(alone(st, servers), l)
+		}},
+		{"ps", "M/G/1 with its core shared evenly", func(_ queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			mean := queueing.MG1PS(l.Rate, l.Service) + l.Block
+			return queueing.Prediction{Formula: "M/G/1 processor sharing", Mean: &mean}
+		}},
+		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st queueing.Station, l queueing.Load, c record.Clients) queueing.Prediction {
+			b := queueing.Asymptotic(c.Connections*max(c.Pipeline, 1), l.Service+l.Block, l.Service/float64(st.Cores), c.Think)
+			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
+		}},
+	}
+}
+
+func theoryNames() (names []string) {
+	for _, t := range theories() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// checkPredict finds a model that is none.
+func (s *Scenario) checkPredict() *fieldError {
+	for i, name := range s.Predict {
+		if !slices.Contains(theoryNames(), name) {
+			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(theoryNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// stationOf is an arm's scheduling as the theory sees it, for the record.
+func (p *plan) stationOf(a Arm) record.Station {
+	mode := p.modes[a.Mode]
+	s := record.Station{Kind: queueing.Goroutines.String(), Cores: len(p.cpus.server)}
+	switch {
+	case a.Mode == "loop" || a.Mode == "loop-single":
+		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", len(p.cpus.server))
+	case a.Mode == "pool-perworker":
+		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
+	case mode.Pool || a.Mode == "semaphore" || a.Mode == "nethttp-gate":
+		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
+	}
+	if depth := p.number(a, "queue-depth", -1); depth >= 0 && overflows(a) {
+		s.Places = depth + s.Workers
+	}
+	return s
+}
+
+func station(s record.Station) queueing.Station {
+	st := queueing.Station{Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn}
+	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
+		if k.String() == s.Kind {
+			st.Kind = k
+		}
+	}
+	return st
+}
+
+// jobs are a window's requests as the theory takes them: the demand that was
+// asked for, and the same overhead for each so that they add up to the CPU time
+// the server used.
+func jobs(t record.TrialRecord, itersPerMicro float64, cpu float64, c record.Clients) (all []queueing.Job) {
+	asked := 0.0
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			demand := time.Duration(float64(r.Iters) / max(itersPerMicro, 1e-9) * 1e3)
+			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: demand, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
+			asked += demand.Seconds()
+		}
+	}
+	overhead := seconds(max(0, cpu-asked/float64(max(len(all), 1))))
+	for i := range all {
+		all[i].CPU += overhead
+	}
+	return all
+}
+
+// foresee fills in what each theory predicts of a window.
+func (j *judge) foresee(w *window, t record.TrialRecord) {
+	arm := j.planned(t.Arm)
+	cpu := w.values["cpu_per_request"]
+	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(cpu > 0) || j.run.Env.ItersPerUsec <= 0 {
+		return
+	}
+	l := queueing.Measure(jobs(t, j.run.Env.ItersPerUsec, cpu, arm.Clients))
+	w.foreseen = map[string]queueing.Prediction{}
+	for _, th := range theories() {
+		closed := th.name == "bounds"
+		if slices.Contains(j.run.Plan.Predict, th.name) && closed == arm.Clients.Closed() {
+			w.foreseen[th.name] = th.predict(station(*arm.Station), l, arm.Clients)
+		}
+	}
+}
+
+// foreseenFigure is one of predictedMetrics; nil where the theory has none.
+func foreseenFigure(p queueing.Prediction, metric string) *float64 {
+	return map[string]*float64{
+		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
+	}[metric]
+}
+
+// predictions are the medians over the valid blocks of what every theory
+// predicts for an arm.
+func (j *judge) predictions(arm string) (all []record.Prediction) {
+	for _, name := range j.run.Plan.Predict {
+		p := record.Prediction{Model: name, Values: map[string]float64{}}
+		series := map[string][]float64{}
+		for _, block := range j.valid {
+			f, ok := j.windows[block][arm].foreseen[name]
+			if !ok {
+				continue
+			}
+			p.Formula = f.Formula
+			for _, metric := range predictedMetrics {
+				if v := foreseenFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
+					series[metric] = append(series[metric], *v)
+				}
+			}
+		}
+		for _, metric := range slices.Sorted(maps.Keys(series)) {
+			if len(series[metric]) == len(j.valid) {
+				p.Values[metric] = stats.Median(series[metric])
+			}
+		}
+		if len(p.Values) == 0 {
+			p.Why = "no figure: the model does not reach this arm, or its load is beyond what it can serve"
+		}
+		all = append(all, p)
+	}
+	return all
+}

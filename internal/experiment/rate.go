@@ -1,0 +1,83 @@
+package experiment
+
+import (
+	"math"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// checkVolume keeps a trial within the memory that its requests take.
+func (p *plan) checkVolume() error {
+	for _, a := range p.Arms {
+		if n := a.Clients.Rate * (p.Warmup + p.Window); n > mostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, mostRequests)
+		}
+	}
+	return nil
+}
+
+// chooseRate fixes a relative rate from the arms' throughput.
+func (p *plan) chooseRate(xmax map[string]float64) error {
+	slowest, name := 0.0, ""
+	for _, a := range p.arms {
+		if x, ok := xmax[a.Name]; ok && (name == "" || x < slowest) {
+			slowest, name = x, a.Name
+		}
+	}
+	for i, l := range p.loads {
+		if l.Rate.OfSlowest == 0 {
+			continue
+		}
+		rate := max(l.Rate.OfSlowest*slowest, l.MinRate.PerSecond)
+		if rate > highestLoad*slowest {
+			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
+				rate, highestLoad, name, slowest)
+		}
+		p.Arms[i].Clients.Rate = rate
+	}
+	p.Rate = p.Arms[0].Clients.Rate
+	if err := p.checkVolume(); err != nil {
+		return err
+	}
+	if err := p.checkArrivals(); err != nil {
+		return err
+	}
+	for _, q := range []float64{.5, .9, .99} {
+		if n := lowestRate(p.Plan) * p.Window; n < runMargin*float64(stats.MinRequests(q)) {
+			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
+				100*q, n, runMargin*float64(stats.MinRequests(q)))
+		}
+	}
+	p.warnShort()
+	return nil
+}
+
+// judgeable reports whether a window holds enough requests for quantile q.
+func judgeable(p record.Plan, q float64) bool {
+	return lowestRate(p)*p.Window >= runMargin*float64(stats.MinRequests(q))
+}
+
+// lowestRate is that of the arm that is asked least; +Inf when all are closed
+// loops, which have none beforehand.
+func lowestRate(p record.Plan) float64 {
+	lowest := math.Inf(1)
+	for _, a := range p.Arms {
+		switch {
+		case a.Clients.Loop == "":
+			lowest = min(lowest, p.Rate)
+		case !a.Clients.Closed():
+			lowest = min(lowest, a.Clients.Rate)
+		}
+	}
+	return lowest
+}
+
+// judgedQuantiles are the metrics for which judgeable holds.
+func judgedQuantiles(p record.Plan) map[string]bool {
+	judged := map[string]bool{}
+	for name, q := range quantiles {
+		judged[name] = judgeable(p, q)
+	}
+	return judged
+}

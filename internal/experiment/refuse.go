@@ -1,0 +1,103 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Limits of the run rules (measurement.md §5), on totals over valid blocks.
+const (
+	errorLimit  = .001
+	statusLimit = .001
+	stealLimit  = .01
+	driftLimit  = .01
+)
+
+// refuseRun is a reason against every verdict of the run, "" for none.
+func (j *judge) refuseRun() string {
+	p := j.run.Plan
+	switch {
+	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
+		return fmt.Sprintf("%d valid blocks, fewer than %d: the run was cut short", len(j.valid), p.MinValid)
+	case len(j.valid) < p.MinValid:
+		return fmt.Sprintf("%d valid blocks of %d, fewer than %d", len(j.valid), len(j.windows), p.MinValid)
+	}
+	var steal, throttled, total float64
+	for _, block := range j.valid {
+		for _, a := range p.Arms { // in order: a sum of floats depends on it
+			w := j.windows[block][a.Name]
+			steal += max(0, w.trial.Client.Steal)
+			throttled += max(0, w.trial.Client.Throttled)
+			total += w.trial.Window
+		}
+	}
+	j.result.Env.StealRatio = steal / (total * float64(max(j.run.Env.CPUs, 1)))
+	switch {
+	case j.result.Env.StealRatio > stealLimit:
+		return fmt.Sprintf("steal %.1f %% of the CPUs, above %.0f %%: the hypervisor gave them to others", 100*j.result.Env.StealRatio, 100*stealLimit)
+	case throttled > 0:
+		return fmt.Sprintf("the cgroup's CPU limit held processes back for %.2f s", throttled)
+	}
+	return ""
+}
+
+// refuseArm is a reason against every verdict on an arm.
+func (j *judge) refuseArm(a, base record.Arm) string {
+	for _, arm := range []record.Arm{a, base} {
+		if ratio := float64(arm.Errors) / float64(max(arm.Requests, 1)); ratio > errorLimit && !j.over[arm.Name] {
+			return fmt.Sprintf("errors: %s failed %d of %d requests (%.2f %%), above %.1f %%", arm.Name, arm.Errors, arm.Requests, 100*ratio, 100*errorLimit)
+		}
+	}
+	if j.over[a.Name] || j.over[base.Name] {
+		return ""
+	}
+	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
+	for _, code := range slices.Sorted(unionKeys(mix, other)) {
+		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
+			return fmt.Sprintf("status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
+		}
+	}
+	return ""
+}
+
+// statusMix is the mean share of each status over the valid blocks.
+func (j *judge) statusMix(arm string) map[uint16]float64 {
+	mix := map[uint16]float64{}
+	for _, block := range j.valid {
+		for code, share := range j.windows[block][arm].status {
+			mix[code] += share / float64(len(j.valid))
+		}
+	}
+	return mix
+}
+
+// refuseMetric is a reason against one metric of an arm.
+func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
+	q, timed := quantiles[m.Name]
+	switch {
+	case timed && !j.judged[m.Name]:
+		had := ""
+		if rate := lowestRate(j.run.Plan); !math.IsInf(rate, 1) {
+			had = fmt.Sprintf("%.0f a window, ", rate*j.run.Plan.Window)
+		}
+		return fmt.Sprintf("too few requests: %s%s needs %.0f", had, m.Name, runMargin*float64(stats.MinRequests(q)))
+	case timed && j.run.Env.Pause > (1-q)*j.run.Plan.Window:
+		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
+	case m.Name != "goodput" && j.over[a.Name]:
+		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
+	}
+	return ""
+}
+
+// drift is a reason when the baseline moves over the run.
+func (j *judge) drift(m stats.Metric, base record.Arm) string {
+	rho, p := stats.Spearman(j.series(base.Name, m.Name))
+	if p < driftLimit {
+		return fmt.Sprintf("drift: %s of %s moves over the blocks (Spearman %.2f, p %.3f)", m.Name, base.Name, rho, p)
+	}
+	return ""
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// predictions set theory beside the measurement, one line for each arm and model
+// that has a figure.
+func predictions(r *record.Result) (lines []string) {
+	for _, a := range r.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		for _, p := range a.Predictions {
+			if p.Why != "" {
+				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why))
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))
+		}
+	}
+	return lines
+}
+
+func formula(p record.Prediction) string {
+	if p.Formula == "" || p.Formula == "replay" {
+		return ""
+	}
+	return " (" + p.Formula + ")"
+}
+
+// compared lists a prediction's figures with those measured.
+func compared(a record.Arm, p record.Prediction) (parts []string) {
+	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
+	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
+		v, ok := p.Values[name]
+		if !ok {
+			continue
+		}
+		write := seconds
+		switch name {
+		case "goodput":
+			write = rate
+		case "loss":
+			if v > 0 {
+				parts = append(parts, fmt.Sprintf("loss %.2g%s%%", 100*v, nbsp))
+			}
+			continue
+		}
+		m := measured[name]
+		if m == nil || *m == 0 || v == 0 {
+			parts = append(parts, fmt.Sprintf("%s %s, not measured", name, write(v)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", name, write(v), write(*m), change(*m/v)))
+	}
+	return parts
+}
