@@ -206,8 +206,9 @@ func TestClosedPaces(t *testing.T) {
 				late++
 			}
 		}
-		if res.Answered < 799 || res.Answered > 800 || res.Proof.Planned != 800 || late != 4 || res.Proof.LongestLag < 70*time.Millisecond {
-			t.Errorf("%d answered of %d planned, %d late by up to %v; want 800 of 800, 4 late by up to 81ms", res.Answered, res.Proof.Planned, late, res.Proof.LongestLag)
+		if res.Answered < 799 || res.Answered > 800 || res.Proof.Planned != 800 || late < 4 || late > 5 || res.Proof.LongestLag < 60*time.Millisecond {
+			// A client asks every 20 ms; which one is stopped, and so when its next is due, the dialling decides.
+			t.Errorf("%d answered of %d planned, %d late by up to %v; want 800 of 800, 4 or 5 late by 61 to 81ms", res.Answered, res.Proof.Planned, late, res.Proof.LongestLag)
 		}
 	})
 }
