@@ -61,7 +61,7 @@ func (p *phases) catchUp() {
 	p.lost.Add(float64(lost))
 	for _, s := range stamps {
 		if s.Received > 0 {
-			observe(p.ingress, s.Received, s.Read)
+			observe(p.ingress, s.Unread(), s.Read)
 		}
 		if s.Dequeue > 0 {
 			observe(p.queue, s.Enqueue, s.Dequeue)

@@ -98,7 +98,7 @@ func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
 	c.occupy()
 	if c.stamps != nil {
 		x.Stamped, x.Begun = true, r.zero+int64(began)
-		c.stamps.begin()
+		c.stamps.begin(x)
 	}
 	r.run(x)
 	if c.listener.Draining() {

@@ -72,8 +72,13 @@ func (e *entry) dequeue() {
 }
 
 // begin takes the stamps of reading for a request that is served now: of its
-// first byte, or in a pipeline of the read that completed it.
-func (s *stamps) begin() {
+// first byte, or in a pipeline of the read that completed it. The first request of
+// a connection that was queued has that one's wait.
+func (s *stamps) begin(x *workload.Exchange) {
+	if s.taken != 0 {
+		x.Queued, x.Taken = s.queued, s.taken
+		s.queued, s.taken = 0, 0
+	}
 	s.read = s.first.Load()
 	if s.read == 0 || s.unflushed > 0 {
 		s.read = s.last.Load()
@@ -92,10 +97,7 @@ func (s *stamps) answered(x *workload.Exchange) {
 		r.End = timeline.Now()
 		r.Begin, r.Dequeue, x.Ended = r.End, r.End, r.End
 	}
-	if s.taken != 0 {
-		r.Enqueue, r.Dequeue = s.queued, s.taken
-	}
-	s.accept, s.queued, s.taken = 0, 0, 0
+	s.accept = 0
 	s.unflushed++
 	if len(s.pending) == mostPending {
 		s.pending = s.pending[:0]

@@ -28,7 +28,7 @@ func Stretches() []Stretch {
 		{"queue", "in the model's own queue", []string{"queue"}},
 		{"cpu", "the handler's demand, as calibrated", []string{"cpu"}},
 		{"sleep", "the handler's demand", []string{"sleep"}},
-		{"interference", "the handler's time beyond its demand: others had the CPU", []string{"unexplained"}},
+		{"interference", "the handler's time beyond its demand: others had the CPU, or its sleep ended late", []string{"unexplained"}},
 	}
 }
 

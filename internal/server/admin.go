@@ -40,9 +40,7 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /{$}", landing)
-	if s.cfg.Stamps != "off" {
-		mux.HandleFunc("GET /debug/timeline", s.timeline)
-	}
+	mux.HandleFunc("GET /debug/timeline", s.timeline)
 	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)

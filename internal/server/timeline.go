@@ -60,6 +60,10 @@ const shownRequests = 100
 // timeline answers with the newest requests' stamps as JSON, a request a line
 // (?n= how many), or with all of them for a program (?format=binary).
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Stamps == "off" {
+		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
+		return
+	}
 	stamps, err := s.stamped()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -87,25 +91,25 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 }
 
 // A shownRequest is one request's stamps for people: the machine's monotonic
-// clock when its first byte was read, in nanoseconds, and from there in µs.
+// clock when its first byte was read, in nanoseconds, and lengths in µs. A
+// connection's wait in a queue is its first request's.
 type shownRequest struct {
-	Seq      *uint64  `json:"seq,omitempty"`
-	Read     int64    `json:"read_ns"`
-	Wakeup   *float64 `json:"wakeup_us,omitempty"` // from the kernel's having it to the read
-	Queue    *float64 `json:"queue_us,omitempty"`
-	Service  float64  `json:"service_us"`
-	Finish   float64  `json:"finish_us"`
-	InServer float64  `json:"in_server_us"` // from the read to the write
+	Seq     *uint64  `json:"seq,omitempty"`
+	Read    int64    `json:"read_ns"`
+	Wakeup  *float64 `json:"wakeup_us,omitempty"` // the kernel had it and nobody read, the queue left out
+	Queue   *float64 `json:"queue_us,omitempty"`
+	Service float64  `json:"service_us"`
+	Finish  float64  `json:"finish_us"` // from the handler's end to the write
 }
 
 func shown(st timeline.Server) shownRequest {
 	us := func(from, to int64) float64 { return float64(to-from) / float64(time.Microsecond) }
-	r := shownRequest{Read: st.Read, Service: us(st.Begin, st.End), Finish: us(st.End, st.Write), InServer: us(st.Read, st.Write)}
+	r := shownRequest{Read: st.Read, Service: us(st.Begin, st.End), Finish: us(st.End, st.Write)}
 	if st.Seq != timeline.Unnumbered {
 		r.Seq = &st.Seq
 	}
 	if st.Received > 0 {
-		r.Wakeup = new(us(st.Received, st.Read))
+		r.Wakeup = new(us(st.Unread(), st.Read))
 	}
 	if st.Dequeue > 0 {
 		r.Queue = new(us(st.Enqueue, st.Dequeue))

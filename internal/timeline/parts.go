@@ -19,6 +19,15 @@ type Server struct {
 	Write    int64  // before the first write of its answer
 }
 
+// Unread is since when the request lay in its socket and nothing but a goroutine
+// was missing: since the kernel received it, or its connection left its queue.
+func (s Server) Unread() int64 {
+	if s.Dequeue <= s.Read { // also without a queue
+		return min(max(s.Received, s.Dequeue), s.Read)
+	}
+	return s.Received
+}
+
 // Client is what the client stamped on the same request, on the same clock.
 type Client struct {
 	Scheduled int64
