@@ -73,6 +73,7 @@ func serveAsChild(mode string) int {
 	flag.IntVar(&cfg.MaxConns, "max-conns", 0, "")
 	flag.Float64Var(&cfg.Iters, "iters", 0, "")
 	flag.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "")
+	flag.StringVar(&cfg.Stamps, "stamps", "off", "")
 	flag.Parse()
 	var err error
 	if cfg.Child, err = NewChild(*index, ChildFD); err == nil {
