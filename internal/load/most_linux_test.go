@@ -30,7 +30,13 @@ func TestMostConnections(t *testing.T) {
 		t.Errorf("open loop: %d dialled, idle %+v, %d sent; want %d, all answered, 500", res.Dialled, i, res.Proof.Sent, MaxConnections)
 	}
 	lap("open loop")
-	closed, err := Closed(t.Context(), ClosedOptions{Targets: targets, Connections: MaxConnections, KeepAlive: true, Spin: true, Duration: time.Second, Timeout: time.Minute})
+	var closed ClosedResult
+	for _, long := range []time.Duration{time.Second, 5 * time.Second, 30 * time.Second} { // a busy machine opens them, and answers later
+		closed, err = Closed(t.Context(), ClosedOptions{Targets: targets, Connections: MaxConnections, KeepAlive: true, Spin: true, Duration: long, Timeout: time.Minute})
+		if err != nil || closed.Answered > 0 {
+			break
+		}
+	}
 	if err != nil || closed.Failed > 0 || closed.Dialled != MaxConnections || len(closed.ConnAnswers) != MaxConnections || closed.Answered == 0 {
 		t.Errorf("closed loop: %d answered, %d failed, %d dialled, %v", closed.Answered, closed.Failed, closed.Dialled, err)
 	}
