@@ -123,6 +123,8 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it")
 	fl.IntVar(&f.Timeline, "timeline", f.Timeline, "requests whose stamps are kept for /debug/timeline")
 	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
+	fl.Float64Var(&f.PlantCPU, "plant-cpu", 0, "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)")
+	fl.Lookup("plant-cpu").Hidden = true // tools/honesty gives it to a challenger
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -142,7 +144,7 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
-	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval"} {
+	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"} {
 		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s") {
 			return usagef("--%s %s must be above 0; leave it out for the default", flag, v)
 		}

@@ -35,7 +35,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
-		if !ok || f.Changed || bad != nil {
+		if !ok || f.Changed || f.Hidden || bad != nil {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {

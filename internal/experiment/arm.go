@@ -39,7 +39,7 @@ const armNameForm = "a name has up to 60 letters, digits and . _ = , + -"
 // axes or bound it. Addresses and calibration are the planner's.
 var armFlags = []string{
 	"workers", "queue-depth", "overflow", "max-conns", "backlog",
-	"listeners", "processes", "threads", "wait", "kv-locks",
+	"listeners", "processes", "threads", "wait", "kv-locks", "plant-cpu",
 	"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "max-head", "max-body", "drain-timeout",
 }
 

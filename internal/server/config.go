@@ -39,9 +39,12 @@ type Config struct {
 	Timeline     int    // requests whose stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
-	Iters   float64
-	Version string
-	Log     *slog.Logger
+	Iters float64
+	// PlantCPU multiplies the CPU demand of every /work, to test verdicts with a
+	// known difference; 0: 1.
+	PlantCPU float64
+	Version  string
+	Log      *slog.Logger
 	// Spawn makes the command of a prefork server's process: this program with
 	// this configuration and the flags given, which come last.
 	Spawn func(flags ...string) *exec.Cmd
@@ -77,6 +80,7 @@ const (
 	mostDepth   = 1 << 20
 	leastIters  = 1
 	mostIters   = 100_000
+	mostPlant   = 2 // the caps of /work hold before it
 )
 
 // A ConfigError says which setting cannot be, and what to do about it.
@@ -180,6 +184,9 @@ func (c *Config) checkLimits() error {
 	}
 	if c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters) {
 		return badConfig("--iters %g is outside %d to %d per microsecond; leave it out to measure it", c.Iters, leastIters, mostIters)
+	}
+	if c.PlantCPU != 0 && !(c.PlantCPU >= 1 && c.PlantCPU <= mostPlant) {
+		return badConfig("--plant-cpu %g is outside 1 to %d; leave it out: it is there to test verdicts", c.PlantCPU, mostPlant)
 	}
 	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
 		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)

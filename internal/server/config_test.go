@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 
@@ -61,6 +62,12 @@ func TestConfigErrors(t *testing.T) {
 			"--max-body 0 is outside 1 to 1073741824 bytes"},
 		{"huge body", "nethttp", func(c *Config) { c.Limits.MaxBody = 1<<30 + 1 },
 			"--max-body 1073741825 is outside 1 to 1073741824 bytes"},
+		{"a plant that saves work", "nethttp", func(c *Config) { c.PlantCPU = 0.9 },
+			"--plant-cpu 0.9 is outside 1 to 2; leave it out: it is there to test verdicts"},
+		{"a plant beyond the caps of /work", "nethttp", func(c *Config) { c.PlantCPU = 2.1 },
+			"--plant-cpu 2.1 is outside 1 to 2; leave it out: it is there to test verdicts"},
+		{"a plant that is no number", "nethttp", func(c *Config) { c.PlantCPU = math.NaN() },
+			"--plant-cpu NaN is outside 1 to 2; leave it out: it is there to test verdicts"},
 		{"negative cap", "nethttp", func(c *Config) { c.MaxConns = -1 },
 			"--max-conns -1 must be above 0"},
 		{"more connections than descriptors", "nethttp", func(c *Config) { c.MaxConns = 1<<30 + 1 },

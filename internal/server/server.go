@@ -74,7 +74,7 @@ func New(cfg Config) (*Server, error) {
 	if s.ring = cfg.newRing(); s.ring != nil {
 		s.metrics.WatchTimeline(s.ring)
 	}
-	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks})
+	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
 	if mode.Has("workers") {

@@ -141,5 +141,8 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 		warn = append(warn, fmt.Sprintf("%d processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out",
 			c.Processes, c.Threads, n, cpus))
 	}
+	if c.PlantCPU > 0 {
+		warn = append(warn, fmt.Sprintf("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU))
+	}
 	return warn
 }

@@ -145,6 +145,8 @@ func TestTopologyWarnings(t *testing.T) {
 		{"prefork", func(c *Config) { c.Processes, c.Threads = 1, cpus }, ""},
 		{"prefork", func(c *Config) { c.Processes, c.Threads = 2, cpus },
 			fmt.Sprintf("2 processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out", cpus, 2*cpus, cpus)},
+		{"nethttp", func(c *Config) { c.PlantCPU = 1.1 },
+			"every /work costs 1.1 times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone"},
 	} {
 		cfg := testConfig(tc.mode)
 		tc.change(&cfg)

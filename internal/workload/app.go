@@ -29,13 +29,18 @@ type Options struct {
 	// KVLocks is the number of locks that share the keys of /kv, 1 to MaxKVLocks;
 	// 0 is one lock for all.
 	KVLocks int
+	// PlantCPU multiplies the CPU demand of every /work, above 0; not positive
+	// means 1. It plants a known difference between two servers, to see whether a
+	// comparison finds it.
+	PlantCPU float64
 }
 
 // An App is the handler set with its state (the key-value store). It is safe for
 // concurrent use.
 type App struct {
 	itersPerMicro float64
-	maxIters      int // one second's worth
+	maxIters      int // one second's worth, before what is planted
+	plant         float64
 	maxBody       int
 	payload       []byte // what /bytes is cut from
 	index         []byte
@@ -48,6 +53,9 @@ func New(o Options) *App {
 	if !(o.ItersPerMicro > 0) || math.IsInf(o.ItersPerMicro, 0) {
 		o.ItersPerMicro = Calibrate()
 	}
+	if !(o.PlantCPU > 0) {
+		o.PlantCPU = 1
+	}
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
@@ -56,6 +64,7 @@ func New(o Options) *App {
 	return &App{
 		itersPerMicro: o.ItersPerMicro,
 		maxIters:      int(min(o.ItersPerMicro*maxCPU.Seconds()*1e6, math.MaxInt/2)),
+		plant:         o.PlantCPU,
 		maxBody:       o.MaxBody,
 		payload:       []byte(strings.Repeat(line, size/len(line)+1)[:size]),
 		index:         index(),

@@ -118,8 +118,12 @@ func (a *App) parseWork(query, seq string) (work, error) {
 			return work{}, fmt.Errorf("sleep: %w", err)
 		}
 	}
+	w.iters, w.locked = a.planted(w.iters), a.planted(w.locked)
 	return w, nil
 }
+
+// planted is what iters become with Options.PlantCPU.
+func (a *App) planted(iters int) int { return int(math.Round(float64(iters) * a.plant)) }
 
 // A workQuery holds the values of /work's keys, "" for an absent one.
 type workQuery struct{ cpu, iters, sleep, alloc, lock, seed string }

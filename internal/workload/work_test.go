@@ -59,6 +59,30 @@ func TestWorkDrawIsFixed(t *testing.T) {
 	}
 }
 
+// A planted factor multiplies what a request computes, in and out of the lock,
+// and leaves its sleep and its memory alone.
+func TestPlantCPUMultipliesCPUAlone(t *testing.T) {
+	t.Parallel()
+	plain, planted := New(Options{ItersPerMicro: 100}), New(Options{ItersPerMicro: 100, PlantCPU: 1.10})
+	for _, tc := range []struct {
+		query string
+		want  work
+	}{
+		{"iters=1000&sleep=1ms&alloc=4KiB", work{iters: 1100, sleep: time.Millisecond, alloc: 4 << 10}},
+		{"cpu=200us&lock=50us", work{iters: 22_000, locked: 5_500}},
+		{"sleep=1ms", work{sleep: time.Millisecond}},
+	} {
+		if got := mustWork(t, planted, tc.query, "1"); got != tc.want {
+			t.Errorf("%q: got %+v, want %+v", tc.query, got, tc.want)
+		}
+	}
+	const drawn = "cpu=exp(1ms)"
+	got, want := mustWork(t, planted, drawn, "7").iters, 1.10*float64(mustWork(t, plain, drawn, "7").iters)
+	if math.Abs(float64(got)-want) > 0.5 {
+		t.Errorf("%q: got %d iterations, want %.1f: the same draw, multiplied", drawn, got, want)
+	}
+}
+
 // Sequence numbers are short strings that differ in one digit. Their draws must
 // still be exponential and independent of each other and between streams.
 func TestWorkStreamsAreIndependent(t *testing.T) {
