@@ -30,6 +30,9 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 			p.line("")
 			p.table(r)
 			p.line("")
+			if c := caveat(r); c != "" {
+				p.prose("", "These figures are "+c+".")
+			}
 			for _, c := range complaints(r.Arms) {
 				p.prose("", c)
 			}
@@ -159,8 +162,8 @@ func (p printer) verdicts(r *record.Result) {
 		return
 	}
 	p.line("")
-	if why := oneReason(r.Verdicts); why != "" {
-		p.prose("", fmt.Sprintf("All %d verdicts are REFUSED: %s", len(r.Verdicts), why))
+	if refused := allRefused(r); refused != "" {
+		p.prose("", refused)
 		return
 	}
 	p.prose("", "Verdicts ("+conditions(r)+")")
@@ -176,9 +179,10 @@ func (p printer) verdicts(r *record.Result) {
 
 // breakdowns prints where the time went.
 func (p printer) breakdowns(r *record.Result) {
-	for _, b := range breakdowns(r) {
+	tables := breakdowns(r)
+	for _, b := range tables {
 		p.line("")
-		p.prose("", "Where the time went "+b.Title)
+		p.prose("", "Where the time went "+b.title())
 		rows := b.cells()
 		columns := make([][]string, len(rows[0]))
 		for i := range columns {
@@ -194,6 +198,13 @@ func (p printer) breakdowns(r *record.Result) {
 			}
 		}
 		p.columns(columns)
+		for _, l := range b.Differences {
+			p.prose("  ", l)
+		}
+	}
+	if l := legend(tables); l != "" {
+		p.line("")
+		p.prose("  ", l)
 	}
 	if s := coverage(r); s != "" {
 		p.prose("", s)
