@@ -13,7 +13,7 @@ import (
 // notChecked are rules that need more than the record of this run has.
 func (j *judge) notChecked() []string {
 	missing := []string{}
-	if !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+	if !slices.ContainsFunc(j.run.Plan.Arms, func(a record.PlanArm) bool { return accounts(j.run.Plan, a.Name) }) {
 		missing = append(missing, "unjoined requests and negative parts: no server-side stamps were taken")
 	}
 	if j.run.Env.Pause <= 0 {

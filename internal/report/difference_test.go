@@ -2,6 +2,7 @@ package report
 
 import (
 	"html"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,7 @@ func TestDifferences(t *testing.T) {
 	t.Parallel()
 	base := map[string]float64{"lag": 60e-6, "accept": 40e-6, "wakeup": 50e-6, "parse": 10e-6, "cpu": 100e-6, "sleep": 1e-3}
 	with := func(changes map[string]float64) []record.Phase {
-		own := map[string]float64{}
-		for name, v := range base {
-			own[name] = v
-		}
+		own := maps.Clone(base)
 		for name, v := range changes {
 			own[name] += v
 		}
@@ -61,7 +59,9 @@ func TestDifferences(t *testing.T) {
 }
 
 // plainText is a report without its layout.
-func plainText(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(html.UnescapeString(s), nbsp, " ")), " ") }
+func plainText(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(html.UnescapeString(s), nbsp, " ")), " ")
+}
 
 // Every report of a run without a verdict says beside its figures that they are no
 // finding, of how many blocks they are, and nothing that reads like a finding.

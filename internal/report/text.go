@@ -29,13 +29,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		if len(r.Arms) > 0 {
 			p.line("")
 			p.table(r)
-			p.line("")
-			if c := caveat(r); c != "" {
-				p.prose("", "These figures are "+c+".")
-			}
-			for _, c := range complaints(r.Arms) {
-				p.prose("", c)
-			}
+			p.remarks(r)
 		}
 		p.verdicts(r)
 		p.breakdowns(r)
@@ -125,6 +119,20 @@ func (p printer) table(r *record.Result) {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
 	p.columns(columns)
+}
+
+// remarks says what speaks against the figures, and what went wrong with requests.
+func (p printer) remarks(r *record.Result) {
+	lines := complaints(r.Arms)
+	if c := caveat(r); c != "" {
+		lines = append([]string{"These figures are " + c + "."}, lines...)
+	}
+	for i, l := range lines {
+		if i == 0 {
+			p.line("")
+		}
+		p.prose("", l)
+	}
 }
 
 // columns prints a table, its first column to the left and the others to the
