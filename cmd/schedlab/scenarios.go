@@ -23,7 +23,9 @@ func newScenarios() *cobra.Command {
 		Short: "List the embedded scenarios, print one, or check scenario files",
 		Long: `Without an argument, list the embedded scenarios with their questions. With an
 embedded scenario's name, print its YAML, to start your own from. With files,
-check them: every problem is named with line and column, and the exit code is 2.`,
+check them: every problem is named with line and column, and the exit code is 2.
+A scenario that needs more CPUs than are here is listed, printed and checked all
+the same, and marked; only compare refuses it.`,
 		Example: `  schedlab scenarios
   schedlab scenarios quick > mine.yaml
   schedlab scenarios mine.yaml`,
@@ -37,8 +39,8 @@ check them: every problem is named with line and column, and the exit code is 2.
 				if err != nil {
 					return err
 				}
-				f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
-				if _, err := f.plan(s); err != nil {
+				lacks, err := checkScenario(s)
+				if err != nil {
 					return usagef("%s: %w", arg, err)
 				}
 				if embedded {
@@ -46,10 +48,23 @@ check them: every problem is named with line and column, and the exit code is 2.
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, s.Name, s.Question)
 				}
+				if lacks != nil { // beside the YAML, not in it
+					fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: not on this machine: %v\n", lacks)
+				}
 			}
 			return nil
 		},
 	}
+}
+
+// checkScenario plans s. lacks is why this machine cannot run what another could.
+func checkScenario(s experiment.Scenario) (lacks, err error) {
+	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
+	_, err = f.plan(s)
+	if bad, ok := errors.AsType[*experiment.Impossible](err); ok && bad.Machine {
+		return bad, nil
+	}
+	return nil, err
 }
 
 func listScenarios(cmd *cobra.Command) error {
@@ -60,6 +75,13 @@ func listScenarios(cmd *cobra.Command) error {
 			return err
 		}
 		fmt.Fprintf(tw, "%s\t%s\n", name, s.Question)
+		lacks, err := checkScenario(s)
+		if err != nil {
+			return usagef("%s: %w", name, err)
+		}
+		if lacks != nil {
+			fmt.Fprintf(tw, "\tnot on this machine: %v\n", lacks)
+		}
 	}
 	return tw.Flush()
 }

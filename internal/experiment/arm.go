@@ -31,16 +31,18 @@ type Arm struct {
 }
 
 // armName leaves out ', which marks the baseline's copy.
-var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,59}$`)
+var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
 
-const armNameForm = "a name has up to 60 letters, digits and . _ = , + -"
+const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
 
-// armFlags are the serve flags an arm may set: those that move a mode on its
-// axes or bound it. Addresses and calibration are the planner's.
+// armFlags are the serve flags an arm may set: all but mode, addresses, log and
+// calibration, which are the planner's. A test of cmd/schedlab holds them to
+// serve's; whether a mode takes them, its Mode.Check says.
 var armFlags = []string{
-	"workers", "queue-depth", "overflow", "max-conns", "backlog",
-	"listeners", "processes", "threads", "wait", "kv-locks", "plant-cpu",
+	"workers", "queue-depth", "overflow", "queue", "steal", "spin", "job", "executor", "locked", "codel-target", "codel-interval",
+	"listeners", "processes", "threads", "wait", "kv-locks", "plant-cpu", "max-conns", "backlog",
 	"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "max-head", "max-body", "drain-timeout",
+	"stamps", "timeline", "pprof",
 }
 
 // armKeys are the keys of an arm in YAML beside the serve flags.
@@ -53,7 +55,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	case *ast.NullNode:
 		return d.errorf(path, "want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing")
 	case ast.MapNode:
-		err := d.fields(path, n, slices.Concat(armKeys, clientKeys, armFlags), func(key, path string, n ast.Node) error {
+		err := d.fields(path, n, slices.Concat(armKeys, armSettings()), func(key, path string, n ast.Node) error {
 			return d.armField(key, path, n, a)
 		})
 		if err == nil && a.Name == "" {
@@ -69,7 +71,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	d.at[path] = start(n)
 	if key == "vary" {
-		a.Vary, err = d.varied(path, n, slices.Concat(clientKeys, armFlags))
+		a.Vary, err = d.varied(path, n, armSettings())
 		return err
 	}
 	text, err := d.text(path, n)
@@ -99,9 +101,9 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 
 // set gives a a server flag or a load setting.
 func (a *Arm) set(key, value string) {
-	to := &a.Flags
-	if slices.Contains(clientKeys, key) {
-		to = &a.Clients
+	to := &a.Clients
+	if isFlag(key, value) {
+		to = &a.Flags
 	}
 	if *to == nil {
 		*to = map[string]string{}
@@ -151,7 +153,7 @@ func (a *Arm) check() error {
 		return errors.New("an arm has a mode or a command, not both")
 	case len(a.Command) > 0 && !slices.ContainsFunc(a.Command, func(w string) bool { return strings.Contains(w, addrMark) }):
 		return fmt.Errorf("the command does not say %s, so the server cannot be told where to listen", addrMark)
-	case len(a.Command) > 0 && (len(a.Flags) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), isFlag)):
+	case len(a.Command) > 0 && (len(a.Flags) > 0 || a.variesFlags()):
 		return errors.New("flags and vary of them belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
@@ -164,7 +166,7 @@ func (a *Arm) check() error {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		if !slices.Contains(armFlags, flag) {
-			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(slices.Concat(armFlags, clientKeys), ", "))
+			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(armSettings(), ", "))
 		}
 	}
 	for factor := range a.Vary {
@@ -175,7 +177,31 @@ func (a *Arm) check() error {
 	return nil
 }
 
-func isFlag(factor string) bool { return slices.Contains(armFlags, factor) }
+// isFlag reports whether a setting is a serve flag, not one of the arm's load.
+// spin is both: of the load true or false, of serve a number.
+func isFlag(key, value string) bool {
+	return !slices.Contains(clientKeys, key) || slices.Contains(armFlags, key) && value != "true" && value != "false"
+}
+
+// armSettings are the names of all an arm may set, each once.
+func armSettings() []string {
+	all := slices.Clone(armFlags)
+	for _, key := range clientKeys {
+		if !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+func (a *Arm) variesFlags() bool {
+	for factor, values := range a.Vary {
+		if slices.ContainsFunc(values, func(v string) bool { return isFlag(factor, v) }) {
+			return true
+		}
+	}
+	return false
+}
 
 // expand makes one arm of every combination of varied flags, in order.
 func (a *Arm) expand() []Arm {
@@ -202,7 +228,7 @@ func (a *Arm) expand() []Arm {
 // nameOf is a varied value within an arm's name: 500/s as 500, burst(12) as
 // burst-12.
 func nameOf(factor, value string) string {
-	if isFlag(factor) {
+	if isFlag(factor, value) {
 		return value
 	}
 	unnamed := func(r rune) rune {
@@ -227,11 +253,16 @@ func (a *Arm) argv(self string, iters float64, stamps string) []string {
 		return a.Command
 	}
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", addrMark, "--admin", adminMark, "--iters", fmt.Sprintf("%.6g", iters)}
-	if stamps != stampsOff {
+	if _, own := a.Flags["stamps"]; !own && stamps != stampsOff {
 		argv = append(argv, "--stamps", stamps)
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
-		argv = append(argv, "--"+flag, a.Flags[flag])
+		value := a.Flags[flag]
+		if value == "true" || value == "false" { // a switch takes no second word
+			argv = append(argv, "--"+flag+"="+value)
+			continue
+		}
+		argv = append(argv, "--"+flag, value)
 	}
 	return argv
 }

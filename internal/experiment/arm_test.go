@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 func TestArmErrors(t *testing.T) {
 	t.Parallel()
-	flags := strings.Join(append(slices.Clone(clientKeys), armFlags...), ", ")
+	flags := strings.Join(armSettings(), ", ")
 	for _, c := range []struct{ name, text, want string }{
 		{"no list", swap("arms:\n  - nethttp\n  - fasthttp", "arms: nethttp"), `7:7: arms: want a list, like [a, b], not "nethttp"`},
 		{"no arms", swap("arms:\n  - nethttp\n  - fasthttp\n", ""), "1:1: arms: needs at least two: a baseline and a challenger"},
@@ -20,10 +21,10 @@ func TestArmErrors(t *testing.T) {
 		{"too many together", swap("  - fasthttp\n", strings.Repeat("  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7]}}\n", 1)+"  - {mode: pool, vary: {queue-depth: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33]}}\n"), "8:3: arms: has 41, more than 40"},
 		{"empty", armed(""), "9:5: arms[1]: want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing"},
 		{"list", armed("[a, b]"), "9:5: arms[1]: want one value, not a list"},
-		{"words", armed("'a: b'"), `9:5: arms[1]: "a: b" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"words", armed("'a: b'"), `9:5: arms[1]: "a: b" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
 		{"same mode twice", armed("nethttp"), `9:5: arms[1]: the name "nethttp" is taken; give one of them a name`},
-		{"the copy's name", armed("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
-		{"bad name", armed("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"the copy's name", armed("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
+		{"bad name", armed("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
 		{"unknown key", armed("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, ` + flags + `)`},
 		{"unknown key in lines", armed("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, ` + flags + `)`},
 		{"unknown flag varied", armed("{mode: pool, vary: {wrkers: [4]}}"), `9:25: arms[1].vary: unknown key "wrkers" (want one of ` + flags + `)`},
@@ -32,7 +33,7 @@ func TestArmErrors(t *testing.T) {
 		{"vary without a list", armed("{mode: pool, vary: {workers: 4}}"), `9:34: arms[1].vary.workers: want a list, like [a, b], not "4"`},
 		{"list in a varied list", armed("{mode: pool, vary: {workers: [[4]]}}"), "9:35: arms[1].vary.workers[0]: want one value, not a list"},
 		{"given and varied", armed("{mode: pool, workers: 2, vary: {workers: [4]}}"), "9:5: arms[1]: workers has a value and is varied; drop one"},
-		{"varied into a bad name", armed("{mode: pool, vary: {overflow: [a/b]}}"), `9:5: arms[1]: the varied name "pool,overflow=a/b": a name has up to 60 letters, digits and . _ = , + -`},
+		{"varied into a bad name", armed("{mode: pool, vary: {overflow: [a/b]}}"), `9:5: arms[1]: the varied name "pool,overflow=a/b": a name has up to 120 letters, digits and . _ = , + -`},
 		{"varied into a taken name", armed("{mode: pool, vary: {workers: [4, 4]}}"), `9:5: arms[1]: the name "pool,workers=4" is taken; give one of them a name`},
 		{"list for a flag", armed("{mode: pool, workers: [1, 2]}"), "9:27: arms[1].workers: want one value, not a list"},
 		{"flag without a value", armed("{mode: pool, workers: }"), "9:18: arms[1].workers: has no value; give one or leave the key out"},
@@ -45,7 +46,7 @@ func TestArmErrors(t *testing.T) {
 		{"command with an open quote", armed(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
 		{"empty command", armed("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
 		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
-		{"command without a name", armed("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 60 letters, digits and . _ = , + -`},
+		{"command without a name", armed("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
 		{"command without quotes", armed("{name: x, command: ./server {addr}}"), "9:33: ',' or '}' must be specified"},
 	} {
 		wantError(t, c.name, c.text, c.want)
@@ -74,7 +75,7 @@ func TestParseArm(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "an arm needs a mode or a command"},
 		{"pool,workers", `"workers" is not flag=value`},
-		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(slices.Concat(armFlags, clientKeys), ", ") + ")"},
+		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(armSettings(), ", ") + ")"},
 		{"mine=./server -l 8080", `"mine=./server -l 8080" is neither MODE[,flag=value...] nor name='CMD {addr}': a command must say {addr} where it listens`},
 		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
 		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},
@@ -104,6 +105,35 @@ func TestExpand(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// spin is a setting of the load, true or false, and of serve, a number; a switch
+// of serve is one word, and an arm's own stamps stand alone.
+func TestSettingsAndFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, argv, clients string }{
+		{"pool-ring,spin=40", "--stamps full --spin 40", "map[]"},
+		{"nethttp,spin=true,loop=closed", "--stamps full", "map[loop:closed spin:true]"},
+		{"pool-perworker,steal=true,queue=p2c", "--stamps full --queue p2c --steal=true", "map[]"},
+		{"pool,stamps=basic", "--stamps basic", "map[]"},
+		{"pool,stamps=off", "--stamps off", "map[]"},
+	} {
+		a, err := ParseArm(c.text)
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		if got := JoinCommand(a.argv("schedlab", 2.5, stampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
+			t.Errorf("%q: got %s, %v; want %s, %s", c.text, got, a.Clients, c.argv, c.clients)
+		}
+	}
+	s, err := ParseScenario("f.yaml", []byte(armed("{name: p, mode: pool-ring, vary: {spin: [0, 40]}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arms := s.Arms[1].expand(); arms[1].Name != "p,spin=40" || arms[1].Flags["spin"] != "40" {
+		t.Errorf("got %+v, want spin varied as a flag", arms)
 	}
 }
 

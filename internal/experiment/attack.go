@@ -82,7 +82,9 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 		}
 		response.Record(took)
 		service.Record(time.Duration(r.Done - r.Sent))
-		lag.Record(time.Duration(r.Sent - r.Scheduled))
+		if a.Loop != "closed" { // which sends when it is answered: it has no time to be late for
+			lag.Record(time.Duration(r.Sent - r.Scheduled))
+		}
 	}
 	a.Response, a.GoodResponse, a.Service, a.Lag = response.Quantiles(), good.Quantiles(), service.Quantiles(), lag.Quantiles()
 	if a.Sent > 0 {

@@ -108,13 +108,13 @@ func (l Load) recorded() record.Clients {
 // server flag, which applies to the arms whose mode takes it. It is the command
 // line's; what the scenario says of the factor gives way.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) error {
-	client := slices.Contains(clientKeys, factor)
 	switch {
 	case len(values) == 0:
 		return fmt.Errorf("%s: no values; list them, like %s=1,2,4", factor, factor)
-	case !client && !slices.Contains(armFlags, factor):
-		return fmt.Errorf("unknown factor %q (want one of %v)", factor, slices.Concat(clientKeys, armFlags))
+	case !slices.Contains(armSettings(), factor):
+		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
+	client := !isFlag(factor, values[0])
 	var refused error
 	taken := false
 	for i := range s.Arms {

@@ -184,7 +184,7 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run is %s: %d of %d blocks count%s", r.Status, r.Valid, r.Planned, because(j.run.Failure))
+		add("", "the run is %s: %d of %d planned blocks count%s", r.Status, r.Valid, r.Planned, because(j.run.Failure))
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -202,6 +202,14 @@ func (j *judge) standingDoubts() {
 		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
 	}
 	j.doubt("", "one host, loopback, synthetic demand")
+}
+
+// plural writes n and the word, with an s unless n is 1.
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // splitList walks the parts of a,b,c.

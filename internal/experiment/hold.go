@@ -134,10 +134,10 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	}
 	blocks := len(j.valid)
 	k := stats.IntervalRank(blocks, alpha)
-	evidence := fmt.Sprintf("%strue in %d of %d blocks", j.sides(n), yes, blocks)
+	evidence := fmt.Sprintf("%strue in %d of %s", j.sides(n), yes, plural(blocks, "block"))
 	switch {
 	case k == 0:
-		return finding{record.Undecided, fmt.Sprintf("%d blocks are too few to decide", blocks)}
+		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
 	case max(low, high) < k:
 		return finding{record.Passed, evidence}
 	case max(low, high) >= blocks+1-k:

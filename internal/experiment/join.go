@@ -29,7 +29,7 @@ const serverRing = 1 << 18
 func (p *plan) command(arm int) []string {
 	argv := p.Arms[arm].Command
 	requests := int(p.Arms[arm].Clients.Rate * (p.Warmup + p.Window))
-	if !p.accounts(arm) || requests < serverRing/2 {
+	if _, own := p.arms[arm].Flags["timeline"]; own || !p.accounts(arm) || requests < serverRing/2 {
 		return argv
 	}
 	return append(slices.Clip(argv), "--timeline", strconv.Itoa(min(2*requests, timeline.MaxRing)))

@@ -13,7 +13,7 @@ import (
 // notChecked are rules that need more than the record of this run has.
 func (j *judge) notChecked() []string {
 	missing := []string{}
-	if !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+	if !slices.ContainsFunc(j.run.Plan.Arms, func(a record.PlanArm) bool { return accounts(j.run.Plan, a.Name) }) {
 		missing = append(missing, "unjoined requests and negative parts: no server-side stamps were taken")
 	}
 	if j.run.Env.Pause <= 0 {
@@ -79,7 +79,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 // finish computes the result of the trials taken; cut were left half-written.
 func (j *judge) finish(cut int) *record.Result {
 	if cut > 0 {
-		j.doubt("", "%d trials were cut short and are left out", cut)
+		j.doubt("", "%s cut short and left out", plural(cut, "trial"))
 	}
 	j.judgeClosed()
 	j.validate()
@@ -177,7 +177,7 @@ func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
-		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{},
 	}
@@ -230,7 +230,7 @@ func (j *judge) validate() {
 			j.valid = append(j.valid, block)
 		}
 	}
-	j.result.Valid = len(j.valid)
+	j.result.Valid, j.result.Ran = len(j.valid), len(j.windows)
 }
 
 // series is a metric of one arm over the valid blocks.

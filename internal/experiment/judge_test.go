@@ -59,7 +59,7 @@ func TestCutShort(t *testing.T) {
 	for _, status := range []record.Status{record.Interrupted, record.Partial} {
 		r := synthetic{status: status, blocks: 5, edit: at("pool", func(*record.Trial, []record.Request) []record.Request { return nil }, 5)}.judged(t)
 		wantRefused(t, r, "fasthttp", "4 valid blocks, fewer than 10: the run was cut short")
-		if want := fmt.Sprintf("the run is %s: 4 of 12 blocks count", status); r.Doubts[0].Text != want || r.Status != status {
+		if want := fmt.Sprintf("the run is %s: 4 of 12 planned blocks count", status); r.Doubts[0].Text != want || r.Status != status {
 			t.Errorf("got the doubts %q of a run that is %s, want %q first", doubtTexts(r), r.Status, want)
 		}
 		if r.Arms[0].P99 == nil || r.Arms[0].Requests != 4*1200 {
@@ -84,7 +84,7 @@ func TestKilledRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := doubtTexts(r); !slices.Contains(got, "1 trials were cut short and are left out") || got[0] != "the run is running: 11 of 12 blocks count" {
+	if got := doubtTexts(r); !slices.Contains(got, "1 trial cut short and left out") || got[0] != "the run is running: 11 of 12 planned blocks count" {
 		t.Errorf("got the doubts %q", got)
 	}
 	if r.Valid != 11 || decisions(r, "pool")["p99"] != "SAME" {

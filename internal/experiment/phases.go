@@ -142,7 +142,11 @@ func (j *judge) joined(arm string) float64 {
 // accounts reports whether an arm's server stamps the requests of its clients.
 func accounts(p record.Plan, arm string) bool {
 	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	return i >= 0 && p.Arms[i].Mode != "" && !p.Arms[i].Clients.Closed() && p.Stamps != "" && p.Stamps != stampsOff
+	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Closed() {
+		return false
+	}
+	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
+	return stamps != "" && stamps != stampsOff
 }
 
 func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

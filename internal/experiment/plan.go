@@ -111,10 +111,6 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(cpus.server); s.Needs.ServerCPUs > n {
-		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %d CPUs for the server, here are %d: the models would not differ in what it asks",
-			s.Name, s.Needs.ServerCPUs, n)}
-	}
 	if o.Rate != (Rate{}) {
 		s.Load.Rate = o.Rate
 	}
@@ -139,6 +135,11 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	}
 	if err := p.checkArrivals(); err != nil {
 		return nil, err
+	}
+	// Last, so that what is wrong with a scenario is found on every machine.
+	if n := len(cpus.server); s.Needs.ServerCPUs > n {
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
+			s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	p.warn()
 	p.identify()
@@ -214,7 +215,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
-			Clients: l.recorded(), Levels: a.Levels, Family: a.Family,
+			Clients: l.recorded(), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
 		}
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))

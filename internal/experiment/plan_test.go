@@ -150,7 +150,7 @@ func TestImpossible(t *testing.T) {
 		{good, func(o *Options) { o.Rate, o.Window, o.Budget = Rate{PerSecond: 1e6}, 10*time.Second, time.Hour },
 			"the rate 1000000/s makes 10200000 requests a trial, above 5000000; lower --rate or shorten --window"},
 		{good + "needs: {server_cpus: 2000}\n", nil,
-			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, here are %d: the models would not differ in what it asks", len(everyCPU(t)))},
+			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, and has %d here: the models would not differ in what it asks", len(everyCPU(t)))},
 		{armed("loop"), nil, `arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
 	} {
 		o := options()

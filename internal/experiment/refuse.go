@@ -22,9 +22,9 @@ func (j *judge) refuseRun() string {
 	p := j.run.Plan
 	switch {
 	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
-		return fmt.Sprintf("%d valid blocks, fewer than %d: the run was cut short", len(j.valid), p.MinValid)
+		return fmt.Sprintf("%s, fewer than %d: the run was cut short", plural(len(j.valid), "valid block"), p.MinValid)
 	case len(j.valid) < p.MinValid:
-		return fmt.Sprintf("%d valid blocks of %d, fewer than %d", len(j.valid), len(j.windows), p.MinValid)
+		return fmt.Sprintf("%s of %d, fewer than %d", plural(len(j.valid), "valid block"), len(j.windows), p.MinValid)
 	}
 	var steal, throttled, total float64
 	for _, block := range j.valid {

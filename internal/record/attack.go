@@ -29,7 +29,8 @@ type Attack struct {
 	// Response counts from the scheduled time, over every request sent; one
 	// without a reply counts as the timeout at least, so that a server cannot
 	// look faster by refusing. GoodResponse is over the good replies alone.
-	// Service counts from the sending; Lag is the sending's lateness.
+	// Service counts from the sending; Lag is the sending's lateness, all zero of a
+	// closed loop, which sends when it is answered.
 	Response     Quantiles `json:"response"`
 	GoodResponse Quantiles `json:"good_response"`
 	Service      Quantiles `json:"service"`

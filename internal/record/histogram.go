@@ -2,9 +2,11 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -19,6 +21,10 @@ const (
 // curveNine is the number of points of a Curve between one nine and the next
 // (between 0.9 and 0.99, say).
 const curveNine = 20
+
+// between are the shares of requests above p50, p75, p95 and p99.5, which people
+// read and the nines miss.
+var between = []float64{.5, .25, .05, .005}
 
 // curveTail is how many requests must lie above a quantile before it is shown
 // (measurement.md §5: 10/(1-q) requests).
@@ -56,21 +62,33 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 }
 
 // Curve returns the distribution for a chart: ascending quantiles on one grid
-// for every histogram, 20 to a nine, so dense at the tail. It ends where fewer
-// than ten requests lie above, so no maximum poses as evidence. Nil below ten
-// requests.
+// for every histogram, 20 to a nine, so dense at the tail, with p50, p75, p95 and
+// p99.5 among them. It ends where fewer than ten requests lie above, so no maximum
+// poses as evidence. Nil below ten requests.
 func (h *Histogram) Curve() []Point {
 	n := float64(h.Count())
-	var points []Point
+	// The small factor keeps 1000 requests at p99 despite rounding.
+	least := curveTail * (1 - 1e-9) / n
+	var shares []float64
 	for i := 0; ; i++ {
 		above := math.Pow(10, -float64(i)/curveNine)
-		// The small factor keeps 1000 requests at p99 despite rounding.
-		if n*above < curveTail*(1-1e-9) {
-			return points
+		if !(above >= least) { // also of no requests at all
+			break
 		}
+		shares = append(shares, above)
+	}
+	for _, above := range between {
+		if above >= least {
+			shares = append(shares, above)
+		}
+	}
+	slices.SortFunc(shares, func(a, b float64) int { return cmp.Compare(b, a) })
+	var points []Point
+	for _, above := range shares {
 		q := math.Round((1-above)*1e9) / 1e9 // finer than MaxRequests can resolve
 		points = append(points, Point{Quantile: q, Seconds: h.Quantile(q).Seconds()})
 	}
+	return points
 }
 
 // WriteHGRM writes the percentile distribution in HdrHistogram's text format,

@@ -95,3 +95,22 @@ func TestTrialHistogramTakesEveryRequestOfTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// The quantiles that people read are points of every curve that reaches them.
+func TestCurveHasTheUsualQuantiles(t *testing.T) {
+	t.Parallel()
+	h := NewHistogram()
+	for i := range 10_000 {
+		h.Record(time.Duration(i+1) * time.Microsecond)
+	}
+	for _, q := range []float64{0, .5, .75, .9, .95, .99, .995, .999} {
+		i := slices.IndexFunc(h.Curve(), func(p Point) bool { return math.Abs(p.Quantile-q) < 1e-9 })
+		if i < 0 {
+			t.Errorf("no point at %g", q)
+			continue
+		}
+		if got, want := h.Curve()[i].Seconds, max(q*10_000e-6, 1e-6); math.Abs(got/want-1) > .001 {
+			t.Errorf("%g s at %g, want %g", got, q, want)
+		}
+	}
+}

@@ -14,16 +14,18 @@ const Schema = 1
 // quotients (1.42 is "42 % more").
 type Result struct {
 	Schema   int       `json:"schema"`
-	Run      string    `json:"run"`      // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
-	Dir      string    `json:"dir"`      // where its record lies
-	Scenario string    `json:"scenario"` // scenario name
-	Question string    `json:"question"` // what the scenario asks, one sentence
-	Status   Status    `json:"status"`   // complete, interrupted or partial
-	Seed     uint64    `json:"seed"`     // seed of every trace and order
-	Rate     float64   `json:"rate"`     // offered requests per second
-	Window   float64   `json:"window"`   // measured seconds of one trial
-	Planned  int       `json:"planned"`  // blocks planned
-	Valid    int       `json:"valid"`    // blocks that entered the verdicts
+	Run      string    `json:"run"`                 // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
+	Dir      string    `json:"dir"`                 // where its record lies
+	Scenario string    `json:"scenario"`            // scenario name
+	Question string    `json:"question"`            // what the scenario asks, one sentence
+	Status   Status    `json:"status"`              // complete, interrupted or partial
+	Seed     uint64    `json:"seed"`                // seed of every trace and order
+	Rate     float64   `json:"rate"`                // offered requests per second
+	Window   float64   `json:"window"`              // measured seconds of one trial
+	Planned  int       `json:"planned"`             // blocks planned
+	Valid    int       `json:"valid"`               // blocks that entered the verdicts
+	Ran      int       `json:"ran,omitempty"`       // blocks with a trial, spares included; 0 unknown
+	MinValid int       `json:"min_valid,omitempty"` // fewer valid blocks refuse every verdict; 0 unknown
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	Arms     []Arm     `json:"arms"`     // baseline first, then its copy, then challengers in plan order
@@ -204,6 +206,7 @@ type PlanArm struct {
 	// KeepAlive says whether its clients keep their connections.
 	KeepAlive bool     `json:"keepalive"`
 	Clients   Clients  `json:"clients"`           // its load
+	Stamps    string   `json:"stamps,omitempty"`  // how its own flags have it stamp; "" as the plan says
 	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
 	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
 	Family    string   `json:"family,omitempty"`  // its name without them

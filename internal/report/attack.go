@@ -38,7 +38,9 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("good replies", "%s", quantiles(a.GoodResponse))
 		}
 		row("service", "%s", quantiles(a.Service)+", from the sending")
-		row("lag", "%s", quantiles(a.Lag)+", of the sending")
+		if a.Loop != "closed" {
+			row("lag", "%s", quantiles(a.Lag)+", of the sending")
+		}
 		var statuses []string
 		for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
 			statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
@@ -66,7 +68,11 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
 		}
 		if g := a.Generator; g != nil {
-			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most, longest lag %s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), seconds(g.LongestLag))
+			lag := ""
+			if a.Loop != "closed" {
+				lag = ", longest lag " + seconds(g.LongestLag)
+			}
+			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most%s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), lag)
 		}
 		for i, d := range a.Doubts {
 			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)

@@ -82,10 +82,11 @@ func curves(arms []record.Arm) *curveChart {
 	return c
 }
 
-// along reads a curve at quantile q: its first point not below.
+// along reads a curve at quantile q, which is one of its points or beyond its end:
+// a neighbour's time would be another quantile's.
 func along(curve []record.Point, q float64) string {
 	for _, p := range curve {
-		if p.Quantile >= q-1e-9 {
+		if math.Abs(p.Quantile-q) < 1e-8 {
 			return seconds(p.Seconds)
 		}
 	}

@@ -31,7 +31,7 @@ type page struct {
 	Panels                     []panel
 	Figures                    figures
 	Stacks                     []stackChart
-	Coverage                   string
+	Coverage, Caveat, Refused  string
 	Complaints, Refusals       []string
 	Answers                    []answered
 	Tally, Generator           string
@@ -71,6 +71,7 @@ func HTML(w io.Writer, r *record.Result) error {
 		Control: controls(r.AA), AllClean: allClean(r.AA), Again: again(r),
 		Series: seriesOf(r.Arms), Forest: plant(r), Curves: curves(r.Arms), Panels: panels(r.Arms),
 		Stacks: stacks(r), Coverage: coverage(r),
+		Caveat: caveat(r), Refused: allRefused(r),
 		Figures: tabulate(r), Complaints: complaints(r.Arms), Fingerprint: fingerprint(r),
 	}
 	p.Refusals = refusals(r.Refused)
@@ -167,7 +168,7 @@ func fingerprint(r *record.Result) [][2]string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	return [][2]string{
 		{"started", started}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)},
-		{"offered rate", rate(r.Rate)}, {"window", seconds(r.Window)}, {"blocks valid / planned", fmt.Sprintf("%d / %d", r.Valid, r.Planned)},
+		{"offered rate", rate(r.Rate)}, {"window", seconds(r.Window)}, {"blocks", blocks(r)},
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", yes[e.Virtualised]},
 		{"server's CPUs", affinity(e.ServerCPUs)}, {"server's Ps (GOMAXPROCS)", count(e.ServerProcs)},

@@ -31,20 +31,20 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("")
 			markdownArms(line, r)
 			line("")
+			if c := caveat(r); c != "" {
+				line("- these figures are %s", md(c))
+			}
 			for _, c := range complaints(r.Arms) {
 				line("- %s", md(c))
 			}
 		}
 		if len(r.Verdicts) > 0 {
 			line("\n### Verdicts (%s)\n", md(conditions(r)))
-			for _, group := range byArm(r.Verdicts) {
-				for _, l := range sentences(group) {
-					line("- %s", md(l))
-				}
-			}
+			markdownVerdicts(line, r)
 		}
-		for _, b := range breakdowns(r) {
-			line("\n### Where the time went %s\n", md(b.Title))
+		tables := breakdowns(r)
+		for _, b := range tables {
+			line("\n### Where the time went %s\n", md(b.title()))
 			for i, row := range b.cells() {
 				for k, cell := range row {
 					row[k] = md(cell)
@@ -54,6 +54,15 @@ func Markdown(w io.Writer, r *record.Result) error {
 					line("|---|%s", strings.Repeat("---:|", len(row)-1))
 				}
 			}
+			for i, l := range b.Differences {
+				if i == 0 {
+					line("")
+				}
+				line("- %s", md(l))
+			}
+		}
+		if l := legend(tables); l != "" {
+			line("\n%s.", md(l))
 		}
 		if s := coverage(r); s != "" {
 			line("\n%s.", md(s))
@@ -88,6 +97,18 @@ func Markdown(w io.Writer, r *record.Result) error {
 		}
 		line("\nRecord `%s`; render again with `%s`.", code(r.Dir), code(again(r)))
 	})
+}
+
+func markdownVerdicts(line func(string, ...any), r *record.Result) {
+	if refused := allRefused(r); refused != "" {
+		line("%s.", md(refused))
+		return
+	}
+	for _, group := range byArm(r.Verdicts) {
+		for _, l := range sentences(group) {
+			line("- %s", md(l))
+		}
+	}
 }
 
 func markdownArms(line func(string, ...any), r *record.Result) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,7 +71,7 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 			n := e.Answers()
 			blocks, answer := none, "not run"
 			if e.Result != nil {
-				blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, e.Result.Planned), e.Result.Winner
+				blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
 			}
 			rows = append(rows, []string{
 				e.Scenario, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), blocks, answer,

@@ -12,9 +12,19 @@ import (
 // A breakdown is where the arms' time went, in seconds: on average, or in the
 // slowest 1 %.
 type breakdown struct {
-	Title, Tail string // to follow "where the time went"
+	Title       string // to follow "where the time went"
+	Caveat      string // why it means little, "" when it does not
 	Names       []string
 	Rows        []breakdownRow
+	Differences []string // from the baseline, a sentence each
+}
+
+// title is Title with what speaks against the figures.
+func (b breakdown) title() string {
+	if b.Caveat == "" {
+		return b.Title
+	}
+	return b.Title + " (" + b.Caveat + ")"
 }
 
 type breakdownRow struct {
@@ -29,10 +39,46 @@ func breakdowns(r *record.Result) []breakdown {
 	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
 		return nil
 	}
-	return []breakdown{
-		breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean }),
-		breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail }),
+	average := breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean })
+	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
+	average.Caveat = caveat(r)
+	if average.Caveat == "" {
+		average.Differences = differences(r)
 	}
+	tail.Caveat = average.Caveat
+	if n := slowest(r); n < tailRequests {
+		tail.Caveat = strings.TrimPrefix(fmt.Sprintf("%s; %s an arm at the least, too few to tell", tail.Caveat, plural(n, "request")), "; ")
+	}
+	return []breakdown{average, tail}
+}
+
+// tailRequests are how many slow requests a mean over them should have.
+const tailRequests = 100
+
+// slowest is the number of requests in the tail of the stamped arm with the fewest:
+// one in a hundred of the good ones.
+func slowest(r *record.Result) int {
+	least := math.MaxInt
+	for _, a := range r.Arms {
+		if len(a.Phases) > 0 {
+			least = min(least, (a.Requests-a.Errors+99)/100)
+		}
+	}
+	return least
+}
+
+// legend says what the stretches of tables are, "" without tables.
+func legend(tables []breakdown) string {
+	var parts []string
+	for _, st := range record.Stretches() {
+		if slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) }) {
+			parts = append(parts, st.Name+": "+st.What)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + " (docs/timeline.md)"
 }
 
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
@@ -111,6 +157,7 @@ type stackChart struct {
 	Left          px
 	Stacks        []stack
 	Legend        []stackLegend
+	Differences   []string
 	Head          []string
 	Rows          [][]string
 }
@@ -120,7 +167,7 @@ type stackLegend struct{ Class, Name, What string }
 // stacks draws every breakdown.
 func stacks(r *record.Result) (charts []stackChart) {
 	for _, b := range breakdowns(r) {
-		c := stackChart{Title: b.Title, Width: 640, Left: 10}
+		c := stackChart{Title: b.title(), Width: 640, Left: 10, Differences: b.Differences}
 		longest := 0.0
 		for _, row := range b.Rows {
 			longest = max(longest, row.Sum)

@@ -106,7 +106,7 @@ func shape(effect [5]float64) []record.Point {
 // and starved clients and a foreign arm.
 func interrupted() *record.Result {
 	r := quick()
-	r.Status, r.Valid = record.Interrupted, 10
+	r.Status, r.Valid, r.Ran, r.MinValid = record.Interrupted, 10, 11, 10
 	r.Env.ServerCPUs, r.Env.LoadCPUs, r.Env.ServerProcs = "", "", 2
 	r.Note = "laptop on battery"
 	r.Headline = "pool starved 28 connections; nothing else is certain"
@@ -132,20 +132,22 @@ func interrupted() *record.Result {
 func hopeless() *record.Result {
 	r := quick()
 	r.Status, r.Valid, r.Winner = record.Partial, 4, "undecided"
+	r.Ran, r.MinValid = 13, 10
 	r.Question = `Is <b>5 > 3 & "true"</b>? </script><script>alert(1)</script> | \x1b[31m` + "\x1b[2J"
-	r.Headline = "REFUSED: 4 of 12 blocks valid, at least 10 needed"
+	r.Headline = "No verdict: 4 valid blocks of 13, fewer than 10."
 	r.Dir = "runs/it's <here>"
 	r.Arms[3].Name, r.Arms[3].Mode = `ev|il_*"<svg onload=alert(1)>`, ""
 	r.AA = nil
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "4 valid blocks, at least 10 needed"}
+		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "4 valid blocks of 13, fewer than 10"}
 		if v.Arm == "pool" {
 			v.Arm = r.Arms[3].Name
 		}
 	}
 	for i := range r.Arms {
 		a := &r.Arms[i]
+		a.Requests = 4 * 1183
 		a.P50, a.P90, a.P99, a.Curve = nil, nil, nil, nil
 		for name := range a.Blocks {
 			a.Blocks[name] = slices.Clip(a.Blocks[name][:1])
@@ -172,7 +174,7 @@ func killed() *record.Result {
 func passed(i int) []record.Phase {
 	queue, wakeup := 0.0, 35e-6
 	if i == 3 {
-		queue, wakeup = 1.2e-3, 20e-6
+		queue, wakeup = 1.2e-3, 22e-6
 	}
 	return []record.Phase{
 		{Name: "lag", Mean: 60e-6, Tail: 90e-6}, {Name: "connect", Mean: 70e-6, Tail: 0.1e-3}, {Name: "build", Mean: 2e-6, Tail: 2e-6},

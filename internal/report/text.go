@@ -29,10 +29,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		if len(r.Arms) > 0 {
 			p.line("")
 			p.table(r)
-			p.line("")
-			for _, c := range complaints(r.Arms) {
-				p.prose("", c)
-			}
+			p.remarks(r)
 		}
 		p.verdicts(r)
 		p.breakdowns(r)
@@ -124,6 +121,20 @@ func (p printer) table(r *record.Result) {
 	p.columns(columns)
 }
 
+// remarks says what speaks against the figures, and what went wrong with requests.
+func (p printer) remarks(r *record.Result) {
+	lines := complaints(r.Arms)
+	if c := caveat(r); c != "" {
+		lines = append([]string{"These figures are " + c + "."}, lines...)
+	}
+	for i, l := range lines {
+		if i == 0 {
+			p.line("")
+		}
+		p.prose("", l)
+	}
+}
+
 // columns prints a table, its first column to the left and the others to the
 // right.
 func (p printer) columns(columns [][]string) {
@@ -159,8 +170,8 @@ func (p printer) verdicts(r *record.Result) {
 		return
 	}
 	p.line("")
-	if why := oneReason(r.Verdicts); why != "" {
-		p.prose("", fmt.Sprintf("All %d verdicts are REFUSED: %s", len(r.Verdicts), why))
+	if refused := allRefused(r); refused != "" {
+		p.prose("", refused)
 		return
 	}
 	p.prose("", "Verdicts ("+conditions(r)+")")
@@ -176,9 +187,10 @@ func (p printer) verdicts(r *record.Result) {
 
 // breakdowns prints where the time went.
 func (p printer) breakdowns(r *record.Result) {
-	for _, b := range breakdowns(r) {
+	tables := breakdowns(r)
+	for _, b := range tables {
 		p.line("")
-		p.prose("", "Where the time went "+b.Title)
+		p.prose("", "Where the time went "+b.title())
 		rows := b.cells()
 		columns := make([][]string, len(rows[0]))
 		for i := range columns {
@@ -194,6 +206,13 @@ func (p printer) breakdowns(r *record.Result) {
 			}
 		}
 		p.columns(columns)
+		for _, l := range b.Differences {
+			p.prose("  ", l)
+		}
+	}
+	if l := legend(tables); l != "" {
+		p.line("")
+		p.prose("  ", l)
 	}
 	if s := coverage(r); s != "" {
 		p.prose("", s)

@@ -64,6 +64,18 @@ func (s scale) number(v float64) string {
 
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 
+// signed is format with a sign, without one for what rounds to nothing.
+func (s scale) signed(v float64) string {
+	text := s.format(v)
+	switch bare := strings.TrimPrefix(text, "-"); {
+	case strings.Trim(s.number(math.Abs(v)), "0.") == "":
+		return "±" + bare
+	case v > 0:
+		return "+" + text
+	}
+	return text
+}
+
 // seconds writes one time in the unit that suits it.
 func seconds(v float64) string {
 	if v == 0 {

@@ -171,9 +171,40 @@ func sentences(group []record.Verdict) (lines []string) {
 	return lines
 }
 
+// blocks says how many blocks count, of those that ran: spares may be among them.
+func blocks(r *record.Result) string {
+	if r.Ran == 0 || r.Ran == r.Planned {
+		return fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block"))
+	}
+	return fmt.Sprintf("%d of %s valid (%d planned)", r.Valid, plural(r.Ran, "block"), r.Planned)
+}
+
+// caveat says why the figures of a run with no verdict are no finding; "" for one
+// that has a verdict.
+func caveat(r *record.Result) string {
+	switch {
+	case r.Valid == 0 || len(r.Verdicts) == 0:
+		return ""
+	case r.Valid < r.MinValid:
+		return "of " + plural(r.Valid, "valid block") + ", too few for a finding"
+	case oneReason(r.Verdicts) != "":
+		return "of a run without a verdict: no finding"
+	}
+	return ""
+}
+
+// allRefused says so when every verdict was refused for one reason; "" otherwise.
+func allRefused(r *record.Result) string {
+	why := oneReason(r.Verdicts)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
+}
+
 // state says how much of its plan the run holds; "" when all of it.
 func state(r *record.Result) string {
-	had := fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block"))
+	had := blocks(r)
 	switch r.Status {
 	case record.Complete:
 		return ""
@@ -195,8 +226,7 @@ func offered(r *record.Result) string {
 	} else if r.Rate == 0 {
 		parts[0] = "no rate chosen yet"
 	}
-	return strings.Join(append(parts, fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block")),
-		seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
 }
 
 // loads lists what the arms' clients did, each once.
@@ -283,7 +313,7 @@ func conditions(r *record.Result) string {
 		}
 	}
 	together := ""
-	if primary > 0 {
+	if primary > 0 && oneReason(r.Verdicts) == "" {
 		together = fmt.Sprintf("; %s, 95%s%% together", plural(primary, "comparison"), nbsp)
 	}
 	return "server: " + server + together

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/experiment"
+)
+
+// plannersFlags are the serve flags that the planner gives, or that belong to the
+// program and not to a mode.
+var plannersFlags = []string{"mode", "addr", "admin", "iters", "child", "log-format", "log-level"}
+
+// An arm may set every other flag of serve, and no flag that serve has not.
+func TestArmsTakeServesFlags(t *testing.T) {
+	t.Parallel()
+	var f serveFlags
+	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.bind(fl)
+	_, unknown := experiment.ParseArm("pool,nonsense=1")
+	_, list, ok := strings.Cut(unknown.Error(), "(want one of ")
+	if !ok {
+		t.Fatalf("got %v, want the settings listed", unknown)
+	}
+	known := strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	fl.VisitAll(func(flag *pflag.Flag) {
+		_, err := experiment.ParseArm("pool," + flag.Name + "=1")
+		switch {
+		case slices.Contains(plannersFlags, flag.Name):
+			if err == nil {
+				t.Errorf("an arm may set --%s, which is the planner's", flag.Name)
+			}
+		case err != nil:
+			t.Errorf("an arm may not set serve's --%s: %v", flag.Name, err)
+		}
+	})
+	load := []string{"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "timeout"}
+	for _, name := range known {
+		if fl.Lookup(name) == nil && !slices.Contains(load, name) {
+			t.Errorf("an arm may set %s, which is no flag of serve", name)
+		}
+	}
+}
+
+// A mode takes the flags that mean something to it, as serve does.
+func TestModesCheckTheirFlags(t *testing.T) {
+	t.Parallel()
+	facts := modeFacts()
+	for _, c := range []struct{ arm, wrong string }{
+		{"pool-perworker,steal=true,queue=p2c,locked=true", ""},
+		{"pool-ring,spin=100", ""},
+		{"pool,job=closure,overflow=codel,codel-target=2ms,codel-interval=50ms", ""},
+		{"pool-request,executor=ants", ""},
+		{"nethttp,kv-locks=4,stamps=off,timeline=1024,pprof=off,max-head=8KiB", ""},
+		{"reuseport,listeners=2,backlog=128", ""},
+		{"prefork,processes=2,threads=1", ""},
+		{"semaphore,wait=5ms", ""},
+		{"nethttp,steal=true", "--steal"},
+		{"pool,spin=4", "--spin"},
+		{"nethttp,executor=ants", "--executor"},
+		{"pool,stamps=some", "--stamps"},
+		{"pool-perworker,queue=p3c", "--queue"},
+		{"pool,codel-target=fast", "codel-target"},
+	} {
+		a, err := experiment.ParseArm(c.arm)
+		if err != nil {
+			t.Errorf("%s: %v", c.arm, err)
+			continue
+		}
+		err = facts[a.Mode].Check(a.Flags)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: got %v, want %q", c.arm, err, c.wrong)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// A difference of means is told from this share of the baseline's and this many
+// seconds on; a stretch of it from its own share on.
+const (
+	leastShare   = .05
+	leastSeconds = 20e-6
+	leastStretch = .02
+)
+
+// differences say of every challenger whose mean response time is not the
+// baseline's in which stretches of its time the difference lies: where, not why.
+// Both need the server's stamps.
+func differences(r *record.Result) (lines []string) {
+	base := r.Arms[0]
+	if base.Joined == 0 {
+		return nil
+	}
+	for _, a := range r.Arms {
+		if a.Role != record.Challenger || a.Joined == 0 {
+			continue
+		}
+		if l := difference(a, base); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func difference(a, base record.Arm) string {
+	type part struct {
+		name string
+		by   float64
+	}
+	var parts []part
+	whole, was := 0.0, 0.0
+	for _, st := range record.Stretches() {
+		mean := func(p record.Phase) float64 { return p.Mean }
+		own, its := st.In(a.Phases, mean), st.In(base.Phases, mean)
+		parts = append(parts, part{st.Name, own - its})
+		whole, was = whole+own-its, was+its
+	}
+	if math.Abs(whole) < max(leastShare*was, leastSeconds) {
+		return ""
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(math.Abs(b.by), math.Abs(a.by)) })
+	way := "slower"
+	if whole < 0 {
+		way = "faster"
+	}
+	unit := timeScale(math.Abs(whole))
+	var told []string
+	rest := part{name: "the rest"}
+	tell := func(p part) {
+		told = append(told, fmt.Sprintf("%s %s", p.name, unit.signed(p.by)))
+	}
+	for _, p := range parts {
+		if math.Abs(p.by) < leastStretch*math.Abs(whole) {
+			rest.by += p.by
+			continue
+		}
+		tell(p)
+	}
+	if math.Abs(rest.by) > negligible {
+		tell(rest)
+	}
+	return fmt.Sprintf("%s is %s %s on average than %s: %s", a.Name, unit.format(math.Abs(whole)), way, base.Name, strings.Join(told, ", "))
+}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"html"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+func phasesWith(figures map[string]float64) (all []record.Phase) {
+	for _, name := range []string{"lag", "accept", "wakeup", "parse", "queue", "cpu", "sleep", "unexplained"} {
+		all = append(all, record.Phase{Name: name, Mean: figures[name], Tail: figures[name]})
+	}
+	return all
+}
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	base := map[string]float64{"lag": 60e-6, "accept": 40e-6, "wakeup": 50e-6, "parse": 10e-6, "cpu": 100e-6, "sleep": 1e-3}
+	with := func(changes map[string]float64) []record.Phase {
+		own := maps.Clone(base)
+		for name, v := range changes {
+			own[name] += v
+		}
+		return phasesWith(own)
+	}
+	for _, c := range []struct {
+		name    string
+		changes map[string]float64
+		want    string
+	}{
+		{"largest first, the small ones together", map[string]float64{"accept": 50e-6, "queue": 1.9e-3, "wakeup": -60e-6, "parse": 10e-6, "lag": 4e-6},
+			"pool is 1.90 ms slower on average than nethttp: queue +1.90 ms, run queue -0.06 ms, kernel +0.05 ms, the rest +0.01 ms"},
+		{"faster", map[string]float64{"sleep": -400e-6, "unexplained": 50e-6}, "pool is 350 µs faster on average than nethttp: sleep -400 µs, interference +50 µs"},
+		{"a rest that rounds to nothing", map[string]float64{"queue": 2e-3, "lag": 3e-6}, "pool is 2.00 ms slower on average than nethttp: queue +2.00 ms, the rest ±0.00 ms"},
+		{"under 5 %", map[string]float64{"queue": 60e-6}, ""},
+		{"just 5 %", map[string]float64{"queue": 64e-6}, "pool is 64.0 µs slower on average than nethttp: queue +64.0 µs"},
+	} {
+		r := &record.Result{Arms: []record.Arm{
+			{Name: "nethttp", Role: record.Baseline, Phases: phasesWith(base), Joined: 1},
+			{Name: "nethttp'", Role: record.Copy, Phases: with(map[string]float64{"queue": 1}), Joined: 1},
+			{Name: "pool", Role: record.Challenger, Phases: with(c.changes), Joined: 1},
+			{Name: "mine", Role: record.Challenger, Phases: with(map[string]float64{"accept": 1}), Joined: 0},
+		}}
+		if got := strings.ReplaceAll(strings.Join(differences(r), "\n"), nbsp, " "); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	small := &record.Result{Arms: []record.Arm{
+		{Name: "nethttp", Role: record.Baseline, Phases: phasesWith(map[string]float64{"cpu": 50e-6}), Joined: 1},
+		{Name: "pool", Role: record.Challenger, Phases: phasesWith(map[string]float64{"cpu": 69e-6}), Joined: 1},
+	}}
+	if got := differences(small); got != nil {
+		t.Errorf("19 µs: got %q, want nothing under 20 µs", got)
+	}
+}
+
+// plainText is a report without its layout.
+func plainText(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(html.UnescapeString(s), nbsp, " ")), " ")
+}
+
+// Every report of a run without a verdict says beside its figures that they are no
+// finding, of how many blocks they are, and nothing that reads like a finding.
+func TestRefusedRunIsNoFinding(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "markdown", "html"} {
+		got := plainText(rendered(t, format, hopeless()))
+		for _, want := range []string{
+			"hese figures are of 4 valid blocks, too few for a finding",
+			"on average (of 4 valid blocks, too few for a finding)",
+			"on average (of 4 valid blocks, too few for a finding; 48 requests an arm at the least, too few to tell)",
+			"4 of 13 blocks valid (12 planned)", "All 10 verdicts are REFUSED: 4 valid blocks of 13, fewer than 10",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q", format, want)
+			}
+		}
+		for _, unwanted := range []string{"slower on average than", "comparisons"} {
+			if strings.Contains(got, unwanted) {
+				t.Errorf("%s of a refused run says %q", format, unwanted)
+			}
+		}
+		whole := plainText(rendered(t, format, quick()))
+		if !strings.Contains(whole, "pool is 1.19 ms slower on average than nethttp: queue +1.20 ms, the rest -0.01 ms") || strings.Contains(whole, "too few") || strings.Contains(whole, "no finding") {
+			t.Errorf("%s of a whole run: no difference is told, or it is taken back", format)
+		}
+		if !strings.Contains(whole, "in the model") || !strings.Contains(whole, "the handler") {
+			t.Errorf("%s has no legend of the stretches", format)
+		}
+	}
+	one := hopeless()
+	one.Valid = 1
+	if got := caveat(one); !strings.Contains(got, "of 1"+nbsp+"valid block,") {
+		t.Errorf("got %q of one block", got)
+	}
+	steal := quick()
+	for i := range steal.Verdicts {
+		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "REFUSED", "steal"
+	}
+	if got := caveat(steal); got != "of a run without a verdict: no finding" {
+		t.Errorf("got %q of a run refused for steal", got)
+	}
+}
+
+// The table beside the curves reads the quantiles themselves, not their neighbours
+// on the grid.
+func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
+	t.Parallel()
+	h := record.NewHistogram()
+	for i := range 1000 {
+		took := time.Millisecond
+		if i >= 510 {
+			took = 10 * time.Millisecond
+		}
+		h.Record(took)
+	}
+	c := curves([]record.Arm{{Name: "two humps", Curve: h.Curve()}})
+	if got := strings.Join(c.Table.Head, " "); got != "arm least p50 p75 p90 p95 p99" {
+		t.Fatalf("head %s", got)
+	}
+	if got := plainText(strings.Join(c.Table.Rows[0], ", ")); got != "two humps, 1,000 µs, 1.00 ms, 10.0 ms, 10.0 ms, 10.0 ms, 10.0 ms" {
+		t.Errorf("got %s", got)
+	}
+}
