@@ -16,15 +16,19 @@ import (
 // like such a head may be none; then a connection closes that need not. It misses
 // none. A line costs some 5 ns.
 type framing struct {
-	coded     atomic.Bool // a transfer coding was named
-	ambiguous atomic.Bool // beside a length, with no empty line between them
-	certain   atomic.Bool // and no body came before, so that it was in a head
+	coded     atomic.Bool  // a transfer coding was named
+	ambiguous atomic.Bool  // beside a length, with no empty line between them
+	certain   atomic.Bool  // and no body came before, so that it was in a head
+	codedHead atomic.Int32 // the first head, counted from 1, that names a coding; 0: none before a body
 
-	serving bool // a request is the handler's; of the connection's goroutine
-	tally   *tally
+	// Of the connection's goroutine.
+	serving  bool  // a request is the handler's
+	requests int32 // that the handler has had
+	tally    *tally
 
 	// What follows belongs to the reader.
 	block  lineKinds                     // of the lines since the last empty one
+	heads  int32                         // that are over, before the first body
 	bodies bool                          // what follows may be a body
 	tail   [len(transferCoding) + 1]byte // the beginning of a line that is not over
 	held   int
@@ -43,10 +47,23 @@ const (
 	contentLength  = "content-length"
 )
 
-// refuses reports whether r itself is such a request: it is the first with a
-// transfer coding on its connection, and after it comes no other.
-func (f *framing) refuses(r *http.Request) bool {
-	return len(r.TransferEncoding) > 0 && f.certain.Load()
+// begins takes note of a request that reaches the handler.
+func (f *framing) begins() {
+	f.serving = true
+	f.requests++
+}
+
+// flaw is what the lines tell of r, the request that began last. A length beside a
+// coding can only be the first request's that has one. HTTP/1.0 has no codings, and
+// net/http takes a request that names one for a request without.
+func (f *framing) flaw(r *http.Request) flaw {
+	switch {
+	case len(r.TransferEncoding) > 0 && f.certain.Load():
+		return ambiguous
+	case !r.ProtoAtLeast(1, 1) && f.codedHead.Load() == f.requests:
+		return foreign
+	}
+	return sound
 }
 
 // sent counts an answer that net/http makes by itself, without a handler.
@@ -62,7 +79,10 @@ func (f *framing) sent(answer []byte) {
 
 // doubtful reports whether the connection must close after r (RFC 9112 §6.1).
 func (f *framing) doubtful(r *http.Request) bool {
-	return len(r.TransferEncoding) > 0 && f.ambiguous.Load() || !r.ProtoAtLeast(1, 1) && f.coded.Load()
+	if !r.ProtoAtLeast(1, 1) {
+		return f.coded.Load() && f.codedHead.Load() <= f.requests // of a later head it is known
+	}
+	return len(r.TransferEncoding) > 0 && f.ambiguous.Load()
 }
 
 // see looks at the next bytes of the connection.
@@ -96,12 +116,18 @@ func (f *framing) begin(line []byte, whole bool) {
 	f.over = !whole
 	switch {
 	case whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r'):
-		f.bodies = f.bodies || f.block != 0
+		if !f.bodies {
+			f.heads++
+			f.bodies = f.block != 0
+		}
 		f.block = 0
 		return
 	case named(line, transferCoding):
 		f.block |= codingLine
 		f.coded.Store(true)
+		if !f.bodies {
+			f.codedHead.CompareAndSwap(0, f.heads+1)
+		}
 	case named(line, contentLength):
 		f.block |= lengthLine
 	}

@@ -112,7 +112,12 @@ type wire struct {
 	out bytes.Buffer
 }
 
-func (w *wire) Read(p []byte) (int, error)       { return w.in.Read(p) }
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.in.Read(p)
+	w.read.Add(uint64(n))
+	return n, err
+}
+
 func (w *wire) Write(p []byte) (int, error)      { return w.out.Write(p) }
 func (w *wire) Close() error                     { return nil }
 func (w *wire) LocalAddr() net.Addr              { return &net.TCPAddr{} }

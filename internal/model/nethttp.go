@@ -102,10 +102,10 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
-	c.framing.serving = true
+	c.framing.begins()
 	flaw := flawOf(r)
-	if flaw == sound && c.framing.refuses(r) {
-		flaw = ambiguous
+	if flaw == sound {
+		flaw = c.framing.flaw(r)
 	}
 	if flaw != sound {
 		m.decline(x, refusals[flaw].status, refusals[flaw].body)
