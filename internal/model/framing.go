@@ -20,6 +20,7 @@ type framing struct {
 	ambiguous atomic.Bool  // beside a length, with no empty line between them
 	certain   atomic.Bool  // and no body came before, so that it was in a head
 	codedHead atomic.Int32 // the first head, counted from 1, that names a coding; 0: none before a body
+	crowded   atomic.Bool  // more lines stood together than a head may have
 
 	// Of the connection's goroutine.
 	serving  bool  // a request is the handler's
@@ -28,6 +29,7 @@ type framing struct {
 
 	// What follows belongs to the reader.
 	block  lineKinds                     // of the lines since the last empty one
+	lines  int32                         // since then
 	heads  int32                         // that are over, before the first body
 	bodies bool                          // what follows may be a body
 	tail   [len(transferCoding) + 1]byte // the beginning of a line that is not over
@@ -62,8 +64,19 @@ func (f *framing) flaw(r *http.Request) flaw {
 		return ambiguous
 	case !r.ProtoAtLeast(1, 1) && f.codedHead.Load() == f.requests:
 		return foreign
+	case f.crowded.Load() && fields(r) > maxFields: // a body's lines may have been counted
+		return crowded
 	}
 	return sound
+}
+
+// fields counts what net/http shows of a head, and Host, which it does not.
+func fields(r *http.Request) int {
+	n := 1
+	for _, values := range r.Header {
+		n += len(values)
+	}
+	return n
 }
 
 // sent counts an answer that net/http makes by itself, without a handler.
@@ -89,6 +102,11 @@ func (f *framing) doubtful(r *http.Request) bool {
 func (f *framing) see(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
+		if end > 1 && f.held == 0 && !f.over && p[0]|0x20 != 't' && p[0]|0x20 != 'c' {
+			f.count()
+			p = p[end+1:]
+			continue
+		}
 		line := p
 		if end >= 0 {
 			line = p[:end]
@@ -111,17 +129,26 @@ func (f *framing) see(p []byte) {
 	}
 }
 
+// count counts a line of what may be a head: the request's own, and its fields.
+func (f *framing) count() {
+	if f.lines++; f.lines == maxFields+2 {
+		f.crowded.Store(true)
+	}
+}
+
 // begin looks at the beginning of a line, which may be all of it.
 func (f *framing) begin(line []byte, whole bool) {
 	f.over = !whole
-	switch {
-	case whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r'):
+	if whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
 		if !f.bodies {
 			f.heads++
 			f.bodies = f.block != 0
 		}
-		f.block = 0
+		f.block, f.lines = 0, 0
 		return
+	}
+	f.count()
+	switch {
 	case named(line, transferCoding):
 		f.block |= codingLine
 		f.coded.Store(true)
