@@ -11,7 +11,8 @@ BENCH    ?= .
 COUNT    ?= 10
 OLD      ?=
 
-VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null)
+REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 
 # A missing real part (Prometheus, Chromium) fails the tests instead of skipping
 # them. Shuffled tests find those that lean on each other.
@@ -25,7 +26,7 @@ help: ## list these targets
 	@echo 'Variables: ARGS="$(ARGS)" FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) COUNT=$(COUNT) OLD=$(OLD)'
 
 build: ## build bin/schedlab, static and reproducible
-	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/schedlab ./cmd/schedlab
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
 run: ## go run ./cmd/schedlab $(ARGS)
 	go run ./cmd/schedlab $(ARGS)

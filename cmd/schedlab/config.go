@@ -19,6 +19,7 @@ import (
 const (
 	configFlag = "config"
 	maxConfig  = 64 << 10 // bytes of a file: the parser's time grows with the square
+	maxTried   = 200      // lines of a file among which a mistake is looked for by trying
 )
 
 // addConfig gives cmd the flag --config.
@@ -45,7 +46,7 @@ func fromFile(cmd *cobra.Command, name string) error {
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return f.syntax(err)
+		return f.syntax(string(text), err)
 	}
 	for i, doc := range file.Docs {
 		var values []*ast.MappingValueNode
@@ -109,8 +110,9 @@ func (f configFile) set(v *ast.MappingValueNode) error {
 		err = f.cmd.Flags().Set(key, values[0])
 	}
 	if err != nil {
-		return f.errorf(v.Value, "%w", err)
+		return f.errorf(v.Value, "%w", plainly(err))
 	}
+	from(flag, f.place(v.Value))
 	return nil
 }
 
@@ -149,16 +151,32 @@ func (f configFile) plain(n ast.Node) ([]string, error) {
 
 // errorf is a mistake at a place in the file.
 func (f configFile) errorf(n ast.Node, format string, args ...any) error {
-	return usagef("%s:%d: %w", f.name, n.GetToken().Position.Line, fmt.Errorf(format, args...))
+	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
 }
 
-// syntax is the parser's complaint on one line.
-func (f configFile) syntax(err error) error {
+func (f configFile) place(n ast.Node) string {
+	return fmt.Sprintf("%s:%d", f.name, n.GetToken().Position.Line)
+}
+
+// syntax is the parser's complaint, with the line that caused it: the one after the
+// longest beginning of the file that is right. The parser's own is often one beside.
+func (f configFile) syntax(text string, err error) error {
 	line := 1
-	msg := err.Error()
 	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {
-		line, msg = bad.GetToken().Position.Line, bad.GetMessage()
+		line = bad.GetToken().Position.Line
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i := min(len(lines), maxTried); i > 0; i-- {
+		_, bad := parser.ParseBytes([]byte(strings.Join(lines[:i], "")), 0)
+		if bad == nil {
+			break
+		}
+		line, err = i, bad
+	}
+	msg := err.Error()
+	if bad, ok := errors.AsType[yaml.Error](err); ok {
+		msg = bad.GetMessage()
 	}
 	msg, _, _ = strings.Cut(msg, "\n")
-	return usagef("%s:%d: %s", f.name, line, msg)
+	return usagef("%s:%d: %s; write one 'flag: value' on each line", f.name, line, msg)
 }

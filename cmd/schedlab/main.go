@@ -72,9 +72,9 @@ func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, 
 
 // run is the program without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd := newRoot(stdout, stderr)
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
+	root := newRoot(stdout, stderr)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintf(stderr, "schedlab: %v\n", exit.err)
+		fmt.Fprintf(stderr, "schedlab: %s\n", sourced(cmd, exit.err.Error()))
 	}
 	return exit.code
 }

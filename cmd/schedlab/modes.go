@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/model"
 )
@@ -78,10 +80,23 @@ func writeMode(w io.Writer, m model.Mode) error {
 	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
 	fmt.Fprintf(tw, "axes\t%s\n", m.Axes)
 	fmt.Fprintf(tw, "imitates\t%s\nwins\t%s\nstarves\t%s\n", m.Imitates, m.Wins, m.Starves)
-	for _, f := range m.Flags {
-		fmt.Fprintf(tw, "flag\t--%s\n", f)
+	var f serveFlags
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.bind(flags)
+	for _, name := range m.Flags {
+		fmt.Fprintf(tw, "flag\t%s\n", explain(flags.Lookup(name)))
 	}
+	fmt.Fprintf(tw, "\tand what every mode has: 'schedlab serve --help'\n")
 	return tw.Flush()
+}
+
+// explain is a flag, what it means, and its default.
+func explain(f *pflag.Flag) string {
+	value, usage := pflag.UnquoteUsage(f)
+	if !strings.Contains(usage, "(default ") {
+		usage += " (default " + f.DefValue + ")"
+	}
+	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
 }
 
 // modeJSON is one row of `modes --output json`.

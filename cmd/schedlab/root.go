@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ result, 130 interrupted.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
 	configured := []*cobra.Command{newCompare(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
@@ -62,8 +63,9 @@ result, 130 interrupted.`,
 	return root
 }
 
-// version is set by the release build; otherwise it is the module's.
-var version = ""
+// version and revision are set by make build; otherwise they are the module's,
+// which go build does not know everywhere (in a git worktree, or without git).
+var version, revision = "", ""
 
 func programVersion() string {
 	if version != "" {
@@ -75,22 +77,28 @@ func programVersion() string {
 	return "(devel)"
 }
 
+// programRevision is the commit the program was built from.
+func programRevision() string {
+	if revision != "" {
+		return revision
+	}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and what it was built with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			goVersion, revision := "unknown", ""
-			if b, ok := debug.ReadBuildInfo(); ok {
-				goVersion = b.GoVersion
-				for _, s := range b.Settings {
-					if s.Key == "vcs.revision" {
-						revision = " " + s.Value
-					}
-				}
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s%s %s\n", programVersion(), revision, goVersion)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", programVersion(), programRevision(), runtime.Version())
 			return err
 		},
 	}

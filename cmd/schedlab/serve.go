@@ -30,8 +30,15 @@ func newServe() *cobra.Command {
 		Use:   "serve --mode MODE",
 		Short: "Serve HTTP under one scheduling model, with Prometheus metrics",
 		Long: `Serve the same handlers under one scheduling model. GET / on the data address
-lists the endpoints; the admin address has /metrics, /healthz, /readyz and, on
-loopback, /debug/pprof. 'schedlab modes' explains the models.
+lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
+loopback /debug/pprof, and with --stamps /debug/timeline, where the time of the
+newest requests went. With --stamps a request that has the field X-Server-Timing
+gets that of its own back, in the answer's Server-Timing. 'schedlab modes'
+explains the models, and 'schedlab modes MODE' the flags that matter to one.
+
+A full queue makes clients wait (--overflow block) or tells them (reject).
+--overflow drop does neither: a client gets no answer and no close until it gives
+up itself, or for the idle timeout.
 
 The first SIGINT or SIGTERM drains: what waits is accepted, what runs is
 answered with Connection: close, and the last log line has the final counts.
@@ -52,7 +59,7 @@ A second signal exits at once.`,
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
-			f.Log, f.Version = log, programVersion()
+			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
 			if f.child >= 0 {
 				f.Log = log.With("process", f.child)
@@ -94,7 +101,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Workers, "workers", 0, "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)")
 	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)")
 	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
-	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block, reject, drop, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)")
+	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)")
 	fl.StringVar(&f.Queue, "queue", "", "which worker's queue of pool-perworker: rr, least or p2c (default rr)")
 	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
 	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
@@ -102,7 +109,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, ants or pond (default own)")
 	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
 	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
-	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 100ms)")
+	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)")
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
 	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets, and loops, that share the address (default GOMAXPROCS)")
@@ -145,9 +152,15 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"} {
-		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s") {
+		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s" || v[0] == '-') {
 			return usagef("--%s %s must be above 0; leave it out for the default", flag, v)
 		}
+	}
+	if fl.Changed("iters") && f.Iters == 0 {
+		return usagef("--iters 0 must be above 0; leave it out to measure")
+	}
+	if fl.Changed("timeline") && f.Stamps == "off" {
+		return usagef("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)
 	}
 	if fl.Changed("queue-depth") && f.QueueDepth < 0 {
 		return usagef("--queue-depth %d must not be negative", f.QueueDepth)
@@ -185,9 +198,19 @@ func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &opts)), nil
 	case "json":
+		opts.ReplaceAttr = spellDuration
 		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &opts)), nil
 	}
 	return nil, usagef("--log-format %q is none of text, json", format)
+}
+
+// spellDuration has JSON say 10s as text does, where it would say nanoseconds
+// without their unit.
+func spellDuration(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // complete offers fixed values for a flag in the shell.

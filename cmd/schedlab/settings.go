@@ -38,9 +38,8 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 		if !ok || f.Changed || f.Hidden || bad != nil {
 			return
 		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			bad = usagef("environment variable %s=%q: %w", name, value, err)
-		}
+		from(f, name)
+		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
 	return bad
 }

@@ -66,7 +66,7 @@ func newRequestCounts(labels prometheus.Labels, read func() model.RequestCounts)
 		aborted: desc("requests_aborted_total", "Requests whose connection was cut before they were answered."),
 		panics:  desc("handler_panics_total", "Handler panics, each answered with a 500."),
 		shed:    desc("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", "reason"),
-		refused: desc("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. net/http closes without an answer where others answer a slow head 408.", "code"),
+		refused: desc("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. A head that stops half-way is answered 408, but by net/http 400 within a line and not at all after one.", "code"),
 	}
 }
 

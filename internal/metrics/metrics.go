@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +23,8 @@ type Options struct {
 	Mode    string
 	Axes    model.Axes
 	Version string
+	// Revision is the commit the program was built from.
+	Revision string
 }
 
 // Metrics is the registry of one server and the instruments of its request
@@ -77,7 +78,7 @@ func New(o Options) *Metrics {
 			"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
 		}),
 		info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
-			"mode": o.Mode, "version": o.Version, "revision": revision(), "goversion": runtime.Version(),
+			"mode": o.Mode, "version": o.Version, "revision": o.Revision, "goversion": runtime.Version(),
 		}),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewGoCollector(
@@ -96,17 +97,6 @@ func info(name, help string, labels prometheus.Labels) prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
 	g.Set(1)
 	return g
-}
-
-func revision() string {
-	if b, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range b.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
-	}
-	return "unknown"
 }
 
 // Observe counts one answered request.

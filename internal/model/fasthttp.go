@@ -24,7 +24,7 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
 	e.server = &fasthttp.Server{
 		Handler:               e.answer,
-		ErrorHandler:          e.refuseBad,
+		ErrorHandler:          e.end,
 		HeaderReceived:        e.limitBody,
 		ConnState:             track,
 		Name:                  serverName,
@@ -118,6 +118,16 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 const seqHeader = "X-Vegeta-Seq"
 
 const unsupportedCoding = "unsupported transfer coding\n"
+
+// end ends a connection whose next request fasthttp has not got. A client that sent
+// nothing has asked nothing, and gets no answer in any mode.
+func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
+	if c := ctx.Conn().(openConn); c.ledgerEntry().read.Load() == 0 {
+		_ = c.Close() // fasthttp's answer goes nowhere
+		return
+	}
+	e.refuseBad(ctx, err)
+}
 
 // refuseBad answers what fasthttp could not parse; the connection then closes.
 func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {

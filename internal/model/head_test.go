@@ -105,6 +105,33 @@ func TestFraming(t *testing.T) {
 	}
 }
 
+// A head with more lines than it may have fields is noticed, and two with half as
+// many each are not.
+func TestFramingCountsLines(t *testing.T) {
+	t.Parallel()
+	head := func(fields int) string {
+		return "GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\nC: d\r\n", fields/2) + "\r\n"
+	}
+	for _, tc := range []struct {
+		raw  string
+		want bool
+	}{
+		{head(maxFields), false},
+		{head(maxFields + 2), true},
+		{strings.Repeat(head(maxFields/2), 5), false},
+	} {
+		for _, size := range []int{1, 7, len(tc.raw)} {
+			var f framing
+			for p := []byte(tc.raw); len(p) > 0; p = p[min(size, len(p)):] {
+				f.see(p[:min(size, len(p))])
+			}
+			if got := f.crowded.Load(); got != tc.want {
+				t.Errorf("%d lines in pieces of %d: got crowded %v, want %v", strings.Count(tc.raw, "\n"), size, got, tc.want)
+			}
+		}
+	}
+}
+
 // A wire is a connection whose client has sent everything and closed its side.
 type wire struct {
 	entry
@@ -112,7 +139,12 @@ type wire struct {
 	out bytes.Buffer
 }
 
-func (w *wire) Read(p []byte) (int, error)       { return w.in.Read(p) }
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.in.Read(p)
+	w.read.Add(uint64(n))
+	return n, err
+}
+
 func (w *wire) Write(p []byte) (int, error)      { return w.out.Write(p) }
 func (w *wire) Close() error                     { return nil }
 func (w *wire) LocalAddr() net.Addr              { return &net.TCPAddr{} }

@@ -63,6 +63,39 @@ func TestWarnsAtTheConnectionCap(t *testing.T) {
 	})
 }
 
+// What waits long for a place behind the acceptor says so too.
+func TestWarnsOfStalledRequests(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, want string }{
+		{"pool-requeue", "a connection's burst waits"},
+		{"pool-request", "a request waits"},
+		{"pool-adaptive", "a request waits"},
+		{"loop-offload", "a loop with all its connections waits"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var log logbook
+			s, g, _ := full(t, tc.name, 1, 1, dispatch.Block, func(with *setup) {
+				with.Log = slog.New(slog.NewTextHandler(&log, nil))
+				with.Socket.Sockets = 0
+			})
+			if log.String() != "" {
+				t.Errorf("before anybody waits: got %s", log.String())
+			}
+			c := s.dial()
+			io.WriteString(c, getClose("/work"))
+			eventually(t, "a warning", func() bool { return strings.Contains(log.String(), tc.want) })
+			g.open()
+			if a, err := c.read("GET"); err != nil || a.Status != 200 {
+				t.Errorf("got %d %v, want 200 in the end", a.Status, err)
+			}
+			if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "--overflow reject") {
+				t.Errorf("got %d warnings, want one with the fix:\n%s", n, log.String())
+			}
+		})
+	}
+}
+
 // An acceptor that waits long for a place in the queue says so, and which flags to
 // change; one that need not wait says nothing.
 func TestWarnsOfAStalledAcceptor(t *testing.T) {

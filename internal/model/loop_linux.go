@@ -67,6 +67,7 @@ func (m *loopModel) newEventLoop() *eventLoop {
 type offloadModel struct {
 	*loopModel
 	pool dispatch.Dispatcher[*loopConn]
+	door *entrance[*loopConn]
 }
 
 func newLoopOffload(cfg Config) Model {
@@ -79,6 +80,7 @@ func newLoopOffload(cfg Config) Model {
 		m.turnAway(c.exchange, why)
 		c.loop.post(c, true)
 	}))
+	m.door = newEntrance(cfg, m.pool, "a loop with all its connections")
 	m.loopModel.offload = func(l *eventLoop) func(*workload.Exchange) {
 		return func(x *workload.Exchange) { m.dispatch(l.current, x) }
 	}
@@ -99,7 +101,7 @@ func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
-	m.pool.Put(c)
+	m.door.put(c)
 	for !c.computed {
 		c.wait(worker)
 	}

@@ -170,7 +170,7 @@ func Modes() []Mode {
 			Axes:     Axes{"fasthttp", "single", "request", "fixed", "shared", anyOverflow, "free"},
 			Imitates: "a worker pool inside handlers, with load shedding",
 			Wins:     "overload: what it accepts stays fast, the rest is told at once",
-			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
+			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging",
 			Flags:    withPool("locked", "job", "executor"),
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },

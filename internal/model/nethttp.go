@@ -102,10 +102,10 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
 		x.Seq = r.Header.Get(seqHeader)
 	}
-	c.framing.serving = true
-	flaw := flawOf(r)
-	if flaw == sound && c.framing.refuses(r) {
-		flaw = ambiguous
+	c.framing.begins()
+	flaw := c.framing.flaw(r)
+	if r.ProtoMajor != 1 { // HTTP/2's preface, which net/http lets pass for servers that take the connection over
+		flaw = alien
 	}
 	if flaw != sound {
 		m.decline(x, refusals[flaw].status, refusals[flaw].body)
@@ -127,22 +127,6 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.Close = true
 	}
 	write(w, r, x)
-}
-
-// flawOf is what net/http lets pass: HTTP/2's preface, for servers that take
-// the connection over, and any number of fields. Host is one more than it shows.
-func flawOf(r *http.Request) flaw {
-	if r.ProtoMajor != 1 {
-		return alien
-	}
-	fields := 1
-	for _, values := range r.Header {
-		fields += len(values)
-	}
-	if fields > maxFields {
-		return crowded
-	}
-	return sound
 }
 
 var bodyErrors = map[int]string{

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"time"
-
-	"schedlab/internal/dispatch"
-)
+import "schedlab/internal/dispatch"
 
 // poolModel has a fixed number of workers to whom a dispatcher hands whole
 // connections. A worker keeps a connection until it closes, so with keep-alive
@@ -12,21 +8,21 @@ import (
 // starve until the idle timeout frees a worker.
 type poolModel struct {
 	fasthttpEngine
-	pool  dispatch.Dispatcher[*Conn]
-	shed  *shed
-	waits bool // the acceptor waits for a place in the queue
-	often seldom
+	pool dispatch.Dispatcher[*Conn]
+	door *entrance[*Conn]
+	shed *shed
 }
-
-// stallTime is how long the acceptor waits for a place before it is said.
-const stallTime = time.Second
 
 // poolOver makes a pool on that kind of dispatcher.
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		e := newFasthttpEngine(cfg)
-		m := &poolModel{fasthttpEngine: e, shed: newShed(cfg, e.requests), waits: cfg.Overflow == dispatch.Block}
+		m := &poolModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
 		m.pool = dispatch.New(kind, options(cfg, m.serveConn, m.shed.turnAway))
+		m.door = newEntrance(cfg, m.pool, "accepting")
+		if kind == dispatch.PerWorker {
+			m.door.lanes = cfg.Workers
+		}
 		return m
 	}
 }
@@ -39,7 +35,10 @@ func lockedPool(cfg Config) Model {
 
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := eachConn(l, m.put)
+	err := eachConn(l, func(c *Conn) {
+		c.enqueue()
+		m.door.put(c)
+	})
 	m.pool.Close()
 	m.shed.wait()
 	return err
@@ -48,25 +47,6 @@ func (m *poolModel) Serve(l *Listener) error {
 func (m *poolModel) serveConn(c *Conn) {
 	c.dequeue()
 	m.server.ServeConn(c)
-}
-
-// put says so when it waits long for a place.
-func (m *poolModel) put(c *Conn) {
-	c.enqueue()
-	if !m.waits || (m.pool.Depth()+1)*m.pool.Workers() <= m.pool.Capacity() { // no worker's queue can be full
-		m.pool.Put(c)
-		return
-	}
-	stalled := time.AfterFunc(stallTime, m.warnStalled)
-	m.pool.Put(c)
-	stalled.Stop()
-}
-
-func (m *poolModel) warnStalled() {
-	if m.often.now() {
-		m.log.Warn("the queue is full and accepting waits for a worker; raise --workers or --queue-depth, or refuse with --overflow reject",
-			"for", stallTime, "workers", m.pool.Workers(), "queue_depth", m.pool.Capacity())
-	}
 }
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }

@@ -13,6 +13,7 @@ import (
 type requestModel struct {
 	goroutineModel
 	pool  dispatch.Dispatcher[*call]
+	door  *entrance[*call]
 	calls sync.Pool
 }
 
@@ -34,6 +35,7 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 			kind = cfg.Executor
 		}
 		m.pool = dispatch.New(kind, options(cfg, m.compute, refuseCall))
+		m.door = newEntrance(cfg, m.pool, "a request")
 		m.run = m.dispatch
 		return m
 	}
@@ -53,7 +55,7 @@ func (m *requestModel) dispatch(x *workload.Exchange) {
 	c := m.calls.Get().(*call)
 	c.x, c.refused = x, false
 	enqueued(x)
-	m.pool.Put(c)
+	m.door.put(c)
 	<-c.done
 	if c.refused {
 		m.turnAway(x, c.why)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +23,7 @@ import (
 type requeueModel struct {
 	fasthttpEngine
 	pool dispatch.Dispatcher[*burstConn]
+	door *entrance[*burstConn]
 	shed *shed
 }
 
@@ -30,6 +32,7 @@ func newPoolRequeue(cfg Config) Model {
 	m := &requeueModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
 	m.server.ConnState = trackBurst
 	m.pool = dispatch.New(dispatch.Shared, options(cfg, m.burst, m.turnAway))
+	m.door = newEntrance(cfg, m.pool, "a connection's burst")
 	return m
 }
 
@@ -65,7 +68,7 @@ func (m *requeueModel) attend(conn *Conn) {
 			by = time.Now().Add(m.limits.HeaderTimeout)
 		}
 		if !c.await(by) {
-			conn.Close()
+			m.end(c)
 			return
 		}
 		if c.served && len(c.held) == 0 {
@@ -73,8 +76,19 @@ func (m *requeueModel) attend(conn *Conn) {
 		}
 		c.fresh, c.begun, c.parking, c.served = true, false, false, false
 		c.enqueue()
-		m.pool.Put(c)
+		m.door.put(c)
 	}
+}
+
+// end closes a connection whose next request has not come, and answers first if a
+// part of its head has. That waits for nobody, so no worker is asked for it.
+func (m *requeueModel) end(c *burstConn) {
+	if len(c.held) == 0 || c.closed.Load() {
+		c.Conn.Close()
+		return
+	}
+	c.late, c.begun, c.parking = true, false, false
+	m.server.ServeConn(c)
 }
 
 // burst is a worker's part.
@@ -100,6 +114,7 @@ type burstConn struct {
 	begun   bool      // fasthttp has begun with a request, and the next is not the first
 	served  bool      // a request was answered in this burst
 	parking bool      // it is to be left open
+	late    bool      // what is held is all that has come in time
 
 	raw    syscall.RawConn
 	look   func(fd uintptr) bool // peek, made once
@@ -111,6 +126,15 @@ type burstConn struct {
 // that sends without end gets its turn like the others, and one that sends a head
 // in pieces holds no worker. Only in the middle of a request does it wait.
 func (c *burstConn) Read(p []byte) (int, error) {
+	if c.late {
+		n := copy(p, c.held)
+		c.held = c.held[n:]
+		c.read.Add(uint64(n))
+		if n == 0 {
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		}
+		return n, nil
+	}
 	if !c.fresh && !c.unsettled() {
 		c.parking = true
 		return 0, io.EOF

@@ -12,6 +12,9 @@ import (
 // both is the head of a request with a length beside a transfer coding.
 const both = "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
 
+// old is the head of a request with a transfer coding, which its version has not.
+const old = "POST /echo HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 // Every request answered before it reaches a handler is counted by its status, in
 // every mode alike, and is none of the started.
 func TestRefusedAreCounted(t *testing.T) {
@@ -26,6 +29,7 @@ func TestRefusedAreCounted(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: test\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n", 431},
 		{"GET / HTTP/1.1\r\nHost: test\r\n" + strings.Repeat("X: y\r\n", 200) + "\r\n", 431},
 		{"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+		{old + "0\r\n\r\n", 501},
 		{"GET / HTTP/3.0\r\nHost: test\r\n\r\n", 505},
 	}
 	eachMode(t, func(t *testing.T, mode model.Mode) {
@@ -41,6 +45,28 @@ func TestRefusedAreCounted(t *testing.T) {
 		s.open(0)
 		if got := s.model.Requests(); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// HTTP/1.0 has no transfer codings: the request that names one is refused, and none
+// that comes along with it and before it.
+func TestCodingInHTTP10(t *testing.T) {
+	keep := "GET /plaintext HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode)
+		c := s.dial()
+		io.WriteString(c, keep+keep+old+"0\r\n\r\n"+keep)
+		for i, want := range []int{200, 200, 501} {
+			if a, err := c.read("GET"); err != nil || a.Status != want {
+				t.Errorf("answer %d: got %d %v, want %d", i, a.Status, err, want)
+			}
+		}
+		if _, err := c.in.ReadByte(); err != io.EOF {
+			t.Errorf("after the refusal: got %v, want a clean close", err)
+		}
+		if a, err := s.dial().ask("POST /echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello"); err != nil || a.Status != 200 {
+			t.Errorf("a length: got %d %v, want 200", a.Status, err)
 		}
 	})
 }

@@ -19,9 +19,9 @@ func TestTimeouts(t *testing.T) {
 		name  string
 		limit func(*model.Limits)
 		hold  func(*testing.T, *client)
-		told  bool // the client may get an answer of class 4xx; otherwise none
+		told  bool // the client may get an answer of class 4xx; otherwise none, in any mode
 	}{
-		{"silent", func(l *model.Limits) { l.HeaderTimeout = short }, func(*testing.T, *client) {}, true},
+		{"silent", func(l *model.Limits) { l.HeaderTimeout = short }, func(*testing.T, *client) {}, false},
 		{"stalled head", func(l *model.Limits) { l.HeaderTimeout = short }, func(_ *testing.T, c *client) {
 			io.WriteString(c, "GET /plaintext HTTP/1.1\r\nHo")
 		}, true},
@@ -63,6 +63,53 @@ func TestTimeouts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A head that stops half-way is answered 408, and a client that has sent no byte
+// gets no answer. net/http takes what came of a line for all of it, answers 400 where
+// that is no line, and otherwise says nothing.
+func TestHalfAHead(t *testing.T) {
+	heads := []struct {
+		sent          string
+		want, nethttp int // status; 0: no answer
+	}{
+		{"", 0, 0},
+		{"GET /pla", 408, 400},
+		{"GET /plaintext HTTP/1.1\r\n", 408, 0},
+		{"GET /plaintext HTTP/1.1\r\nHo", 408, 400},
+		{"GET /plaintext HTTP/1.1\r\nHost: te", 408, 0},
+		{"GET /plaintext HTTP/1.1\r\nHost: test\r\n", 408, 0},
+	}
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) { with.HeaderTimeout, with.Workers = time.Second, len(heads) })
+		var clients []*client
+		for _, h := range heads {
+			c := s.dial()
+			io.WriteString(c, h.sent)
+			clients = append(clients, c)
+		}
+		var refused uint64
+		for i, h := range heads {
+			want := h.want
+			if mode.Axes.Stack == "nethttp" {
+				want = h.nethttp
+			}
+			if want != 0 {
+				refused++
+			}
+			if a, err := clients[i].read("GET"); a.Status != want || want == 0 && err != io.EOF {
+				t.Errorf("%q: got %d %v, want %d and a clean close", h.sent, a.Status, err, want)
+			}
+		}
+		s.open(0)
+		var counted uint64
+		for _, n := range s.model.Requests().Refused {
+			counted += n
+		}
+		if counted != refused {
+			t.Errorf("got %d refused, want %d", counted, refused)
+		}
+	})
 }
 
 // An upload may take as long as the body timeout says, however short the header

@@ -5,7 +5,6 @@ package server
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"os/exec"
 	"runtime"
 	"time"
@@ -42,9 +41,9 @@ type Config struct {
 	Iters float64
 	// PlantCPU multiplies the CPU demand of every /work, to test verdicts with a
 	// known difference; 0: 1.
-	PlantCPU float64
-	Version  string
-	Log      *slog.Logger
+	PlantCPU          float64
+	Version, Revision string // of the program, for people
+	Log               *slog.Logger
 	// Spawn makes the command of a prefork server's process: this program with
 	// this configuration and the flags given, which come last.
 	Spawn func(flags ...string) *exec.Cmd
@@ -124,8 +123,8 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err := c.checkConns(); err != nil {
 		return mode, mc, err
 	}
-	if mode.Threads {
-		return mode, mc, threadsAllowed().check(c, asked)
+	if err := c.checkThreads(mode, threadsAllowed(), asked); err != nil {
+		return mode, mc, err
 	}
 	return mode, mc, c.checkShares(mode)
 }
@@ -223,13 +222,8 @@ func (c *Config) checkConns() error {
 	default:
 		return badConfig("--pprof %q is none of auto, on, off", c.Pprof)
 	}
-	for _, a := range []struct{ flag, addr string }{{"addr", c.Addr}, {"admin", c.Admin}} {
-		if a.flag == "admin" && a.addr == "off" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(a.addr); err != nil {
-			return badConfig("--%s %q is not host:port (like 127.0.0.1:8080, or :8080 for every interface)", a.flag, a.addr)
-		}
+	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
+		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
 	}
-	return nil
+	return c.checkAddresses()
 }

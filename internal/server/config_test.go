@@ -77,6 +77,16 @@ func TestConfigErrors(t *testing.T) {
 			"--backlog -1 must not be negative"},
 		{"unknown pprof", "nethttp", func(c *Config) { c.Pprof = "yes" },
 			`--pprof "yes" is none of auto, on, off`},
+		{"profiles without an address", "nethttp", func(c *Config) { c.Pprof, c.Admin = "on", "off" },
+			"--pprof on means nothing to --admin off, where profiles have no address; leave one of them out"},
+		{"one address", "nethttp", func(c *Config) { c.Addr, c.Admin = "localhost:8080", "127.0.0.1:8080" },
+			"--addr localhost:8080 and --admin 127.0.0.1:8080 are one address; give one of them another port"},
+		{"one address of all", "nethttp", func(c *Config) { c.Addr, c.Admin = ":8080", "127.0.0.1:8080" },
+			"--addr :8080 and --admin 127.0.0.1:8080 are one address; give one of them another port"},
+		{"a port too high", "nethttp", func(c *Config) { c.Addr = "127.0.0.1:99999" },
+			`--addr "127.0.0.1:99999" has no port "99999"; ports are 0, for any that is free, to 65535`},
+		{"an admin port below", "nethttp", func(c *Config) { c.Admin = "127.0.0.1:-1" },
+			`--admin "127.0.0.1:-1" has no port "-1"; ports are 0, for any that is free, to 65535`},
 		{"address without port", "nethttp", func(c *Config) { c.Addr = "localhost" },
 			`--addr "localhost" is not host:port (like 127.0.0.1:8080, or :8080 for every interface)`},
 		{"admin without port", "nethttp", func(c *Config) { c.Admin = "9090" },
@@ -92,6 +102,19 @@ func TestConfigErrors(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// Addresses that differ in host or port are two.
+func TestTwoAddresses(t *testing.T) {
+	t.Parallel()
+	for _, two := range [][2]string{
+		{"127.0.0.1:8080", "127.0.0.2:8080"}, {":8080", ":8081"}, {"127.0.0.1:0", "127.0.0.1:0"}, {":8080", "off"}, {"127.0.0.1:http", "127.0.0.1:81"},
+	} {
+		cfg := testConfig("nethttp")
+		if cfg.Addr, cfg.Admin = two[0], two[1]; cfg.Check() != nil {
+			t.Errorf("%v: got %v, want them allowed", two, cfg.Check())
+		}
 	}
 }
 

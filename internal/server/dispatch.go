@@ -20,12 +20,15 @@ type Dispatch struct {
 	Executor      string        // own, ants or pond; "": own
 	Locked        bool          // each worker has an operating-system thread of its own
 	CodelTarget   time.Duration // wait that CoDel stays near; 0: 5 ms
-	CodelInterval time.Duration // for which it must be exceeded; 0: 100 ms
+	CodelInterval time.Duration // for which it must be exceeded; 0: 20 targets, 100 ms at least
 }
 
 const (
 	mostSpin  = 1 << 20
 	mostCodel = time.Minute
+	// intervalTargets is how many targets an interval lasts, as in CoDel's own
+	// defaults of 5 and 100 ms.
+	intervalTargets = 20
 )
 
 // checkDispatch checks them, and how they go with the queue's depth and overflow
@@ -145,7 +148,7 @@ func (c *Config) checkCodel(mode model.Mode) error {
 		initial time.Duration
 	}{
 		{"codel-target", &c.CodelTarget, dispatch.DefaultTarget},
-		{"codel-interval", &c.CodelInterval, dispatch.DefaultInterval},
+		{"codel-interval", &c.CodelInterval, max(dispatch.DefaultInterval, min(intervalTargets*c.CodelTarget, mostCodel))},
 	} {
 		switch {
 		case *f.value != 0 && !used:
@@ -157,7 +160,8 @@ func (c *Config) checkCodel(mode model.Mode) error {
 		}
 	}
 	if c.CodelInterval < c.CodelTarget {
-		return badConfig("--codel-interval %v is below --codel-target %v; a wait cannot exceed its target for less time than that", c.CodelInterval, c.CodelTarget)
+		return badConfig("--codel-interval %v is below --codel-target %v, and a wait cannot exceed its target for less time than that; raise it, or leave it out for %d times the target",
+			c.CodelInterval, c.CodelTarget, intervalTargets)
 	}
 	return nil
 }
@@ -191,7 +195,7 @@ func (c *Config) axes(mode model.Mode) model.Axes {
 // dispatchWarnings are what to beware of in the settings chosen.
 func (c *Config) dispatchWarnings(mode model.Mode) (warn []string) {
 	p := runtime.GOMAXPROCS(0)
-	if locked := c.Locked || mode.Name == "threadpool"; locked && c.Workers > p {
+	if c.lockedWorkers(mode) && c.Workers > p {
 		warn = append(warn, fmt.Sprintf("%d workers have a thread each and GOMAXPROCS is %d: a hand-over wakes a thread, some ten times the cost of waking a goroutine", c.Workers, p))
 	}
 	if c.Overflow == dispatch.CoDel.String() && mode.Axes.Unit == "connection" {

@@ -58,7 +58,7 @@ func TestDispatchErrors(t *testing.T) {
 		{"negative target", "pool-adaptive", func(c *Config) { c.CodelTarget = -1 },
 			"--codel-target -1ns is outside 0 to 1m0s"},
 		{"interval below target", "pool-adaptive", func(c *Config) { c.CodelTarget, c.CodelInterval = time.Second, time.Millisecond },
-			"--codel-interval 1ms is below --codel-target 1s; a wait cannot exceed its target for less time than that"},
+			"--codel-interval 1ms is below --codel-target 1s, and a wait cannot exceed its target for less time than that; raise it, or leave it out for 20 times the target"},
 		{"locked without workers", "goroutine", func(c *Config) { c.Locked = true },
 			"--locked means nothing to --mode goroutine; it belongs to --mode pool, pool-perworker, pool-ring, pool-requeue, pool-request, pool-adaptive"},
 		{"unknown job", "pool", func(c *Config) { c.Job = "object" },
@@ -88,6 +88,25 @@ func TestDispatchErrors(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// An interval that is not given is as many targets as CoDel's own.
+func TestIntervalFollowsTheTarget(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ target, interval, want time.Duration }{
+		{0, 0, 100 * time.Millisecond},
+		{time.Millisecond, 0, 100 * time.Millisecond},
+		{2 * time.Second, 0, 40 * time.Second},
+		{30 * time.Second, 0, time.Minute},
+		{2 * time.Second, 3 * time.Second, 3 * time.Second},
+	} {
+		cfg := testConfig("pool-adaptive")
+		cfg.CodelTarget, cfg.CodelInterval = tc.target, tc.interval
+		_, mc, err := cfg.resolve()
+		if err != nil || mc.Interval != tc.want {
+			t.Errorf("target %v, interval %v: got %v %v, want %v", tc.target, tc.interval, mc.Interval, err, tc.want)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	mode.Axes = cfg.axes(mode)
 	s := &Server{cfg: cfg, mode: mode}
-	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version})
+	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision})
 	if s.supervises() {
 		return s, nil
 	}

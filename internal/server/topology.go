@@ -86,13 +86,26 @@ type threadLimit struct {
 // otherThreads are left to the runtime and the admin listener.
 const otherThreads = 100
 
-// check refuses more connections than threads in a mode that needs one for each,
-// or lowers a number that was not asked for.
-func (l threadLimit) check(c *Config, asked bool) error {
+// lockedWorkers reports whether each worker has a thread.
+func (c *Config) lockedWorkers(mode model.Mode) bool { return c.Locked || mode.Name == "threadpool" }
+
+// checkThreads refuses more connections, or workers, than threads in a mode that
+// needs one for each, or lowers a number of connections that was not asked for.
+func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
 	room := l.threads - otherThreads
+	unit := "connection"
+	if c.lockedWorkers(mode) {
+		unit = "worker"
+	}
 	switch {
+	case !mode.Threads && !c.lockedWorkers(mode):
 	case room < 1:
-		return badConfig("--mode %s needs a thread for each connection, and %s allows only %d; raise it", c.Mode, l.source, l.threads)
+		return badConfig("--mode %s needs a thread for each %s, and %s allows only %d; raise it", c.Mode, unit, l.source, l.threads)
+	case c.lockedWorkers(mode):
+		if c.Workers > room {
+			return badConfig("--workers %d needs a thread for each worker, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
+				c.Workers, l.source, l.threads, otherThreads, room)
+		}
 	case c.MaxConns <= room:
 	case asked:
 		return badConfig("--max-conns %d needs a thread for each connection, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",

@@ -104,31 +104,61 @@ func TestTopologyDefaults(t *testing.T) {
 	}
 }
 
-// A thread for each connection needs as many threads.
+// A thread for each connection, or each worker, needs as many threads.
 func TestThreadLimit(t *testing.T) {
 	t.Parallel()
 	limit := threadLimit{600, "ulimit -u"}
 	for _, tc := range []struct {
+		mode     string
 		limit    threadLimit
 		maxConns int
 		asked    bool
 		want     int
 		err      string
 	}{
-		{limit, 500, true, 500, ""},
-		{limit, 501, false, 500, ""},
-		{limit, 501, true, 0, "--max-conns 501 needs a thread for each connection, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
-		{threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode threads needs a thread for each connection, and ulimit -u allows only 100; raise it"},
+		{"threads", limit, 500, true, 500, ""},
+		{"threads", limit, 501, false, 500, ""},
+		{"goroutine", limit, 9000, true, 9000, ""},
+		{"threads", limit, 501, true, 0, "--max-conns 501 needs a thread for each connection, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
+		{"threads", threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode threads needs a thread for each connection, and ulimit -u allows only 100; raise it"},
 	} {
-		c := Config{Mode: "threads", MaxConns: tc.maxConns}
-		err := tc.limit.check(&c, tc.asked)
+		c := Config{Mode: tc.mode, MaxConns: tc.maxConns}
+		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, tc.asked)
 		if got := fmt.Sprint(err); tc.err != "" && got != tc.err || tc.err == "" && (err != nil || c.MaxConns != tc.want) {
 			t.Errorf("%d connections: got %d and %v, want %d and %q", tc.maxConns, c.MaxConns, err, tc.want, tc.err)
+		}
+	}
+	for _, tc := range []struct {
+		mode    string
+		locked  bool
+		limit   threadLimit
+		workers int
+		err     string
+	}{
+		{"threadpool", false, limit, 500, ""},
+		{"threadpool", false, limit, 501, "--workers 501 needs a thread for each worker, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
+		{"pool-request", true, limit, 501, "--workers 501 needs a thread for each worker, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
+		{"pool", false, limit, 501, ""},
+		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool needs a thread for each worker, and ulimit -u allows only 50; raise it"},
+	} {
+		c := Config{Mode: tc.mode, Workers: tc.workers, MaxConns: 9000, Dispatch: Dispatch{Locked: tc.locked}}
+		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, true)
+		if tc.err == "" && err != nil || tc.err != "" && fmt.Sprint(err) != tc.err {
+			t.Errorf("%s with %d workers: got %v, want %q", tc.mode, tc.workers, err, tc.err)
 		}
 	}
 	if got := threadsAllowed(); got.threads < 1 {
 		t.Errorf("got %+v, want some threads", got)
 	}
+}
+
+func modeOf(t *testing.T, name string) model.Mode {
+	t.Helper()
+	mode, err := model.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mode
 }
 
 func TestTopologyWarnings(t *testing.T) {
