@@ -72,10 +72,13 @@ type Result struct {
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. Their requests are Refused, but the generator is to blame.
 	Exhausted uint64
-	// ConnAnswers holds the replies each of the Connections carried, with
-	// KeepAlive and a limit; else nil. A place keeps its count when its
-	// connection had to be opened anew.
+	// ConnAnswers holds, with KeepAlive and a limit, the replies on each of the
+	// Connections that was given a request; else nil. One that nothing was asked
+	// of is not among them. A place keeps its count when its connection had to be
+	// opened anew.
 	ConnAnswers []uint32
+	// Waited counts the requests that found none of the Connections free.
+	Waited int
 	// FirstReply is the longest time from the first request written on one of
 	// those connections to its reply, among those that got any.
 	FirstReply time.Duration
@@ -132,7 +135,7 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	res.Proof.Planned = len(o.Trace.At)
 	res.Proof.tell(res.Requests)
 	res.Idle = crowd.end(p.start)
-	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
+	res.Start, res.Dialled, res.Exhausted, res.Waited = p.start, c.dialled.Load(), c.exhausted.Load(), int(conns.waited.Load())
 	if o.KeepAlive && o.Connections > 0 {
 		res.ConnAnswers, res.FirstReply = c.answers(o.Connections)
 	}
@@ -210,10 +213,13 @@ func (res *Result) finish() (cut int) {
 	return cut
 }
 
-// answers reports the replies of the first n places and the slowest first one.
+// answers reports the replies of those of the first n places that were given a
+// request, and the slowest first one.
 func (c *client) answers(n int) (counts []uint32, slowest time.Duration) {
 	for _, k := range c.conns[:n] {
-		counts = append(counts, k.answers)
+		if k.given {
+			counts = append(counts, k.answers)
+		}
 		slowest = max(slowest, k.first)
 	}
 	return counts, slowest
