@@ -117,11 +117,21 @@ func TestAttackInterrupted(t *testing.T) {
 			for _, n := range sum.Outcomes {
 				total += n
 			}
-			if sum.Status != record.Interrupted || sum.Good == 0 || total != sum.Scheduled || sum.Good > sum.Sent || sum.Sent > sum.Scheduled {
-				t.Errorf("%s: %d scheduled, %d with an outcome, %d sent, %d good; want them to add up", sum.Status, sum.Scheduled, total, sum.Sent, sum.Good)
+			if sum.Status != record.Interrupted || sum.Good == 0 || total != sum.Sent || sum.Sent != sum.Outcomes["answered"]+sum.Failed+sum.CutOff || sum.Good > sum.Sent || sum.Sent > sum.Scheduled {
+				t.Errorf("%s: %d scheduled, %d with an outcome, %d sent, %d good, %d failed, %d cut off; want them to add up", sum.Status, sum.Scheduled, total, sum.Sent, sum.Good, sum.Failed, sum.CutOff)
 			}
-			if n := len(resultsIn(t, a.results)); n != sum.Scheduled || loop == "open" && sum.Sent >= sum.Scheduled {
-				t.Errorf("%d results of %d requests, %d sent; want all told and not all sent", n, sum.Scheduled, sum.Sent)
+			told := sum.Sent // an open loop tells what was cut off
+			if loop == "closed" {
+				told -= sum.CutOff
+			}
+			if n := len(resultsIn(t, a.results)); n != told || loop == "open" && sum.Sent >= sum.Scheduled {
+				t.Errorf("%d results of %d requests, %d sent; want what was sent and not all sent", n, sum.Scheduled, sum.Sent)
+			}
+			if got := reportOf(t, a.results); got.Success < .9 || got.Latencies.P50 < 20*time.Millisecond {
+				t.Errorf("vegeta reports success %v and p50 %v, want the sent requests alone: nearly all good, 20ms or more", got.Success, got.Latencies.P50)
+			}
+			if sum.FirstError >= 0 || sum.Failed > 0 || strings.Contains(a.stdout.String(), "got no reply") {
+				t.Errorf("first error after %v s, %d failed, doubts %v; want none, as the server answered", sum.FirstError, sum.Failed, sum.Doubts)
 			}
 		})
 	}

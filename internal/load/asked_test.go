@@ -49,8 +49,8 @@ func TestClosedTellsItsStart(t *testing.T) {
 // checkMarks holds a result's marks to its requests.
 func checkMarks(t *testing.T, res *ClosedResult) {
 	t.Helper()
-	if len(res.Marks) != len(res.Requests) || len(res.Stamps()) != len(res.Requests) {
-		t.Fatalf("%d marks and %d stamps of %d requests", len(res.Marks), len(res.Stamps()), len(res.Requests))
+	if len(res.Marks) != len(res.Requests) {
+		t.Fatalf("%d marks of %d requests", len(res.Marks), len(res.Requests))
 	}
 	seen := map[uint64]bool{}
 	for i, r := range res.Requests {
@@ -61,9 +61,6 @@ func checkMarks(t *testing.T, res *ClosedResult) {
 		seen[m.Seq] = true
 		if ordered := slices.IsSorted([]int64{r.Sent, m.Ready, m.Wrote, m.First, r.Done}); r.Outcome == record.Answered && !ordered {
 			t.Fatalf("request %+v has mark %+v, want them in order", r, m)
-		}
-		if got := res.Stamps()[i]; got.Ready != m.Ready || got.Wrote != m.Wrote || got.First != m.First {
-			t.Fatalf("stamps %+v of mark %+v", got, m)
 		}
 		if i > 0 && r.Sent < res.Requests[i-1].Sent {
 			t.Fatalf("request %d is not in the order they were sent", i)

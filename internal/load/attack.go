@@ -100,7 +100,7 @@ const workers = 64
 // both the Result and an error are returned. Whatever the server does is an
 // outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
@@ -145,8 +145,9 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	return res, p.err
 }
 
-// check says before anything is opened what cannot be done.
-func (o *Options) check() error {
+// Check tells what of o cannot be done, before anything is opened. Attack does
+// too.
+func (o *Options) Check() error {
 	if err := o.Trace.check(); err != nil {
 		return err
 	}
@@ -157,7 +158,11 @@ func (o *Options) check() error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
 	}
-	if err := checkConnections(conns+o.Idle, o.Dial == nil); err != nil {
+	err := checkConnections(conns+o.Idle, o.Dial == nil)
+	if err == nil {
+		_, _, err = templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+	}
+	if err != nil {
 		return fmt.Errorf("preparing the attack: %w", err)
 	}
 	return nil

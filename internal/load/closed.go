@@ -118,15 +118,6 @@ type Mark struct {
 	Ready, Wrote, First int64
 }
 
-// Stamps are the Marks as a record keeps them, 88 bytes each.
-func (r *ClosedResult) Stamps() []record.Stamps {
-	stamps := make([]record.Stamps, len(r.Marks))
-	for i, m := range r.Marks {
-		stamps[i] = record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First}
-	}
-	return stamps
-}
-
 // Rate returns good replies per second; 0 when nothing was measured.
 func (r ClosedResult) Rate() float64 {
 	if r.Elapsed <= 0 {
@@ -135,7 +126,19 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// check tells what of o cannot be done, before anything is opened.
+// Check tells what of o cannot be done, before anything is opened. Closed does
+// too.
+func (o *ClosedOptions) Check() error {
+	err := o.check()
+	if err == nil {
+		_, _, err = templates(o.Targets, o.KeepAlive, o.Demands != nil)
+	}
+	if err != nil {
+		return fmt.Errorf("preparing the closed loop: %w", err)
+	}
+	return nil
+}
+
 func (o *ClosedOptions) check() error {
 	kept := o.KeepAlive
 	switch {
@@ -166,11 +169,10 @@ const maxPipeline = 1024
 // answered, and counts replies. What is under way at the end is cut off and not
 // counted. When ctx ends early, the result so far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	err := o.check()
-	var c *client
-	if err == nil {
-		c, err = newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
+	if err := o.Check(); err != nil {
+		return ClosedResult{}, err
 	}
+	c, err := newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
 	if err != nil {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}

@@ -73,11 +73,11 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 	zero := timeline.At(start)
 	for n := 0; ctx.Err() == nil; n++ {
 		due := cc.wait(ctx, start, n)
-		if ctx.Err() != nil || due >= cc.to {
+		sent := time.Since(start)
+		if ctx.Err() != nil || max(due, sent) >= cc.to {
 			return
 		}
 		seq, d := cc.next()
-		sent := time.Since(start)
 		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
 		done := time.Since(start)
 		if out == record.Cut {

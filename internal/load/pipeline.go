@@ -29,6 +29,9 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 	under := make([]flight, 0, cc.options.Pipeline) // oldest first
 	for ctx.Err() == nil {
 		opening := time.Since(start)
+		if opening >= cc.to {
+			break
+		}
 		if k.nc == nil {
 			if err := c.dial(ctx, k, start.Add(opening+c.timeout)); err != nil {
 				if !cc.unopened(opening, start, c.outcome(err, record.Refused)) {
