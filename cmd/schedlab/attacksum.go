@@ -50,7 +50,7 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 		doubt(sum, "%d requests were under way when the attack was stopped; each counts with the time it had had by then, at least", cut)
 	}
 	if share := sum.Connect.Mean / (sum.Connect.Mean + sum.Service.Mean); sum.Waited > 0 && share > waitShare {
-		doubt(sum, "%d of %d requests waited for a free connection: %.0f %% of a request's time is the client's own queue; raise --connections (-c) to have it at the server",
+		doubt(sum, "%d of %d requests waited for a free connection: %.0f %% of their time passed in the client's own queue, which the service times leave out; raise --connections (-c) to have them wait at the server",
 			sum.Waited, sum.Sent, 100*share)
 	}
 }

@@ -107,14 +107,14 @@ func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"
 	}
-	var text string
+	var known []string
 	for _, at := range []struct {
 		name         string
 		share, value float64
 	}{{"p50", .5, q.P50}, {"p90", .9, q.P90}, {"p99", .99, q.P99}, {"p99.9", .999, q.P999}} {
 		if q.Count >= int64(stats.MinRequests(at.share)) {
-			text += at.name + " " + seconds(at.value) + ", "
+			known = append(known, at.name+" "+seconds(at.value))
 		}
 	}
-	return text + "max " + seconds(q.Max) + ", mean " + seconds(q.Mean)
+	return strings.Join(append(known, "max "+seconds(q.Max), "mean "+seconds(q.Mean)), ", ")
 }
