@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -23,7 +23,7 @@ import (
 type attackFlags struct {
 	target, targets string
 	loop            string
-	rate            experiment.Rate
+	rate            perSecond
 	duration        time.Duration
 	arrivals        load.Arrivals
 	connections     int
@@ -69,7 +69,8 @@ With a SCENARIO the request, arrivals, connections and demand are its own and
                         then none until --rate allows the next 396
   in-phase              every connection at once; in-phase(64): 64 at once
   trace(FILE)           a line per request: time[,iterations[,sleep]], or named columns
-A ramp or sine is random like poisson; with ,even at its end it is not.
+A ramp or sine is random like poisson; with even inside its brackets, as in
+sine(0.5,2s,even), it is not.
 
 --loop closed has each connection wait for its answer, then --think, and send the
 next: it finds the highest throughput, and its response times leave out what the
@@ -86,7 +87,7 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
   schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
   schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000
   schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --spin --pipeline 16
-  schedlab attack --target http://127.0.0.1:8080/kv/a --loop closed -c 10 --session 100 --think 'exp(5ms)'
+  schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
   schedlab attack --target http://127.0.0.1:8080/json --rate 500/s --results out.bin
   go tool vegeta report out.bin`,
@@ -147,6 +148,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.onLoopback(cmd.Context(), opts.Targets); err != nil {
 		return err
 	}
+	if err := held(opts); err != nil {
+		return err
+	}
 	files, err := f.openFiles(opts.Targets)
 	if err != nil {
 		return err
@@ -169,8 +173,8 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if answered := sum.Outcomes[record.Answered.String()]; float64(sum.Scheduled-answered) > .001*float64(sum.Scheduled) {
-		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Scheduled-answered, sum.Scheduled)}
+	if ended := sum.Sent - sum.CutOff; float64(sum.Failed) > .001*float64(ended) {
+		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
 	}
 	return nil
 }
@@ -200,8 +204,8 @@ func (f *attackFlags) check() error {
 		return usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
 	case f.target != "" && f.targets != "":
 		return usagef("--target and --targets exclude each other")
-	case f.rate.OfSlowest > 0:
-		return usagef("--rate %s is a share of a throughput that attack does not measure; give requests per second like 2000/s", f.rate)
+	case f.target != "" && !strings.Contains(f.target, "://"):
+		return usagef("--target %q has no scheme; add http://, as in --target http://%s", f.target, f.target)
 	case f.duration <= 0 || f.duration > 24*time.Hour:
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
@@ -210,6 +214,8 @@ func (f *attackFlags) check() error {
 		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, mostRequests)
 	case f.connections < 0:
 		return usagef("--connections %d must not be negative", f.connections)
+	case f.idle < 0:
+		return usagef("--idle %d must not be negative", f.idle)
 	case f.timeout <= 0:
 		return usagef("--timeout %v must be above 0", f.timeout)
 	case f.timestamps != "scheduled" && f.timestamps != "sent":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,11 +118,22 @@ func TestAttackInterrupted(t *testing.T) {
 			for _, n := range sum.Outcomes {
 				total += n
 			}
-			if sum.Status != record.Interrupted || sum.Good == 0 || total != sum.Scheduled || sum.Good > sum.Sent || sum.Sent > sum.Scheduled {
-				t.Errorf("%s: %d scheduled, %d with an outcome, %d sent, %d good; want them to add up", sum.Status, sum.Scheduled, total, sum.Sent, sum.Good)
+			if sum.Status != record.Interrupted || sum.Good == 0 || total != sum.Sent || sum.Sent != sum.Outcomes["answered"]+sum.Failed+sum.CutOff || sum.Good > sum.Sent || sum.Sent > sum.Scheduled {
+				t.Errorf("%s: %d scheduled, %d with an outcome, %d sent, %d good, %d failed, %d cut off; want them to add up", sum.Status, sum.Scheduled, total, sum.Sent, sum.Good, sum.Failed, sum.CutOff)
 			}
-			if n := len(resultsIn(t, a.results)); n != sum.Scheduled || loop == "open" && sum.Sent >= sum.Scheduled {
-				t.Errorf("%d results of %d requests, %d sent; want all told and not all sent", n, sum.Scheduled, sum.Sent)
+			told := sum.Sent // an open loop tells what was cut off
+			if loop == "closed" {
+				told -= sum.CutOff
+			}
+			if n := len(resultsIn(t, a.results)); n != told || loop == "open" && sum.Sent >= sum.Scheduled {
+				t.Errorf("%d results of %d requests, %d sent; want what was sent and not all sent", n, sum.Scheduled, sum.Sent)
+			}
+			want := float64(sum.Good) / float64(told)
+			if got := reportOf(t, a.results); math.Abs(got.Success-want) > 1e-9 || got.Latencies.P50 <= 0 {
+				t.Errorf("vegeta reports success %v and p50 %v, want success %v, that of the sent requests", got.Success, got.Latencies.P50, want)
+			}
+			if sum.FirstError >= 0 || sum.Failed > 0 || strings.Contains(a.stdout.String(), "got no reply") {
+				t.Errorf("first error after %v s, %d failed, doubts %v; want none, as the server answered", sum.FirstError, sum.Failed, sum.Doubts)
 			}
 		})
 	}

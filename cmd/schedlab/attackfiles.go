@@ -91,16 +91,10 @@ func (a *attackFiles) write(seq int, r record.Request) error {
 	return err
 }
 
-// finish writes what was never sent and the distribution, and gives the results
-// their name.
+// finish writes the distribution and gives the results their name.
 func (a *attackFiles) finish(result *load.Result) (err error) {
 	if a.writer != nil {
-		for seq, r := range result.Requests {
-			if r.Sent < 0 {
-				err = errors.Join(err, a.writer.Write(seq, r))
-			}
-		}
-		if err = errors.Join(err, a.writer.Flush()); err == nil && a.name != "" {
+		if err = a.writer.Flush(); err == nil && a.name != "" {
 			err = errors.Join(a.results.Sync(), os.Rename(a.results.Name(), a.name))
 		}
 	}

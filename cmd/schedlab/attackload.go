@@ -129,6 +129,9 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 			cancel(err)
 		}
 	}
+	if err := o.Check(); err != nil {
+		return nil, usage(err)
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "sending %d requests in %v\n", len(o.Trace.At), f.duration)
 	result, err := load.Attack(ctx, o)
 	if result == nil {
@@ -137,7 +140,10 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if err != nil {
 		sum.Status = record.Interrupted
 	}
-	*sum = experiment.Summarise(*sum, result, len(o.Trace.At))
+	summarise(sum, result, func(i int) load.Mark {
+		s := result.Stamps[i]
+		return load.Mark{Ready: s.Ready, Wrote: s.Wrote}
+	})
 	if o.Idle > 0 {
 		i := result.Idle
 		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}
@@ -159,6 +165,9 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if f.changed("think") {
 		c.Think = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
 	}
+	if err := c.Check(); err != nil {
+		return nil, usage(err)
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "driving %d clients for %v\n", c.Connections, f.warmup+f.duration)
 	closed, err := load.Closed(cmd.Context(), c)
 	if closed.Start.IsZero() {
@@ -173,13 +182,18 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 		sum.Status = record.Interrupted
 	}
 	sum.Arrivals, sum.Offered, sum.Connections = f.closedWords(), c.Rate, c.Connections
-	*sum = experiment.Summarise(*sum, result, len(closed.Requests))
+	summarise(sum, result, func(i int) load.Mark { return closed.Marks[i] })
+	if sum.CutOff = closed.Cut; closed.Cut > 0 {
+		sum.Scheduled += closed.Cut
+		sum.Sent += closed.Cut
+		sum.Outcomes[record.Cut.String()] = closed.Cut
+	}
 	sum.Goodput, sum.SentRate = closed.Rate(), 0
 	if closed.Elapsed > 0 {
 		sum.SentRate = float64(closed.Answered+closed.Failed) / closed.Elapsed.Seconds()
 	}
 	if f.session > 0 {
-		sum.Sessions = sessions(closed.Sessions, f.session)
+		sum.Sessions = sessions(closed.Sessions)
 	}
 	if c.Rate == 0 {
 		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")
@@ -206,20 +220,4 @@ func (f *attackFlags) closedWords() string {
 	add(f.changed("think"), "thinking %s", f.think)
 	add(f.spin, "spinning")
 	return words
-}
-
-// sessions sums up; a whole one has size good requests.
-func sessions(all []load.Session, size int) *record.Sessions {
-	var sum record.Sessions
-	h := record.NewHistogram()
-	for _, s := range all {
-		if s.Good < size {
-			sum.Broken++
-			continue
-		}
-		sum.Complete++
-		h.Record(time.Duration(s.Ended - s.Began))
-	}
-	sum.Duration = h.Quantiles()
-	return &sum
 }

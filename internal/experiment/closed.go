@@ -62,7 +62,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Record: true,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Seed: blockSeed(p.Seed, block),
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Seed: blockSeed(p.Seed, block), Started: clocks.begin,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
@@ -70,7 +70,6 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if p.scenario.asksWork() {
 		o.Demands = demands(p.scenario.Workload, cycle, blockSeed(p.Seed, block), r.iters)
 	}
-	clocks.begin(time.Now())
 	result, err := load.Closed(ctx, o)
 	if err != nil {
 		return loaded{}, err

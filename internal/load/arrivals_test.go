@@ -137,6 +137,7 @@ func TestParseArrivalsRefuses(t *testing.T) {
 		"Poisson":              `unknown kind "Poisson" (want one of poisson, constant, ramp(FROM,TO)`,
 		"poisson()":            "want poisson alone",
 		"ramp(1/s":             "brackets do not match",
+		"sine(0.5,500ms),even": "even goes inside the brackets: sine(0.5,500ms,even)",
 		"in-phase)":            "unknown kind",
 		"(3)":                  "no kind",
 		"ramp(1/s)":            "want ramp(FROM,TO)",

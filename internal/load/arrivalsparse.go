@@ -23,7 +23,11 @@ func ParseArrivals(s string) (Arrivals, error) {
 	inner, closed := strings.CutSuffix(rest, ")")
 	a := Arrivals{Kind: Kind(name)}
 	err := errors.New("the brackets do not match")
-	if has == closed {
+	before, outside := strings.CutSuffix(strings.ReplaceAll(s, " ", ""), "),even")
+	switch {
+	case outside:
+		err = fmt.Errorf("even goes inside the brackets: %s,even)", before)
+	case has == closed:
 		err = a.parse(inner, has)
 	}
 	if err == nil {

@@ -72,10 +72,13 @@ type Result struct {
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. Their requests are Refused, but the generator is to blame.
 	Exhausted uint64
-	// ConnAnswers holds the replies each of the Connections carried, with
-	// KeepAlive and a limit; else nil. A place keeps its count when its
-	// connection had to be opened anew.
+	// ConnAnswers holds, with KeepAlive and a limit, the replies on each of the
+	// Connections that was given a request; else nil. One that nothing was asked
+	// of is not among them. A place keeps its count when its connection had to be
+	// opened anew.
 	ConnAnswers []uint32
+	// Waited counts the requests that found none of the Connections free.
+	Waited int
 	// FirstReply is the longest time from the first request written on one of
 	// those connections to its reply, among those that got any.
 	FirstReply time.Duration
@@ -97,7 +100,7 @@ const workers = 64
 // both the Result and an error are returned. Whatever the server does is an
 // outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
@@ -132,7 +135,7 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	res.Proof.Planned = len(o.Trace.At)
 	res.Proof.tell(res.Requests)
 	res.Idle = crowd.end(p.start)
-	res.Start, res.Dialled, res.Exhausted = p.start, c.dialled.Load(), c.exhausted.Load()
+	res.Start, res.Dialled, res.Exhausted, res.Waited = p.start, c.dialled.Load(), c.exhausted.Load(), int(conns.waited.Load())
 	if o.KeepAlive && o.Connections > 0 {
 		res.ConnAnswers, res.FirstReply = c.answers(o.Connections)
 	}
@@ -142,8 +145,9 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	return res, p.err
 }
 
-// check says before anything is opened what cannot be done.
-func (o *Options) check() error {
+// Check tells what of o cannot be done, before anything is opened. Attack does
+// too.
+func (o *Options) Check() error {
 	if err := o.Trace.check(); err != nil {
 		return err
 	}
@@ -154,7 +158,11 @@ func (o *Options) check() error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
 	}
-	if err := checkConnections(conns+o.Idle, o.Dial == nil); err != nil {
+	err := checkConnections(conns+o.Idle, o.Dial == nil)
+	if err == nil {
+		_, _, err = templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+	}
+	if err != nil {
 		return fmt.Errorf("preparing the attack: %w", err)
 	}
 	return nil
@@ -210,10 +218,13 @@ func (res *Result) finish() (cut int) {
 	return cut
 }
 
-// answers reports the replies of the first n places and the slowest first one.
+// answers reports the replies of those of the first n places that were given a
+// request, and the slowest first one.
 func (c *client) answers(n int) (counts []uint32, slowest time.Duration) {
 	for _, k := range c.conns[:n] {
-		counts = append(counts, k.answers)
+		if k.given {
+			counts = append(counts, k.answers)
+		}
 		slowest = max(slowest, k.first)
 	}
 	return counts, slowest

@@ -117,7 +117,7 @@ func (c *client) dial(ctx context.Context, k *conn, deadline time.Time) error {
 func (c *client) do(ctx context.Context, k *conn, seq uint64, d Demand, deadline time.Time) (reply, record.Outcome) {
 	tp := c.template(seq)
 	k.out = tp.request(k.out[:0], seq, d)
-	k.stamps = timeline.Client{}
+	k.stamps, k.given = timeline.Client{}, true
 	for {
 		if k.nc == nil {
 			if err := c.dial(ctx, k, deadline); err != nil {

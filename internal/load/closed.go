@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,10 @@ type ClosedOptions struct {
 	Spin bool
 	// Dial is as in Options.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Started, if not nil, is called once with the loop's start (it carries a
+	// monotonic reading), when connections have been opened and before any request
+	// is sent. It delays the clients for as long as it takes.
+	Started func(time.Time)
 	// Record keeps every measured request, and session, in the result.
 	Record bool
 }
@@ -75,8 +80,8 @@ type ClosedResult struct {
 	// of a local port or file descriptor: the generator's fault, not the server's.
 	// Both include the warm-up.
 	Dialled, Exhausted uint64
-	// ConnAnswers holds the replies that each client got in the measured time,
-	// whatever their status.
+	// ConnAnswers holds the replies, whatever their status, that each client got
+	// in the measured time. A client that asked nothing then is not among them.
 	ConnAnswers []uint32
 	// FirstReply is the longest time from a client's first request to its first
 	// reply, warm-up included, among those that got any.
@@ -85,6 +90,8 @@ type ClosedResult struct {
 	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
 	// response times taken from them suffer coordinated omission.
 	Requests []record.Request
+	// Marks are the clients' own notes on Requests, one each.
+	Marks []Mark
 	// Sessions are those that ended in the measured time, in the order they began,
 	// when asked for.
 	Sessions []Session
@@ -98,7 +105,17 @@ type ClosedResult struct {
 type Session struct {
 	Client       int // from 0
 	Began, Ended int64
-	Good, Failed int // requests
+	Good, Failed int  // requests
+	Broken       bool // its connection ended before the last answer, or never opened
+}
+
+// A Mark is what a client of a closed loop noted on one request: its number, as
+// sent in X-Vegeta-Seq, and its stamps as record.Stamps have them. In a pipeline
+// a request is ready when it is sent, and with Spin its first byte has come when
+// all have.
+type Mark struct {
+	Seq                 uint64
+	Ready, Wrote, First int64
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.
@@ -109,7 +126,19 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// check tells what of o cannot be done, before anything is opened.
+// Check tells what of o cannot be done, before anything is opened. Closed does
+// too.
+func (o *ClosedOptions) Check() error {
+	err := o.check()
+	if err == nil {
+		_, _, err = templates(o.Targets, o.KeepAlive, o.Demands != nil)
+	}
+	if err != nil {
+		return fmt.Errorf("preparing the closed loop: %w", err)
+	}
+	return nil
+}
+
 func (o *ClosedOptions) check() error {
 	kept := o.KeepAlive
 	switch {
@@ -140,11 +169,10 @@ const maxPipeline = 1024
 // answered, and counts replies. What is under way at the end is cut off and not
 // counted. When ctx ends early, the result so far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	err := o.check()
-	var c *client
-	if err == nil {
-		c, err = newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
+	if err := o.Check(); err != nil {
+		return ClosedResult{}, err
 	}
+	c, err := newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
 	if err != nil {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
@@ -170,6 +198,9 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	}
 	self := observeProcess()
 	start := time.Now()
+	if o.Started != nil {
+		o.Started(start)
+	}
 	timer := time.AfterFunc(o.Warmup+o.Duration, cancel)
 	defer timer.Stop()
 	var running sync.WaitGroup
@@ -192,17 +223,33 @@ func (r *ClosedResult) add(t *tally, first time.Duration) {
 	r.Failed += t.failed
 	r.Cut += t.cut
 	r.Requests = append(r.Requests, t.requests...)
+	r.Marks = append(r.Marks, t.marks...)
 	r.Sessions = append(r.Sessions, t.sessions...)
-	r.ConnAnswers = append(r.ConnAnswers, t.replies)
+	if t.answered+t.failed+t.cut > 0 {
+		r.ConnAnswers = append(r.ConnAnswers, t.replies)
+	}
 	r.FirstReply = max(r.FirstReply, first)
 }
 
 // finish puts in order what the clients did in a loop that took so long.
 func (r *ClosedResult) finish(took time.Duration, o *ClosedOptions) {
 	r.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
-	slices.SortFunc(r.Requests, func(a, b record.Request) int { return cmp.Compare(a.Sent, b.Sent) })
+	sort.Sort(bySent{r.Requests, r.Marks})
 	slices.SortFunc(r.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
 	r.Proof.tell(r.Requests)
 	r.Proof.Sent = r.Answered + r.Failed
 	r.Proof.Planned = int(o.Rate * r.Elapsed.Seconds())
+}
+
+// bySent sorts requests with their marks.
+type bySent struct {
+	requests []record.Request
+	marks    []Mark
+}
+
+func (b bySent) Len() int           { return len(b.requests) }
+func (b bySent) Less(i, j int) bool { return b.requests[i].Sent < b.requests[j].Sent }
+func (b bySent) Swap(i, j int) {
+	b.requests[i], b.requests[j] = b.requests[j], b.requests[i]
+	b.marks[i], b.marks[j] = b.marks[j], b.marks[i]
 }

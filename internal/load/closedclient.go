@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // refusedPause keeps clients of a dead server from dialling without end.
@@ -20,12 +21,13 @@ type tally struct {
 	answered, failed, cut int
 	replies               uint32
 	requests              []record.Request
+	marks                 []Mark
 	sessions              []Session
 }
 
 // count takes a request that ended: it counts if that was in the measured time,
 // and as cut if it was after.
-func (t *tally) count(r record.Request) {
+func (t *tally) count(r record.Request, m Mark) {
 	switch done := time.Duration(r.Done); {
 	case done >= t.to:
 		t.cut++
@@ -42,7 +44,7 @@ func (t *tally) count(r record.Request) {
 		t.replies++
 	}
 	if t.keep {
-		t.requests = append(t.requests, r)
+		t.requests, t.marks = append(t.requests, r), append(t.marks, m)
 	}
 }
 
@@ -68,13 +70,14 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 		cc.pipeline(ctx, start)
 		return
 	}
+	zero := timeline.At(start)
 	for n := 0; ctx.Err() == nil; n++ {
 		due := cc.wait(ctx, start, n)
-		if ctx.Err() != nil {
+		sent := time.Since(start)
+		if ctx.Err() != nil || max(due, sent) >= cc.to {
 			return
 		}
 		seq, d := cc.next()
-		sent := time.Since(start)
 		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
 		done := time.Since(start)
 		if out == record.Cut {
@@ -84,7 +87,8 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 		if due < 0 {
 			due = sent
 		}
-		cc.saw(closedRequest(due, sent, done, rep, out, d))
+		st := cc.conn.stamps
+		cc.saw(closedRequest(due, sent, done, rep, out, d), Mark{seq, stampFrom(zero, st.Ready), stampFrom(zero, st.Wrote), stampFrom(zero, st.First)})
 		cc.turn(done)
 		if out == record.Refused {
 			pause(ctx, refusedPause)
@@ -129,8 +133,8 @@ func closedRequest(due, sent, done time.Duration, rep reply, out record.Outcome,
 }
 
 // saw counts a request that ended, to the present session too.
-func (cc *closedClient) saw(r record.Request) {
-	cc.count(r)
+func (cc *closedClient) saw(r record.Request, m Mark) {
+	cc.count(r, m)
 	s := &cc.session
 	if s.Began < 0 {
 		s.Began = r.Sent
@@ -140,6 +144,7 @@ func (cc *closedClient) saw(r record.Request) {
 	} else {
 		s.Failed++
 	}
+	s.Broken = s.Broken || r.Outcome != record.Answered
 }
 
 // turn ends the session, if there are any, when it is complete or its connection
@@ -150,7 +155,7 @@ func (cc *closedClient) turn(done time.Duration) {
 		return
 	}
 	cc.conn.close()
-	s.Ended = int64(done)
+	s.Ended, s.Broken = int64(done), s.Broken || s.Good+s.Failed < size
 	if cc.keep && done >= cc.from && done < cc.to {
 		cc.sessions = append(cc.sessions, *s)
 	}

@@ -20,6 +20,7 @@ type conn struct {
 	heard bool   // a byte of the present reply has arrived
 	fresh bool   // nc has not answered yet
 
+	given   bool          // it was given a request
 	answers uint32        // replies in this place
 	first   time.Duration // from the first request written here to its reply; 0 before
 	asked   time.Time     // when the first request was written here

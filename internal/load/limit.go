@@ -8,6 +8,10 @@ const MaxConnections = 16_384
 // spareDescriptors are what the process needs beside its connections.
 const spareDescriptors = 64
 
+// CheckConnections says whether one load of this process can hold n connections,
+// and if not what to do about it.
+func CheckConnections(n int) error { return checkConnections(n, true) }
+
 // checkConnections says before the load that it cannot hold n connections.
 // Those of a dialler that is not ours may be no descriptors.
 func checkConnections(n int, ours bool) error {

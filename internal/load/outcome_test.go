@@ -173,6 +173,9 @@ func TestWaitForAConnectionTimesOut(t *testing.T) {
 		if got := res.Requests[0].Outcome; got != record.Answered {
 			t.Errorf("first request %v, want answered", got)
 		}
+		if res.Waited != 1 {
+			t.Errorf("%d waited, want the second", res.Waited)
+		}
 		// It waited 400 ms and had 700 ms left of the second it needed.
 		r := res.Requests[1]
 		if got := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || got != o.Timeout {

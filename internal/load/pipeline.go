@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // A flight is one request under way in a pipeline.
@@ -14,6 +15,13 @@ type flight struct {
 	demand Demand
 }
 
+// mark is the client's note on a request that was written as soon as it was
+// sent; first is when the first byte of its answer had come.
+func (f flight) mark(first int64) Mark {
+	at := max(int64(f.sent), 1)
+	return Mark{f.seq, at, at, first}
+}
+
 // pipeline keeps the connection full: it sends what there is room for in one
 // write, waits for a reply, takes what else has come with it, and tops up.
 func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
@@ -21,10 +29,12 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 	under := make([]flight, 0, cc.options.Pipeline) // oldest first
 	for ctx.Err() == nil {
 		opening := time.Since(start)
+		if opening >= cc.to {
+			break
+		}
 		if k.nc == nil {
 			if err := c.dial(ctx, k, start.Add(opening+c.timeout)); err != nil {
-				seq, d := cc.next()
-				if cc.fail([]flight{{seq, opening, d}}, start, c.outcome(err, record.Refused)) {
+				if !cc.unopened(opening, start, c.outcome(err, record.Refused)) {
 					return
 				}
 				pause(ctx, refusedPause)
@@ -40,6 +50,9 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 			_, err = k.nc.Write(k.out)
 		}
 		for err == nil && len(under) > 0 {
+			if k.br.Buffered() == 0 {
+				k.heard = false
+			}
 			var rep reply
 			if rep, err = k.readReply(c.template(under[0].seq).bodiless); err == nil {
 				under = cc.land(under, start, rep)
@@ -60,6 +73,20 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 		}
 	}
 	cc.cut += len(under)
+}
+
+// unopened counts a request for which no connection could be opened, and with it
+// the session. It reports whether the loop goes on.
+func (cc *closedClient) unopened(opening time.Duration, start time.Time, out record.Outcome) bool {
+	if out == record.Cut {
+		cc.cut++
+		return false
+	}
+	seq, d := cc.next()
+	done := time.Since(start)
+	cc.saw(closedRequest(opening, opening, done, reply{}, out, d), Mark{Seq: seq})
+	cc.turn(done)
+	return true
 }
 
 // topUp renders into conn.out as many requests as the pipeline and the session
@@ -91,7 +118,7 @@ func (cc *closedClient) land(under []flight, start time.Time, rep reply) []fligh
 		k.first = time.Since(k.asked)
 	}
 	done := time.Since(start)
-	cc.saw(closedRequest(f.sent, f.sent, done, rep, record.Answered, f.demand))
+	cc.saw(closedRequest(f.sent, f.sent, done, rep, record.Answered, f.demand), f.mark(stampFrom(timeline.At(start), k.stamps.First)))
 	under = append(under[:0], under[1:]...)
 	if rep.keep {
 		cc.turn(done)
@@ -111,7 +138,7 @@ func (cc *closedClient) fail(under []flight, start time.Time, out record.Outcome
 	}
 	done := time.Since(start)
 	for _, f := range under {
-		cc.saw(closedRequest(f.sent, f.sent, done, reply{}, out, f.demand))
+		cc.saw(closedRequest(f.sent, f.sent, done, reply{}, out, f.demand), f.mark(0))
 	}
 	cc.turn(done)
 	return false

@@ -2,6 +2,7 @@ package load
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"schedlab/internal/record"
@@ -13,6 +14,8 @@ import (
 type pool struct {
 	c    *client
 	turn chan *conn // nil without a limit
+
+	waited atomic.Int64 // requests that found no place free
 
 	mu   sync.Mutex
 	idle []*conn
@@ -39,6 +42,7 @@ func (p *pool) get(deadline time.Time) (*conn, record.Outcome) {
 		return k, record.Answered
 	default:
 	}
+	p.waited.Add(1)
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {

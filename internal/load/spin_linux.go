@@ -57,6 +57,9 @@ func spin(ctx context.Context, c *client, o *ClosedOptions) (ClosedResult, error
 	s.turn(&stop, func() bool { return s.opening == 0 && len(s.closed) == 0 })
 	self := observe(1, threadTime)
 	s.start, s.now, s.running = time.Now(), 0, true
+	if o.Started != nil {
+		o.Started(s.start)
+	}
 	for i := range s.conns {
 		switch s.conns[i].state {
 		case spinOpen:
@@ -183,7 +186,7 @@ func (s *spinner) read(k *spinConn, b []byte) {
 		if k.first == 0 {
 			k.first = max(1, s.now-k.asked)
 		}
-		k.tally.count(closedRequest(f.sent, f.sent, s.now, rep, record.Answered, f.demand))
+		k.tally.count(closedRequest(f.sent, f.sent, s.now, rep, record.Answered, f.demand), f.mark(int64(s.now)))
 		if !rep.keep {
 			s.broken(k, record.Reset)
 			return

@@ -64,6 +64,7 @@ func TestSpinCountsWhatTheServerServes(t *testing.T) {
 		if len(res.ConnAnswers) != 8 || int(sum) != res.Answered || res.FirstReply <= 0 {
 			t.Errorf("depth %d: answers per connection %v, slowest first reply %v", depth, res.ConnAnswers, res.FirstReply)
 		}
+		checkMarks(t, &res)
 		for _, r := range res.Requests {
 			if r.Sent < 0 || r.Done <= r.Sent || r.Status != 200 {
 				t.Fatalf("depth %d: %+v, want a good reply after it was sent", depth, r)

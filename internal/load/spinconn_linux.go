@@ -124,7 +124,7 @@ func (s *spinner) refused(k *spinConn, out record.Outcome) {
 	s.shut(k)
 	k.since = 0
 	if s.running {
-		k.tally.count(closedRequest(began, began, s.now, reply{}, out, s.options.demand(s.seq)))
+		k.tally.count(closedRequest(began, began, s.now, reply{}, out, s.options.demand(s.seq)), Mark{Seq: s.seq})
 		s.seq++
 		k.since = s.now
 		s.closed = append(s.closed, k.index)
@@ -135,7 +135,7 @@ func (s *spinner) refused(k *spinConn, out record.Outcome) {
 func (s *spinner) broken(k *spinConn, out record.Outcome) {
 	for ; k.count > 0; k.pop() {
 		f := k.ring[k.oldest]
-		k.tally.count(closedRequest(f.sent, f.sent, s.now, reply{}, out, f.demand))
+		k.tally.count(closedRequest(f.sent, f.sent, s.now, reply{}, out, f.demand), f.mark(0))
 	}
 	s.shut(k)
 	k.since = 0 // it had been open: no pause

@@ -72,11 +72,14 @@ func (t *transport) carry(seq uint64, deadline time.Time) (reply, record.Outcome
 
 // stamp writes down what the connection stamped, from the attack's start.
 func (t *transport) stamp(s *record.Stamps, c timeline.Client) {
-	from := func(at int64) int64 {
-		if at == 0 {
-			return 0
-		}
-		return max(at-t.pacer.zero, 1)
+	zero := t.pacer.zero
+	s.Ready, s.Wrote, s.First = stampFrom(zero, c.Ready), stampFrom(zero, c.Wrote), stampFrom(zero, c.First)
+}
+
+// stampFrom is a stamp of the timeline's clock as record.Stamps have it.
+func stampFrom(zero, at int64) int64 {
+	if at == 0 {
+		return 0
 	}
-	s.Ready, s.Wrote, s.First = from(c.Ready), from(c.Wrote), from(c.First)
+	return max(at-zero, 1)
 }

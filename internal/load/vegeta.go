@@ -43,8 +43,8 @@ func EncodeVegeta(w io.Writer, name string, start time.Time, targets []Target, r
 // A VegetaWriter writes the requests of an attack in vegeta's binary format,
 // readable by `vegeta report` and its kin. Each result's Timestamp is the
 // request's scheduled (or sent) time and its Latency lasts from there to its end.
-// Requests without a reply have code 0 and their outcome as error; with SentStamp
-// those never sent are left out.
+// Requests without a reply have code 0 and their outcome as error; those never
+// sent are left out.
 //
 // It hands on whole results only, several at a time and not later than a moment
 // after they were written, so that what a killed process leaves can be read. It
@@ -88,11 +88,12 @@ func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*V
 
 // Write takes request number seq of the attack.
 func (v *VegetaWriter) Write(seq int, r record.Request) error {
+	if r.Sent < 0 {
+		return nil
+	}
 	began := r.Scheduled
 	if v.from == SentStamp {
-		if began = r.Sent; began < 0 {
-			return nil
-		}
+		began = r.Sent
 	}
 	i := seq % len(v.targets)
 	d := Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}

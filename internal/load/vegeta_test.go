@@ -43,7 +43,6 @@ func TestEncodeVegetaRoundTrip(t *testing.T) {
 			result(0, 1*ms, 4*ms, 200, 3, ""),
 			result(1, 2*ms, 7*ms, 503, 1, "503 Service Unavailable"),
 			result(2, 3*ms, 5*ms, 0, 0, "timed out"),
-			result(3, 4*ms, 2*ms, 0, 0, "cut off"),
 		},
 		SentStamp: {
 			result(0, 2*ms, 3*ms, 200, 3, ""),

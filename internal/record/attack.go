@@ -17,10 +17,14 @@ type Attack struct {
 	Timeout  float64   `json:"timeout"`        // seconds
 	Duration float64   `json:"duration"`       // seconds asked for
 
+	// Sent is the answered, the Failed and the CutOff. Those of a closed loop are
+	// the ones that ended in its measured time, and what its end cut off.
 	Scheduled int            `json:"scheduled"` // requests
 	Sent      int            `json:"sent"`
+	Failed    int            `json:"failed"`   // sent, and ended without a reply
+	CutOff    int            `json:"cut_off"`  // sent, and under way when the attack ended
 	Good      int            `json:"good"`     // replies 2xx and 3xx
-	Outcomes  map[string]int `json:"outcomes"` // scheduled requests by how they ended
+	Outcomes  map[string]int `json:"outcomes"` // sent requests by how they ended
 	Statuses  map[uint16]int `json:"statuses"` // replies by status
 	Bytes     uint64         `json:"bytes"`    // of response bodies
 	SentRate  float64        `json:"sent_rate"`
@@ -28,26 +32,33 @@ type Attack struct {
 
 	// Response counts from the scheduled time, over every request sent; one
 	// without a reply counts as the timeout at least, so that a server cannot
-	// look faster by refusing. GoodResponse is over the good replies alone.
-	// Service counts from the sending; Lag is the sending's lateness, all zero of a
-	// closed loop, which sends when it is answered.
+	// look faster by refusing, and one cut off with what it had waited.
+	// GoodResponse is over the good replies alone. Lag is the sending's lateness,
+	// Connect from there until the request had an open connection, waiting for one
+	// that was free or opening one, and Service from its writing to its end.
 	Response     Quantiles `json:"response"`
 	GoodResponse Quantiles `json:"good_response"`
-	Service      Quantiles `json:"service"`
 	Lag          Quantiles `json:"lag"`
+	Connect      Quantiles `json:"connect"`
+	Service      Quantiles `json:"service"`
+	Waited       int       `json:"waited"` // requests that found no kept connection free
 
 	Connections int     `json:"connections"` // kept ones asked for; 0 when each request opened its own or as many as needed
 	Dialled     uint64  `json:"dialled"`
-	Starved     int     `json:"starved_connections"`
-	Jain        float64 `json:"jain"`        // 0 when not applicable
-	FirstReply  float64 `json:"first_reply"` // slowest first reply of a kept connection
-	FirstError  float64 `json:"first_error"` // when the first request failed, -1 for none
+	Asked       int     `json:"asked_connections"`   // kept ones that were given a request
+	Starved     int     `json:"starved_connections"` // of those, without an answer
+	Jain        float64 `json:"jain"`                // of the answers on those asked; 0 when not applicable
+	FirstReply  float64 `json:"first_reply"`         // slowest first reply of a kept connection
+	FirstError  float64 `json:"first_error"`         // when the first request failed, -1 for none
 	Doubts      []Doubt `json:"doubts"`
 
 	Idle      *IdleConns `json:"idle,omitempty"`
 	Sessions  *Sessions  `json:"sessions,omitempty"`
 	Generator *Generator `json:"generator,omitempty"`
 }
+
+// Paced reports whether the requests had a schedule, so that there is a lag.
+func (a *Attack) Paced() bool { return a.Loop != "closed" || a.Offered > 0 }
 
 // IdleConns are connections that were asked once and kept open beside an attack.
 type IdleConns struct {
@@ -61,8 +72,10 @@ type IdleConns struct {
 // Sessions are runs of requests on one connection each.
 type Sessions struct {
 	Complete int       `json:"complete"`
-	Broken   int       `json:"broken"` // ended early, or with a failure
-	Duration Quantiles `json:"duration"`
+	Broken   int       `json:"broken"` // their connection ended before the last answer
+	Good     int       `json:"good"`   // requests of both, by whether the reply was good
+	Failed   int       `json:"failed"`
+	Duration Quantiles `json:"duration"` // of the complete ones
 }
 
 // A Generator is what the load did itself, so that a delay of its own is not
@@ -79,14 +92,16 @@ type Generator struct {
 	LagAt        float64 `json:"longest_lag_at"`
 }
 
-// Quantiles of one time, in seconds, from an HDR histogram of three digits.
+// Quantiles of one time, in seconds, from an HDR histogram of three digits. A
+// quantile q of fewer than 10/(1-q) of them is no evidence.
 type Quantiles struct {
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-	Max  float64 `json:"max"`
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
 }
 
 // Quantiles reads the usual ones; all zero when h is empty.
@@ -95,5 +110,5 @@ func (h *Histogram) Quantiles() Quantiles {
 		return Quantiles{}
 	}
 	at := func(q float64) float64 { return h.Quantile(q).Seconds() }
-	return Quantiles{h.hdr.Mean() / 1e9, at(.5), at(.9), at(.99), at(.999), at(1)}
+	return Quantiles{h.Count(), h.hdr.Mean() / 1e9, at(.5), at(.9), at(.99), at(.999), at(1)}
 }

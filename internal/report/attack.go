@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // Attack renders the summary of one attack for a terminal.
@@ -32,15 +33,22 @@ func Attack(w io.Writer, a *record.Attack) error {
 		if a.Status != record.Complete {
 			row("status", "INTERRUPTED")
 		}
-		row("requests", "%s scheduled, %s sent (%s), %s good (%s)", count(a.Scheduled), count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
-		row("response", "%s", quantiles(a.Response)+", from the scheduled time")
-		if a.Good > 0 && a.Good < a.Sent {
+		row("requests", "%s", requests(a))
+		from := "the scheduled time"
+		if !a.Paced() {
+			from = "the sending, as there is no schedule"
+		}
+		row("response", "%s", quantiles(a.Response)+", from "+from)
+		if a.Good > 0 && a.Good < a.Sent-a.CutOff {
 			row("good replies", "%s", quantiles(a.GoodResponse))
 		}
-		row("service", "%s", quantiles(a.Service)+", from the sending")
-		if a.Loop != "closed" {
+		if a.Paced() {
 			row("lag", "%s", quantiles(a.Lag)+", of the sending")
 		}
+		if a.Connect.Max >= 1e-6 {
+			row("connection", "%s", quantiles(a.Connect)+", waiting for a free one or opening one")
+		}
+		row("service", "%s", quantiles(a.Service)+", from the writing")
 		var statuses []string
 		for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
 			statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
@@ -57,22 +65,18 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("first error", "after %s", seconds(a.FirstError))
 		}
 		if a.Connections > 0 {
-			row("connections", "%s kept, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
+			row("connections", "%s kept, %s asked, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), count(a.Asked), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
 		} else {
 			row("connections", "%d opened", a.Dialled)
 		}
 		if s := a.Sessions; s != nil {
-			row("sessions", "%s complete, %s broken: %s", count(s.Complete), count(s.Broken), quantiles(s.Duration))
+			row("sessions", "%s complete, %s broken, of %s good and %s failed requests: %s", count(s.Complete), count(s.Broken), count(s.Good), count(s.Failed), quantiles(s.Duration))
 		}
 		if i := a.Idle; i != nil {
 			row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
 		}
 		if g := a.Generator; g != nil {
-			lag := ""
-			if a.Loop != "closed" {
-				lag = ", longest lag " + seconds(g.LongestLag)
-			}
-			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most%s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), lag)
+			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most, longest lag %s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), seconds(g.LongestLag))
 		}
 		for i, d := range a.Doubts {
 			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)
@@ -81,7 +85,36 @@ func Attack(w io.Writer, a *record.Attack) error {
 	})
 }
 
+// requests are the counts, which add up.
+func requests(a *record.Attack) string {
+	text := fmt.Sprintf("%s sent (%s), %s good (%s)", count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
+	if a.Paced() {
+		text = count(a.Scheduled) + " scheduled, " + text
+	}
+	for _, more := range []struct {
+		n    int
+		text string
+	}{{a.Failed, "without a reply"}, {a.CutOff, "cut off at the end"}, {a.Scheduled - a.Sent, "never sent"}} {
+		if more.n > 0 {
+			text += ", " + count(more.n) + " " + more.text
+		}
+	}
+	return text
+}
+
+// quantiles writes those that there are enough requests for.
 func quantiles(q record.Quantiles) string {
-	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s, mean %s",
-		seconds(q.P50), seconds(q.P90), seconds(q.P99), seconds(q.P999), seconds(q.Max), seconds(q.Mean))
+	if q.Count == 0 {
+		return "none"
+	}
+	var known []string
+	for _, at := range []struct {
+		name         string
+		share, value float64
+	}{{"p50", .5, q.P50}, {"p90", .9, q.P90}, {"p99", .99, q.P99}, {"p99.9", .999, q.P999}} {
+		if q.Count >= int64(stats.MinRequests(at.share)) {
+			known = append(known, at.name+" "+seconds(at.value))
+		}
+	}
+	return strings.Join(append(known, "max "+seconds(q.Max), "mean "+seconds(q.Mean)), ", ")
 }

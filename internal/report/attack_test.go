@@ -2,26 +2,67 @@ package report
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
 	"schedlab/internal/record"
 )
 
-// A closed loop sends when it is answered, so there is no lag to tell.
-func TestAttackTellsLagOfOpenLoopsAlone(t *testing.T) {
+// summary renders a and collapses the columns.
+func summary(t *testing.T, a record.Attack) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Attack(&b, &a); err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(" +").ReplaceAllString(b.String(), " ")
+}
+
+// A quantile is shown when ten requests lie beyond it.
+func TestAttackShowsQuantilesWithEvidence(t *testing.T) {
 	t.Parallel()
-	for loop, told := range map[string]bool{"open": true, "closed": false} {
-		a := record.Attack{
-			Loop: loop, Target: "http://127.0.0.1:8080/", Status: record.Complete, FirstError: -1, Scheduled: 1, Sent: 1, Good: 1,
-			Generator: &record.Generator{LongestLag: 1e-9},
+	for n, want := range map[int64]string{
+		0:      "response none, from",
+		19:     "response max 6.00 s, mean 1.00 s, from",
+		20:     "response p50 2.00 s, max 6.00 s, mean 1.00 s, from",
+		999:    "response p50 2.00 s, p90 3.00 s, max 6.00 s, mean 1.00 s, from",
+		1_000:  "response p50 2.00 s, p90 3.00 s, p99 4.00 s, max 6.00 s, mean 1.00 s, from",
+		10_000: "response p50 2.00 s, p90 3.00 s, p99 4.00 s, p99.9 5.00 s, max 6.00 s, mean 1.00 s, from",
+	} {
+		a := record.Attack{Response: record.Quantiles{Count: n, Mean: 1, P50: 2, P90: 3, P99: 4, P999: 5, Max: 6}}
+		if got := summary(t, a); !strings.Contains(got, want) {
+			t.Errorf("%d requests: no %q in\n%s", n, want, got)
 		}
-		var b bytes.Buffer
-		if err := Attack(&b, &a); err != nil {
-			t.Fatal(err)
+	}
+}
+
+// Counts add up, and a loop without a schedule has no lag and nothing scheduled.
+func TestAttackTellsWhatItsLoopHas(t *testing.T) {
+	t.Parallel()
+	a := record.Attack{
+		Loop: "open", Offered: 200, Status: record.Interrupted,
+		Scheduled: 1980, Sent: 299, Good: 290, Failed: 5, CutOff: 4, SentRate: 200, Goodput: 194,
+		Connect: record.Quantiles{Count: 299, Max: .1}, FirstError: -1,
+	}
+	for _, want := range []string{
+		"status INTERRUPTED\n",
+		"requests 1,980 scheduled, 299 sent (200/s), 290 good (194/s), 5 without a reply, 4 cut off at the end, 1,681 never sent\n",
+		"from the scheduled time\n", "lag none, of the sending\n", "connection p50 0 s, p90 0 s, max 100 ms, ", "service none, from the writing\n",
+	} {
+		if got := summary(t, a); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
 		}
-		if got := strings.Contains(b.String(), "lag"); got != told {
-			t.Errorf("%s loop: lag told %v, want %v:\n%s", loop, got, told, b.String())
+	}
+	a.Loop, a.Offered, a.Scheduled = "closed", 0, 299
+	got := summary(t, a)
+	for _, not := range []string{"schedul", "lag", "never"} {
+		if strings.Contains(strings.ReplaceAll(got, "there is no schedule", ""), not) {
+			t.Errorf("%q in the summary of a closed loop without a pace:\n%s", not, got)
 		}
+	}
+	a.Offered = 100
+	if got := summary(t, a); !strings.Contains(got, "from the scheduled time") || !strings.Contains(got, "lag") {
+		t.Errorf("no schedule in the summary of paced clients:\n%s", got)
 	}
 }
