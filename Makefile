@@ -62,7 +62,7 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt
 	bin/benchstat $(OLD) bin/bench.txt
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium; and wrk, jq for tools/peers (apt)
 	@tools/deps
 
 clean: ## remove bin, with the built tools
