@@ -177,13 +177,16 @@ func checkArm(mode string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
-	f.Mode = mode
+	f.Mode, f.Stamps = mode, "basic" // the planner's
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if err := fl.Set(name, flags[name]); err != nil {
 			return err
 		}
 	}
-	return errors.Join(f.check(fl), f.Config.Check())
+	if err := f.check(fl); err != nil {
+		return err
+	}
+	return f.Config.Check()
 }
 
 // newLog makes the program's log on stderr.

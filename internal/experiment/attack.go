@@ -82,7 +82,7 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 		}
 		response.Record(took)
 		service.Record(time.Duration(r.Done - r.Sent))
-		if a.Loop != "closed" { // which sends when it is answered: it has no time to be late for
+		if a.Paced() { // else it sends when it is answered, and has no time to be late for
 			lag.Record(time.Duration(r.Sent - r.Scheduled))
 		}
 	}
