@@ -54,7 +54,7 @@ func TestModesCheckTheirFlags(t *testing.T) {
 		{"pool-ring,spin=100", ""},
 		{"pool,job=closure,overflow=codel,codel-target=2ms,codel-interval=50ms", ""},
 		{"pool-request,executor=ants", ""},
-		{"nethttp,kv-locks=4,stamps=off,timeline=1024,pprof=off,max-head=8KiB", ""},
+		{"nethttp,kv-locks=4,stamps=basic,timeline=1024,pprof=off,max-head=8KiB", ""},
 		{"reuseport,listeners=2,backlog=128", ""},
 		{"prefork,processes=2,threads=1", ""},
 		{"semaphore,wait=5ms", ""},
