@@ -76,6 +76,10 @@ type socket struct {
 // Listen opens the sockets. warn gets rare events as a message and key-value
 // pairs, as slog takes them; it may be nil.
 func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
+	return onFreePort(s.Addr, func() (*Listener, error) { return s.listenAll(ctx, warn) })
+}
+
+func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}

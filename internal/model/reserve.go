@@ -21,6 +21,25 @@ type Reservation struct {
 // Reserve finds out that nobody has the address, and what the kernel makes of the
 // backlog, and takes it.
 func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
+	return onFreePort(s.Addr, func() (*Reservation, error) { return s.reserve(ctx) })
+}
+
+// portChoices is how often the kernel is asked for a port that stays free.
+const portChoices = 10
+
+// onFreePort tries again when the kernel was to choose the port, and somebody took
+// it between its being chosen and its being listened on.
+func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
+	for range portChoices {
+		got, err = try()
+		if _, port, bad := net.SplitHostPort(addr); bad != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+	}
+	return got, err
+}
+
+func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
 	addr, err := s.probe(ctx)
 	if err != nil {
 		return nil, err
