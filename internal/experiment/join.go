@@ -39,12 +39,7 @@ func (p *plan) command(arm int) []string {
 func (p *process) timeline(ctx context.Context) ([]timeline.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+"/debug/timeline?format=binary", nil)
-	if err != nil {
-		return nil, err
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	reply, err := client.Do(req)
+	reply, err := p.ask(ctx, "/debug/timeline?format=binary", "application/octet-stream")
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's timeline: %w", err)
 	}

@@ -187,18 +187,23 @@ func (p *process) scrape(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0; charset=utf-8")
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	reply, err := client.Do(req)
+	reply, err := p.ask(ctx, "/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8")
 	if err != nil {
 		return nil, err
 	}
 	defer reply.Body.Close()
 	return io.ReadAll(io.LimitReader(reply.Body, 16<<20))
+}
+
+// ask gets a page of the server's admin side, on a connection of its own.
+func (p *process) ask(ctx context.Context, path, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return client.Do(req)
 }
 
 // stop asks the server to drain and waits for its end; a server that does not

@@ -24,22 +24,6 @@ const (
 	SentStamp
 )
 
-// EncodeVegeta writes reqs, the requests of an attack that began at start, with a
-// VegetaWriter.
-func EncodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []record.Request, from Stamp) error {
-	v, err := NewVegetaWriter(w, name, targets, from)
-	if err != nil {
-		return err
-	}
-	v.Start = start
-	for seq, r := range reqs {
-		if err := v.Write(seq, r); err != nil {
-			return err
-		}
-	}
-	return v.Flush()
-}
-
 // A VegetaWriter writes the requests of an attack in vegeta's binary format,
 // readable by `vegeta report` and its kin. Each result's Timestamp is the
 // request's scheduled (or sent) time and its Latency lasts from there to its end.

@@ -51,7 +51,7 @@ func TestEncodeVegetaRoundTrip(t *testing.T) {
 		},
 	} {
 		var file bytes.Buffer
-		if err := EncodeVegeta(&file, "arm", start, targets, reqs, from); err != nil {
+		if err := encodeVegeta(&file, "arm", start, targets, reqs, from); err != nil {
 			t.Fatal(err)
 		}
 		var got []vegeta.Result
@@ -81,10 +81,26 @@ func TestEncodeVegetaReportsWriteErrors(t *testing.T) {
 	targets := []Target{{Method: "GET", URL: "http://server/"}}
 	r, w := io.Pipe()
 	r.Close()
-	if err := EncodeVegeta(w, "", time.Now(), targets, make([]record.Request, 1), ScheduledStamp); !errors.Is(err, io.ErrClosedPipe) {
+	if err := encodeVegeta(w, "", time.Now(), targets, make([]record.Request, 1), ScheduledStamp); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v, want the writer's error", err)
 	}
-	if err := EncodeVegeta(w, "", time.Now(), nil, nil, ScheduledStamp); err == nil {
+	if err := encodeVegeta(w, "", time.Now(), nil, nil, ScheduledStamp); err == nil {
 		t.Error("no targets: no error")
 	}
+}
+
+// encodeVegeta writes reqs, the requests of an attack that began at start, with a
+// VegetaWriter.
+func encodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []record.Request, from Stamp) error {
+	v, err := NewVegetaWriter(w, name, targets, from)
+	if err != nil {
+		return err
+	}
+	v.Start = start
+	for seq, r := range reqs {
+		if err := v.Write(seq, r); err != nil {
+			return err
+		}
+	}
+	return v.Flush()
 }
