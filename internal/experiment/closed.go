@@ -85,7 +85,8 @@ const loopLimit = .05
 
 // closedLaw is how far a window is from T = N/X - Z (ratio), with the limit that
 // the requests under way at its ends leave. Clients that never got an answer
-// are not among the N.
+// are not among the N. Requests sent together take a cycle together, and each by
+// itself may take less.
 func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 	n := float64(c.Connections * max(c.Pipeline, 1))
 	if len(w.trial.Client.ConnAnswers) > 0 {
@@ -96,7 +97,11 @@ func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 		return 0, loopLimit
 	}
 	cycle := n / x
-	return math.Abs(w.values["mean"]+c.Think-cycle) / cycle, loopLimit + 2*n/float64(w.requests)
+	off = (w.values["mean"] + c.Think - cycle) / cycle
+	if c.Pipeline <= 1 {
+		off = math.Abs(off)
+	}
+	return off, loopLimit + 2*n/float64(w.requests)
 }
 
 // DescribeClients says a load in a few words, for the plan and the reports.

@@ -87,6 +87,24 @@ const (
 	phaseRest  = "unexplained" // Service without both: interference, and what the calibration misses
 )
 
+// handled is the handler's time as the server stamps it, before it is divided.
+var handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{phaseCPU, phaseSleep, phaseRest}}
+
+// phaseNames are what an expectation may ask the mean of: the parts of a response
+// time, the shares of its service, and the report's stretches of both.
+func phaseNames() (names []string) {
+	for part := range timeline.NumParts {
+		names = append(names, part.String())
+	}
+	names = append(names, phaseCPU, phaseSleep, phaseRest)
+	for _, st := range record.Stretches() {
+		if !slices.Contains(names, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	return names
+}
+
 // list is p as the record has it, in the order in which time passes.
 func (p *phases) list() (list []record.Phase) {
 	for part := range timeline.NumParts {

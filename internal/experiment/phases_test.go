@@ -242,12 +242,12 @@ func TestPhasesOf(t *testing.T) {
 	if none := phasesOf(record.TrialRecord{Trial: trial.Trial, Requests: trial.Requests}, 1); none.stamped {
 		t.Error("a trial without stamps has phases")
 	}
-	if names := phaseNames(p.list()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
+	if names := namesOf(p.list()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
 		t.Errorf("phases in the order %s", names)
 	}
 }
 
-func phaseNames(list []record.Phase) string {
+func namesOf(list []record.Phase) string {
 	var names []string
 	for _, p := range list {
 		names = append(names, p.Name)

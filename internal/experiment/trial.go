@@ -150,9 +150,11 @@ type watcher struct {
 	ends           chan [2]reading
 	began          bool
 	// count reads the server's connection counters, if they are asked for; counts
-	// are those of both ends, nil unless both could be read.
-	count  func() map[string]float64
-	counts [2]map[string]float64
+	// are those of both ends, nil unless both could be read, and counted when each
+	// was answered.
+	count   func() map[string]float64
+	counts  [2]map[string]float64
+	counted [2]time.Time
 }
 
 func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
@@ -166,12 +168,12 @@ func (w *watcher) begin(start time.Time) {
 		time.Sleep(time.Until(start.Add(w.warmup)))
 		first := readClocks(w.pid, w.cpus.server)
 		if w.count != nil {
-			w.counts[0] = w.count()
+			w.counts[0], w.counted[0] = w.count(), time.Now()
 		}
 		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
 		last := readClocks(w.pid, w.cpus.server)
 		if w.count != nil {
-			w.counts[1] = w.count()
+			w.counts[1], w.counted[1] = w.count(), time.Now()
 		}
 		w.ends <- [2]reading{first, last}
 	}()
@@ -195,15 +197,18 @@ func (w *watcher) end() reading {
 }
 
 // connections are the counters' change over the window, after end; nil when
-// they were not asked for or could not be read.
+// they were not asked for or could not be read. An overloaded server may answer a
+// scrape most of a second late, so the change is scaled from the time between the
+// answers to the window.
 func (w *watcher) connections() *record.Connections {
 	first, last := w.counts[0], w.counts[1]
 	if first == nil || last == nil {
 		return nil
 	}
+	scale := w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds()
 	change := func(name string) float64 {
 		name = "schedlab_connections_" + name + "_total"
-		return last[name] - first[name]
+		return scale * (last[name] - first[name])
 	}
 	return &record.Connections{
 		Accepted: change("accepted"), Done: change("done"), Open: last["schedlab_connections_open"],
