@@ -240,7 +240,7 @@ func (w *window) openBreaches(rule func(name string, value, limit float64), judg
 	// p99 is the worst, and one of them late says nothing of their median.
 	name := w.highest(judged)
 	rule("lag "+name+" (s)", stats.Quantile(w.lags, quantiles[name]), max(lagFloor, lagShare*w.p50))
-	rule("lag mean (s)", w.lagMean, max(lagFloor/10, lagShare*w.values["mean"]))
+	rule("lag mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
 	rule("generator core (ratio)", w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
