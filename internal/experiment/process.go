@@ -124,9 +124,9 @@ func (p *process) ready(ctx context.Context, path string) error {
 				return nil
 			}
 			last = fmt.Sprintf("GET %s is answered %d", path, reply.StatusCode)
-		} else if time.Since(asked) > slowReply {
+		} else if refused := errors.Is(err, syscall.ECONNREFUSED); !refused && time.Since(asked) > slowReply {
 			last = "it does not reply"
-		} else if ctx.Err() == nil && !errors.Is(err, syscall.ECONNREFUSED) {
+		} else if !refused && ctx.Err() == nil {
 			last = oneLine(err.Error())
 		}
 		select {
