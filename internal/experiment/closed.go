@@ -19,8 +19,9 @@ const cycle = 4096
 // A loaded trial is what its clients saw.
 type loaded struct {
 	requests []record.Request
-	stamps   []record.Stamps // of an open loop's
-	start    time.Time       // their zero
+	stamps   []record.Stamps      // the client's own, of each
+	place    func(seq uint64) int // where the request of a number stands, -1 for none
+	start    time.Time            // the zero of both
 	client   record.ClientSide
 	ran      bool // out of ports or descriptors otherwise
 }
@@ -42,7 +43,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, result.Stamps, result.Start, record.ClientSide{
+	return loaded{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
 		IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
@@ -74,7 +75,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, nil, result.Start, record.ClientSide{
+	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
 }

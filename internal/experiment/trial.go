@@ -3,6 +3,7 @@ package experiment
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,13 +67,17 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if !got.ran {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.Name)
 	}
+	if brokeOff(got.requests) {
+		server.awaitDeath()
+	}
 	metrics := r.settle(ctx, server, &t.Server)
 	if p.accounts(arm) && server.alive() {
-		stamps, err := server.timeline(ctx)
+		stamps, lost, err := server.timeline(ctx)
 		if err != nil {
 			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err)
 		}
-		join(got.start, got.stamps, stamps)
+		t.Server.StampsLost = lost
+		join(got.start, got.stamps, got.place, stamps)
 	}
 	if err := server.stop(); err != nil {
 		t.Failure = err.Error()
@@ -81,6 +86,15 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
 	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Log: server.log.Bytes()})
+}
+
+// brokeOff reports whether the last request to end found no server any more.
+func brokeOff(requests []record.Request) bool {
+	if len(requests) == 0 {
+		return false
+	}
+	last := slices.MaxFunc(requests, func(a, b record.Request) int { return cmp.Compare(a.Done, b.Done) })
+	return last.Outcome == record.Refused || last.Outcome == record.Reset
 }
 
 func unknownServer() record.ServerSide {
