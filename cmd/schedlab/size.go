@@ -38,7 +38,7 @@ type sizeFlags struct {
 
 // sizedModes are those whose workers take requests, or connections of a request each,
 // from one queue: what the theory here is of.
-var sizedModes = []string{"pool-request", "semaphore", "pool", "pool-ring", "threadpool"}
+var sizedModes = []string{"pool-request", "semaphore", "pool", "threadpool"}
 
 func newSize() *cobra.Command {
 	var f sizeFlags
@@ -255,7 +255,7 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 
 // traceOf is how many requests a trace needs for the SLO's rarest events.
 func traceOf(slo stats.SLO) int {
-	n := 60_000.0
+	n := 100_000.0
 	for _, t := range slo {
 		switch {
 		case t.Quantile > 0:

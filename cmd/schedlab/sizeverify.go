@@ -144,12 +144,13 @@ const (
 	verifyTrial   = 30 * time.Millisecond
 	verifyBudget  = 75 * time.Second
 	longestWindow = 10 * time.Second
+	longestWarmup = 2 * time.Second
 )
 
-// windows are the warm-up and window of each trial: as long as the budget allows, and
-// with requests enough for every quantile of the SLO.
+// windows are the warm-up and window of each trial: as long as the budget allows, with
+// requests enough for every quantile of the SLO, and a warm-up that leaves the arms
+// steady.
 func (s *sized) windows() (warmup, window, budget time.Duration, err error) {
-	warmup = max(200*time.Millisecond, min(s.settles(), 2*time.Second)).Round(10 * time.Millisecond)
 	need := time.Second
 	for _, t := range s.slo {
 		if t.Quantile > 0 {
@@ -157,31 +158,34 @@ func (s *sized) windows() (warmup, window, budget time.Duration, err error) {
 			need = max(need, time.Duration(math.Ceil(100*requests/s.ask.Rate))*10*time.Millisecond)
 		}
 	}
-	cost := func(window time.Duration) time.Duration {
-		return verifyBlocks*verifyArms*(warmup+window+verifyTrial) + verifyFixed
+	cost := func(each time.Duration) time.Duration {
+		return verifyBlocks*verifyArms*(each+verifyTrial) + verifyFixed
 	}
+	least, steady := s.settles()
 	budget = s.flags.options.Budget
 	if budget == 0 {
-		budget = max(verifyBudget, cost(need)+time.Second)
+		budget = max(verifyBudget, cost(steady+need)+time.Second)
 	}
-	if cost(need) > budget {
+	if cost(least+need) > budget {
 		return 0, 0, 0, usagef("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
-			budget, s.slo, s.flags.rate.String(), need, verifyBlocks, cost(need).Round(time.Second))
+			budget, s.slo, s.flags.rate.String(), need, verifyBlocks, cost(least+need).Round(time.Second))
 	}
-	spare := (budget - verifyFixed) / (verifyBlocks * verifyArms)
-	window = min(spare-warmup-verifyTrial, max(need, longestWindow)).Truncate(10 * time.Millisecond)
+	each := (budget-verifyFixed)/(verifyBlocks*verifyArms) - verifyTrial
+	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
+	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
 	return warmup, window, budget, nil
 }
 
-// settles is how long the arms take from empty to steady: ten times the time held, and
-// as long as too few workers take to let the queue fill.
-func (s *sized) settles() time.Duration {
+// settles is how long the arms take from empty to steady: ten times the time held at
+// least, better as long as too few workers take to let the queue fill.
+func (s *sized) settles() (least, steady time.Duration) {
 	o := s.advice.Expected
-	long := 10 * o.Held
+	least = min(max(200*time.Millisecond, time.Duration(10*o.Held*1e9)), longestWarmup)
+	steady = least
 	if excess := o.Rate - float64(queueing.Fewer(o.Workers))/o.Held; excess > 0 {
-		long = max(long, 1.5*float64(o.Queue)/excess)
+		steady = min(max(least, time.Duration(1.5*float64(o.Queue)/excess*1e9)), longestWarmup)
 	}
-	return time.Duration(long * 1e9)
+	return least, steady
 }
 
 // scenario is the comparison's, in YAML.
@@ -224,9 +228,5 @@ func (s *sized) arm(name string, workers int) string {
 		wait := time.Duration(float64(s.advice.Queue+1) * held / float64(s.advice.Workers) * 1e9).Round(time.Millisecond)
 		return fmt.Sprintf("{name: %s, mode: semaphore, workers: %d, wait: %v}", name, workers, max(wait, time.Millisecond))
 	}
-	depth := s.advice.Queue
-	if s.flags.mode == "pool-ring" {
-		depth = max(depth, 1) // the least it has
-	}
-	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, s.flags.mode, workers, depth)
+	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, s.flags.mode, workers, s.advice.Queue)
 }

@@ -169,6 +169,8 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	l.Rate, l.CA2 = rate, 1
 	if len(d.Samples) == 0 {
 		l.Service, l.Block = d.CPU.Mean().Seconds(), d.Sleep.Mean().Seconds()
+		held := l.Service + l.Block
+		l.SCV = (d.CPU.SquaredCV()*l.Service*l.Service + d.Sleep.SquaredCV()*l.Block*l.Block) / (held * held)
 	} else {
 		l.Block = max(0, d.Held().Seconds()-l.Service)
 	}

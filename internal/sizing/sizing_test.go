@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 	m := queueing.Measure(l.Trace)
 	for what, pair := range map[string][2]float64{
 		"rate": {m.Rate, 500}, "Ca2": {m.CA2, 1}, "CPU": {m.Service, 0.001}, "blocked": {m.Block, 0.009}, "Cs2": {m.SCV, 0.81},
-		"exact CPU": {l.Service, 0.001}, "exact blocked": {l.Block, 0.009}, "exact rate": {l.Rate, 500},
+		"exact CPU": {l.Service, 0.001}, "exact blocked": {l.Block, 0.009}, "exact rate": {l.Rate, 500}, "exact Cs2": {l.SCV, 0.81},
 	} {
 		if math.Abs(pair[0]/pair[1]-1) > 0.04 {
 			t.Errorf("%s: %g, want %g", what, pair[0], pair[1])
