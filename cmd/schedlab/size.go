@@ -101,7 +101,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
-	fl.Float64Var(&f.margin, "margin", 0.1, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
+	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	fl.StringVar(&f.mode, "mode", sizedModes[0], "mode that --verify tests: "+strings.Join(sizedModes, ", "))
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
@@ -162,7 +162,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return nil, usagef("--cores %d; give 1 or more", f.cores)
 	case !(f.margin >= 0 && f.margin <= 1):
-		return nil, usagef("--margin %g is outside 0 to 1; 0.1 is 10 %%", f.margin)
+		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
 	case !slices.Contains(sizedModes, f.mode):
 		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes, ", "))
 	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/queueing"
@@ -15,7 +21,7 @@ import (
 // sizeOf is the advice for a workload, as the command gives it.
 func sizeOf(t *testing.T, rate, workload, slo string) *sized {
 	t.Helper()
-	f := &sizeFlags{workload: workload, slo: slo, cores: 1, margin: 0.1, mode: "pool-request"}
+	f := &sizeFlags{workload: workload, slo: slo, cores: 1, margin: 0.15, mode: "pool-request"}
 	f.options.Seed, f.options.Budget = 1, time.Minute
 	if err := f.rate.Set(rate); err != nil {
 		t.Fatal(err)
@@ -35,10 +41,10 @@ func sizeOf(t *testing.T, rate, workload, slo string) *sized {
 	return s
 }
 
-// overhead is what a real server adds to each request of the windows below: a timer
+// What a real server adds to each request of the windows below: a timer
 // that is late, and CPU time beside the demand.
 const (
-	late  = 500 * time.Microsecond
+	late  = 800 * time.Microsecond
 	extra = 80 * time.Microsecond
 )
 
@@ -161,6 +167,32 @@ func TestScenarioOfVerify(t *testing.T) {
 		p := c.Planned()
 		if n := 300 * p.Window; p.Blocks != verifyBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
 			t.Errorf("%s: %d blocks of %g requests", mode, p.Blocks, n)
+		}
+	}
+}
+
+// The page's examples are what the command prints.
+func TestSizePageIsReal(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "size.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```text\n\\$ schedlab (.*?)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(examples) != 2 {
+		t.Errorf("%d examples on the page, want 2", len(examples))
+	}
+	for _, e := range examples {
+		args, err := experiment.SplitCommand(e[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != exitDone {
+			t.Errorf("%s: exit code %d, %s", e[1], code, &stderr)
+		}
+		if diff := cmp.Diff(e[2], stdout.String()); diff != "" {
+			t.Errorf("%s (-page +printed):\n%s", e[1], diff)
 		}
 	}
 }

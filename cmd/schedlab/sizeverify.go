@@ -39,6 +39,9 @@ type verification struct {
 func (v *verification) text() []string {
 	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (20 %% fewer).",
 		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer)
+	if v.Advised.Blocks == 0 {
+		lead = "Advice undecided: no block can be trusted."
+	}
 	if v.Why != "" {
 		lead += " " + v.Why + "."
 	}
@@ -52,6 +55,9 @@ func (v *verification) text() []string {
 			if m, ok := k.Median[t.Metric]; ok {
 				figures = append(figures, t.Metric+" "+termText(t, m))
 			}
+		}
+		if figures == nil {
+			continue
 		}
 		lines = append(lines, fmt.Sprintf("Measured with %d workers, medians of blocks of %g s: %s.", k.workers, v.Window, strings.Join(figures, ", ")))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/record"
@@ -25,8 +26,8 @@ type Keeping struct {
 // keeping, in plan order. It reads the record again. An answer is Passed when the
 // terms hold together in so many blocks that they do in most with 95 % confidence (10
 // of 12), Failed when they do not in as many, and undecided in between, or where the
-// run was refused or a window is too short for a quantile. Errors are those of reading
-// the record.
+// run was refused or a window is too short for a quantile. A backlog that grows spoils
+// no block here: it is how an arm breaks an SLO. Errors are those of reading the record.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	j, err := newJudge(dir.Name(), dir.Path(), run)
 	if err != nil {
@@ -44,6 +45,8 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 		return nil, err
 	}
 	j.finish(len(left))
+	j.valid = j.undisturbed()
+	j.refusal = j.refuseRun()
 	var all []Keeping
 	for _, a := range run.Plan.Arms {
 		if a.Role != record.Copy {
@@ -51,6 +54,24 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 		}
 	}
 	return all, nil
+}
+
+// undisturbed are the whole blocks in which no arm broke a window rule but that of the
+// backlog.
+func (j *judge) undisturbed() (blocks []int) {
+	for block, arms := range j.windows {
+		spoiled := len(arms) < len(j.run.Plan.Arms)
+		for name, w := range arms {
+			for _, b := range w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name)) {
+				spoiled = spoiled || b.rule != ruleBacklog
+			}
+		}
+		if !spoiled {
+			blocks = append(blocks, block)
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
 }
 
 // A figureKey names a quantile of one arm's window in a block.
@@ -104,7 +125,7 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 // answer is what it comes to that an SLO was kept in so many blocks.
 func (j *judge) answer(kept int, slo stats.SLO) (record.Answer, string) {
 	if j.refusal != "" {
-		return record.Undecided, j.refusal
+		return record.Undecided, strings.TrimSuffix(j.refusal+"."+remedy(j.result), ".")
 	}
 	for _, term := range slo {
 		if share := 1 - term.Quantile; term.Quantile > 0 && j.run.Env.Pause > share*j.run.Plan.Window {
