@@ -88,7 +88,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 		s.Cores = min(s.Cores, p.number(a, "threads", 1))
 	}
 	p.queueOf(a, &s)
-	s.Sticky, s.Unknown = mode.Sticky, p.unknown(a)
+	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)
 	return s
 }
 

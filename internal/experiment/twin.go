@@ -55,7 +55,7 @@ func twinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 	switch {
 	case a.Mode == "":
 		return st, "", "unknown discipline: another program"
-	case s == nil:
+	case s == nil || !s.Full:
 		return st, "", "the record does not say how it schedules"
 	case s.Unknown != "":
 		return st, "", s.Unknown
@@ -93,8 +93,8 @@ func (j *judge) imagine(w *window, t record.TrialRecord) {
 		w.values[name] = math.NaN()
 	}
 	arm := j.planned(t.Arm)
-	if arm == nil || arm.Station == nil && arm.Mode != "" {
-		w.noTwin = "the record does not say how it schedules"
+	if arm == nil {
+		w.noTwin = "the plan has no such arm"
 		return
 	}
 	st, _, why := twinOf(*arm)
@@ -199,13 +199,14 @@ func (j *judge) fillTwins() {
 
 // twin sums up an arm's over the valid blocks; nil in a record of old, and of none.
 func (j *judge) twin(pa record.PlanArm) *record.Twin {
-	if pa.Station == nil && pa.Mode != "" || len(j.valid) == 0 {
+	old := pa.Mode != "" && (pa.Station == nil || !pa.Station.Full)
+	if old || len(j.valid) == 0 {
 		return nil
 	}
-	if why := j.withoutTwin(pa.Name); why != "" {
+	st, note, _ := twinOf(pa)
+	if why := j.withoutTwin(pa.Name, st); why != "" {
 		return &record.Twin{Why: why}
 	}
-	_, note, _ := twinOf(pa)
 	good, mean := j.series(pa.Name, "good_mean"), j.series(pa.Name, twinMean)
 	rest := make([]float64, len(good))
 	for i := range good {
@@ -226,8 +227,8 @@ func (j *judge) twin(pa record.PlanArm) *record.Twin {
 }
 
 // withoutTwin says why an arm has no twin over the valid blocks, "" if it has.
-func (j *judge) withoutTwin(arm string) string {
-	if j.over[arm] {
+func (j *judge) withoutTwin(arm string, st queueing.Station) string {
+	if endless := st.Places == 0 || st.Blocks; j.over[arm] && endless {
 		return "overload: its backlog grows all through the window"
 	}
 	for _, block := range j.valid {

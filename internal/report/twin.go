@@ -85,7 +85,7 @@ func remarked(a record.Arm) (lines []string) {
 	if a.Twin.Note != "" {
 		lines = append(lines, a.Name+": "+a.Twin.Note)
 	}
-	if l := a.Twin.Loss; l != nil {
+	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
 		lines = append(lines, fmt.Sprintf("%s: the twin turned away %.3g%s%%, measured %.3g%s%%; the times are those of the others",
 			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
 	}
