@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -129,12 +130,10 @@ func (j *judge) replay(w *window, t record.TrialRecord, st queueing.Station, c r
 		return "it served no request of a window"
 	}
 	w.twin = measured
-	for name, v := range map[string]float64{
+	maps.Copy(w.values, map[string]float64{
 		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
 		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
-	} {
-		w.values[name] = v
-	}
+	})
 	return ""
 }
 
