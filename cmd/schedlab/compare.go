@@ -227,8 +227,12 @@ func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, erro
 func modeFacts() map[string]experiment.Mode {
 	facts := map[string]experiment.Mode{}
 	for _, m := range model.Modes() {
+		wait := time.Duration(0)
+		if m.Has("wait") {
+			wait = model.DefaultWait
+		}
 		facts[m.Name] = experiment.Mode{
-			Pool: m.Depth != nil, Sticky: m.Sticky,
+			Pool: m.Depth != nil, Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
 			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
 		}
 	}

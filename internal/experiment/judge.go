@@ -72,6 +72,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 		j.windows[t.Block] = map[string]window{}
 	}
 	w := reduce(t, j.run.Env, j.clients(t.Arm))
+	j.imagine(&w, t)
 	j.foresee(&w, t)
 	j.windows[t.Block][t.Arm] = w
 }
@@ -85,6 +86,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.validate()
 	j.fillArms()
 	j.doubtLost()
+	j.fillTwins()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()

@@ -44,6 +44,10 @@ type Mode struct {
 
 	Pool   bool // has --workers
 	Sticky bool // a worker keeps its connection
+	// Depth is its queue's, for a number of workers, when none is given; nil without a
+	// queue. Wait is how long a request waits for a turn then; 0: for ever.
+	Depth func(workers int) int
+	Wait  time.Duration
 }
 
 // A protocol is a row of measurement.md §5.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -83,15 +84,42 @@ func (p *plan) stationOf(a Arm) record.Station {
 		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
 	case mode.Pool || a.Mode == "semaphore" || a.Mode == "nethttp-gate":
 		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
+	case a.Mode == "prefork":
+		s.Cores = min(s.Cores, p.number(a, "threads", 1))
 	}
-	if depth := p.number(a, "queue-depth", -1); depth >= 0 && overflows(a) {
-		s.Places = depth + s.Workers
+	p.queueOf(a, &s)
+	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)
+	return s
+}
+
+// queueOf adds what bounds an arm's queue, where the bound can matter.
+func (p *plan) queueOf(a Arm, s *record.Station) {
+	mode := p.modes[a.Mode]
+	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
+	wait, err := time.ParseDuration(a.Flags["wait"])
+	switch {
+	case err != nil:
+		s.Patience = mode.Wait.Seconds()
+	case wait == 0: // refused at once
+		s.Places, s.Overflow = s.Workers, "reject"
+	default:
+		s.Patience = wait.Seconds()
+	}
+	depth := p.number(a, "queue-depth", -1)
+	if depth < 0 && overflows(a) && mode.Depth != nil {
+		depth = mode.Depth(s.Workers)
+	}
+	switch {
+	case depth < 0:
+	case s.Kind == queueing.PerWorker.String():
+		s.Places, s.Overflow = depth/s.Workers+1, cmp.Or(a.Flags["overflow"], "block")
+	case overflows(a):
+		s.Places, s.Overflow = depth+s.Workers, cmp.Or(a.Flags["overflow"], "reject")
 	}
 	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
 		target := length(a, "codel-target", queueing.CoDelTarget)
 		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
 	}
-	return s
 }
 
 // codelTargets is a server's interval of CoDel in targets, when it is given a target
@@ -109,7 +137,9 @@ func length(a Arm, flag string, otherwise time.Duration) time.Duration {
 func station(s record.Station) queueing.Station {
 	st := queueing.Station{
 		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
-		Aging: queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
+		Aging:  queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
+		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: seconds(s.Patience), Steal: s.Steal,
+		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
 	}
 	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
 		if k.String() == s.Kind {
@@ -152,6 +182,9 @@ func (j *judge) foresee(w *window, t record.TrialRecord) {
 		if slices.Contains(j.run.Plan.Predict, th.name) && closed == arm.Clients.Closed() {
 			w.foreseen[th.name] = th.predict(station(*arm.Station), l, arm.Clients)
 		}
+	}
+	if _, ok := w.foreseen["twin"]; ok && w.noTwin == "" {
+		w.foreseen["twin"] = w.twin // which knows of the warm-up and the connections, too
 	}
 }
 

@@ -31,6 +31,8 @@ type window struct {
 	tau                                       float64 // correlation time of the response times, in requests
 	clients                                   record.Clients
 	foreseen                                  map[string]queueing.Prediction // by model
+	twin                                      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin                                    string                         // why there is none, "" if there is
 	jain                                      float64
 	phases                                    phases
 }

@@ -22,7 +22,7 @@ func comparedMetrics() (names []string) {
 }
 
 // timeWords are the words whose value is in seconds.
-var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "ms", "us", "ns", "s", "window"}
+var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "twin_mean", "overhead", "ms", "us", "ns", "s", "window"}
 
 // overloadProof are the figures of a window that hold for an arm whose queue
 // grows without end, and whatever its requests came to.
@@ -55,6 +55,9 @@ func (s *scope) words() map[string]any {
 	} {
 		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
 	}
+	for _, word := range []string{twinMean, twinOverhead} {
+		w[word] = func(arm string) (float64, error) { return s.twin(word, arm) }
+	}
 	return w
 }
 
@@ -85,6 +88,14 @@ func (s *scope) figure(metric, arm string) (float64, error) {
 		return 0, s.cannot("%s of %s was not measured", metric, arm)
 	}
 	return v, nil
+}
+
+// twin is one of the figures of an arm's ideal twin in the block.
+func (s *scope) twin(metric, arm string) (float64, error) {
+	if w, ok := s.j.windows[s.j.valid[s.block]][arm]; ok && w.noTwin != "" {
+		return 0, s.cannot("%s has no ideal twin: %s", arm, w.noTwin)
+	}
+	return s.figure(metric, arm)
 }
 
 // refuseFigure is a reason against one arm's figure on its own, whatever it is

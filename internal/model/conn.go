@@ -70,14 +70,14 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil {
 		return c.TCPConn.Read(p)
 	}
-	var received int64
+	var at readTimes
 	if k := c.stamps.kernel; k != nil {
-		n, received, err = k.read(c.TCPConn, p)
+		n, at, err = k.read(c.TCPConn, p)
 	} else {
 		n, err = c.TCPConn.Read(p)
 	}
 	if n > 0 {
-		c.stamps.sawRead(received)
+		c.stamps.sawRead(at)
 	}
 	return n, err
 }

@@ -75,10 +75,8 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
 	c := ctx.Conn().(openConn).ledgerEntry()
-	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
-		x.Seq = view(req.Header.Peek(seqHeader))
-	}
 	h := inspect(&req.Header)
+	x.Seq = h.seq
 	if h.flaw != sound {
 		e.decline(x, refusals[h.flaw].status, refusals[h.flaw].body)
 		c.linger.Store(true)
@@ -101,7 +99,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	if x.RetryAfter != "" {
 		res.Header.Set("Retry-After", x.RetryAfter)
 	}
-	if x.Stamped && len(req.Header.Peek(timingHeader)) > 0 {
+	if x.Stamped && h.timing {
 		res.Header.Set("Server-Timing", serverTiming(x))
 	}
 	if x.Close || h.closes {

@@ -53,6 +53,8 @@ func TestInspect(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", head{flaw: ambiguous}},
 		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields-1) + "\r\n", head{}},
 		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields) + "\r\n", head{flaw: crowded}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nx-vegeta-SEQ:  17 \r\nX-Vegeta-Seq: 18\r\nX-Server-timing: 1\r\n\r\n", head{seq: "17", timing: true}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nX-Vegeta-Seqs: 17\r\nX-Server-Timing: \r\n\r\n", head{}},
 	} {
 		if got := inspect(parse(t, tc.raw)); got != tc.want {
 			t.Errorf("%.60q: got %+v, want %+v", tc.raw, got, tc.want)
@@ -67,11 +69,23 @@ func TestInspectDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// BenchmarkInspect is what a look at the whole head costs, and what the library
+// takes to find the two fields that are found on the way.
 func BenchmarkInspect(b *testing.B) {
-	h := parse(b, usualHead)
-	b.ReportAllocs()
-	for b.Loop() {
-		inspect(h)
+	h := parse(b, strings.Replace(usualHead, "\r\n\r\n", "\r\nX-Vegeta-Seq: 123456\r\n\r\n", 1))
+	for _, by := range []struct {
+		name string
+		look func()
+	}{
+		{"inspect", func() { inspect(h) }},
+		{"peek", func() { h.Peek(seqHeader); h.Peek(timingHeader) }},
+	} {
+		b.Run("by="+by.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				by.look()
+			}
+		})
 	}
 }
 

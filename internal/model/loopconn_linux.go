@@ -178,11 +178,11 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		}
 		c.reads++
-		n, received, err := c.receive(p)
+		n, at, err := c.receive(p)
 		switch {
 		case n > 0:
 			if c.stamps != nil {
-				c.stamps.sawRead(received)
+				c.stamps.sawRead(at)
 			}
 			c.readable = n == len(p) || c.hungUp // an edge came with the last byte, and none will come again
 			c.read.Add(uint64(n))
@@ -264,15 +264,15 @@ func (c *loopConn) waitWritable() error {
 	return nil
 }
 
-// receive reads what has come, and says when the kernel had it, if it is asked.
-func (c *loopConn) receive(p []byte) (n int, received int64, err error) {
+// receive reads what has come, and says when, if the kernel is asked.
+func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
 		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
-		return n, 0, err
+		return n, readTimes{}, err
 	}
 	k := c.stamps.kernel
 	n, err = c.transfer(unix.SYS_RECVMSG, k.message(p), 0)
-	return n, k.received(n), err
+	return n, k.times(n), err
 }
 
 // transfer reads or writes the socket while it is open. The lock is free but for

@@ -91,6 +91,14 @@ var (
 	}()
 )
 
+// field is Header.Get for a name in its canonical form, which that would make anew.
+func field(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
 // ServeHTTP is net/http's handler.
 func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*workload.Exchange)
@@ -100,7 +108,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Path, x.Query = target(r.RequestURI)
 	c := r.Context().Value(connKey{}).(*Conn)
 	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
-		x.Seq = r.Header.Get(seqHeader)
+		x.Seq = field(r.Header, seqHeader)
 	}
 	c.framing.begins()
 	flaw := c.framing.flaw(r)
@@ -182,7 +190,7 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 	if x.RetryAfter != "" {
 		h["Retry-After"] = []string{x.RetryAfter}
 	}
-	if x.Stamped && r.Header.Get(timingHeader) != "" {
+	if x.Stamped && field(r.Header, timingHeader) != "" {
 		h["Server-Timing"] = []string{serverTiming(x)}
 	}
 	if x.Close {

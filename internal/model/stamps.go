@@ -41,12 +41,18 @@ func (l *Listener) stamp(e *entry) {
 	e.stamps = s
 }
 
-// sawRead takes note that bytes have been read; received is the kernel's stamp,
-// 0 if there is none.
-func (s *stamps) sawRead(received int64) {
-	now := timeline.Now()
+// readTimes are when bytes were read: the kernel's stamp on them, 0 if there is none,
+// and when the read returned, 0 if nobody has looked at the clock since.
+type readTimes struct{ received, returned int64 }
+
+// sawRead takes note that bytes have just been read.
+func (s *stamps) sawRead(at readTimes) {
+	now := at.returned
+	if now == 0 {
+		now = timeline.Now()
+	}
 	if s.kernel != nil {
-		s.received.Store(received)
+		s.received.Store(at.received)
 	}
 	s.last.Store(now)
 	if s.first.Load() == 0 {

@@ -33,14 +33,14 @@ func askKernelStamps(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
-// read is a Read of c; received is 0 where the kernel has noted nothing.
-func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, received int64, err error) {
+// read is a Read of c, with when it was done.
+func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err error) {
 	if len(p) == 0 {
-		return 0, 0, nil
+		return 0, readTimes{}, nil
 	}
 	if k.raw == nil {
 		if k.raw, err = c.SyscallConn(); err != nil {
-			return 0, 0, err
+			return 0, readTimes{}, err
 		}
 		k.attempt = k.try // made once: it would be allocated each time
 	}
@@ -49,13 +49,13 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, received int64, er
 	k.vector.Base = nil
 	switch {
 	case err != nil:
-		return 0, 0, err
+		return 0, readTimes{}, err
 	case k.errno != 0:
-		return 0, 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", k.errno)}
+		return 0, readTimes{}, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", k.errno)}
 	case k.n == 0:
-		return 0, 0, io.EOF
+		return 0, readTimes{}, io.EOF
 	}
-	return k.n, k.received(k.n), nil
+	return k.n, k.times(k.n), nil
 }
 
 // try reads once and reports whether there was something to read, or an error.
@@ -83,20 +83,21 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&k.head)
 }
 
-// received is when the kernel had the last of the n bytes just read, on the
-// timeline's clock; 0 if it does not say. The kernel tells the time of day, which
-// is compared with that clock anew each time: somebody may have set it.
-func (k *kernelStamps) received(n int) int64 {
+// times are when the kernel had the last of the n bytes just read, and now. The
+// kernel tells the time of day, which is compared with the timeline's clock anew each
+// time: somebody may have set it.
+func (k *kernelStamps) times(n int) readTimes {
 	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
-		return 0
+		return readTimes{}
 	}
 	head := (*unix.Cmsghdr)(unsafe.Pointer(&k.control[0]))
 	if head.Level != unix.SOL_SOCKET || head.Type != unix.SCM_TIMESTAMPNS {
-		return 0
+		return readTimes{}
 	}
 	stamp := (*unix.Timespec)(unsafe.Pointer(&k.control[unix.CmsgLen(0)]))
 	now := time.Now()
-	return timeline.At(now) - (now.UnixNano() - stamp.Nano())
+	at := timeline.At(now)
+	return readTimes{received: at - (now.UnixNano() - stamp.Nano()), returned: at}
 }
 
 const sizeofTimespec = int(unsafe.Sizeof(unix.Timespec{}))

@@ -9,4 +9,6 @@ type kernelStamps struct{}
 
 func askKernelStamps(int) error { return errLinuxOnly }
 
-func (*kernelStamps) read(*net.TCPConn, []byte) (int, int64, error) { return 0, 0, errLinuxOnly }
+func (*kernelStamps) read(*net.TCPConn, []byte) (int, readTimes, error) {
+	return 0, readTimes{}, errLinuxOnly
+}

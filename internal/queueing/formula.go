@@ -11,7 +11,7 @@ import "math"
 // longer than a turn share the cores evenly.
 func (s Station) formula(l Load) Prediction {
 	switch {
-	case s.Newest || s.Aging != Aging{} || s.Blocks && s.Places > 0:
+	case s.Newest || s.Oldest || s.Aging != Aging{} || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:
 		return Prediction{}
 	case s.Kind == Goroutines:
 		return s.goroutines(l)
@@ -36,6 +36,16 @@ func (s Station) formula(l Load) Prediction {
 		p.Throughput = new(c * *p.Throughput)
 	}
 	return p
+}
+
+// patient says that next to nobody would wait for longer than the station's patience,
+// as if demands were exponential.
+func (s Station) patient(l Load) bool {
+	servers, held := s.Workers, l.Service+l.Block
+	if s.Workers > s.Cores && !s.sleepy(l) {
+		servers, held = s.Cores, l.Service
+	}
+	return s.Patience == 0 || MMcWait(l.Rate, held, servers, s.Patience.Seconds()) <= 0.001
 }
 
 // short says that next to no demand outlasts a turn.

@@ -124,6 +124,14 @@ func Twin(s Station, jobs []Job) Prediction {
 	if err != nil || len(jobs) == 0 {
 		return Prediction{}
 	}
+	p := Figures(jobs, fates)
+	p.Utilization = s.utilization(measure(jobs))
+	return p
+}
+
+// Figures are those of replayed jobs, or of some of them that follow each other:
+// fates[i] is that of jobs[i], and both are not empty. Utilization is left at 0.
+func Figures(jobs []Job, fates []Fate) Prediction {
 	var last time.Duration
 	var took moments
 	responses := make([]float64, 0, len(jobs))
@@ -136,7 +144,7 @@ func Twin(s Station, jobs []Job) Prediction {
 		responses = append(responses, t)
 		last = max(last, f.Finish)
 	}
-	p := Prediction{Formula: "replay", Utilization: s.utilization(measure(jobs))}
+	p := Prediction{Formula: "replay"}
 	p.Loss = new(1 - took.n/float64(len(jobs)))
 	if span := (last - jobs[0].At).Seconds(); span > 0 {
 		p.Throughput = new(took.n / span)

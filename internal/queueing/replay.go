@@ -3,6 +3,8 @@ package queueing
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -18,7 +20,7 @@ type Job struct {
 type Fate struct {
 	Start  time.Duration // a worker took it up
 	Finish time.Duration
-	Lost   bool // it found no place or waited too long; Start and Finish are when that was
+	Lost   bool // it found no place, lost it, lost patience or was too old; Start and Finish are when
 }
 
 // Replay runs jobs, which are in order of arrival, through an ideal server and
@@ -27,17 +29,49 @@ type Fate struct {
 // many cores or, sharing evenly, many jobs. It returns an error for a station or a
 // job that cannot be.
 func Replay(s Station, jobs []Job) ([]Fate, error) {
-	if err := s.check(); err != nil {
+	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
-	}
-	for i, j := range jobs {
-		if j.CPU < 0 || j.Block < 0 || j.Conn < 0 || j.At < 0 || i > 0 && j.At < jobs[i-1].At {
-			return nil, fmt.Errorf("replaying a trace: job %d is %+v; sort jobs by arrival and use no negative value", i, j)
-		}
 	}
 	r := newReplay(s, jobs)
 	r.run()
 	return r.fates, nil
+}
+
+// ReplayClosed is Replay for a closed loop: that many clients, each of which takes
+// the next job as soon as its last one has ended, all beginning at time 0. The jobs'
+// own At and Conn do not matter; it returns them as they were sent, Conn being the
+// client.
+func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
+	if clients < 1 {
+		return nil, nil, fmt.Errorf("replaying a closed loop: %d clients; give 1 or more", clients)
+	}
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].At, jobs[i].Conn = 0, 0
+	}
+	if err := checkTrace(s, jobs); err != nil {
+		return nil, nil, err
+	}
+	r := newReplay(s, jobs)
+	r.closed = &heap[time.Duration]{}
+	for i := range clients {
+		r.closed.push(0, i)
+	}
+	r.run()
+	return jobs, r.fates, nil
+}
+
+// checkTrace reports a station or a job that cannot be.
+func checkTrace(s Station, jobs []Job) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		if j.CPU < 0 || j.Block < 0 || j.Conn < 0 || j.At < 0 || i > 0 && j.At < jobs[i-1].At {
+			return fmt.Errorf("replaying a trace: job %d is %+v; sort jobs by arrival and use no negative value", i, j)
+		}
+	}
+	return nil
 }
 
 // A replay is one at work. A job is its index.
@@ -50,14 +84,20 @@ type replay struct {
 	blocked heap[time.Duration]
 	links   links // of the jobs in all lanes and outside
 	lanes   []lane
+	own     []int32 // the lane of each job, -1 as long as none was picked
+	by      []int32 // the lane whose worker has it
 	outside queue
 	law     *codel // nil: the queue does not age
+	chance  *rand.Rand
+	closed  *heap[time.Duration] // clients by when they send next; nil in an open loop
 }
 
 // A lane is a queue and the workers that take from it.
 type lane struct {
 	free    int // workers
+	busy    int // workers
 	room    int // places in the queue that are free
+	waits   int
 	waiting queue
 }
 
@@ -72,13 +112,19 @@ type cores interface {
 const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {
-	r := &replay{station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty}
+	r := &replay{
+		station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty,
+		own: make([]int32, len(jobs)), by: make([]int32, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+	}
 	if (s.Aging != Aging{}) {
 		r.law = &codel{Aging: s.Aging}
 	}
+	for i := range r.own {
+		r.own[i] = -1
+	}
 	workers, room := s.lane()
 	for range s.lanes() {
-		r.lanes = append(r.lanes, lane{workers, room, empty})
+		r.lanes = append(r.lanes, lane{free: workers, room: room, waiting: empty})
 	}
 	if s.Turn == Even {
 		r.cores = &sharing{cores: float64(s.Cores)}
@@ -92,7 +138,7 @@ func (r *replay) run() {
 	for arrived := 0; ; {
 		arrival := never
 		if arrived < len(r.jobs) {
-			arrival = r.jobs[arrived].At
+			arrival = r.due(arrived)
 		}
 		core, wake := r.cores.next(), r.blocked.next(never)
 		r.now = min(arrival, core, wake)
@@ -112,11 +158,21 @@ func (r *replay) run() {
 	}
 }
 
+// due is when the next job arrives: by its trace, or when a client is free to send.
+func (r *replay) due(job int) time.Duration {
+	if r.closed != nil {
+		return r.closed.next(never)
+	}
+	return r.jobs[job].At
+}
+
 func (r *replay) arrive(job int) {
+	if r.closed != nil {
+		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
+	}
 	if r.law != nil && r.law.Adaptive {
 		for old, ok := r.expired(); ok; old, ok = r.expired() {
-			r.lanes[0].room++
-			r.lose(old)
+			r.lose(old, r.now)
 		}
 	}
 	switch {
@@ -125,50 +181,48 @@ func (r *replay) arrive(job int) {
 	case r.enter(job):
 	case r.station.Blocks:
 		r.links.push(&r.outside, job)
+	case r.station.Oldest && r.evict(r.laneOf(job)):
+		r.enter(job)
 	default:
-		r.lose(job)
+		r.lose(job, r.now)
 	}
 }
-
-func (r *replay) lose(job int) { r.fates[job] = Fate{Start: r.now, Finish: r.now, Lost: true} }
 
 // enter finds job a worker or a place in its queue, if there is one.
 func (r *replay) enter(job int) bool {
-	l := r.laneOf(job)
+	i := r.laneOf(job)
+	l := &r.lanes[i]
+	if l.room == 0 {
+		r.expire(l)
+	}
+	worker := r.idle(i)
 	switch {
-	case l.free > 0:
-		l.free--
+	case worker >= 0:
 		if r.law != nil {
 			r.law.turn(r.now, 0)
 		}
-		r.start(job)
+		r.start(job, worker)
+		return true
 	case l.room == 0:
 		return false
 	case r.station.Newest:
-		l.room--
 		r.links.pushFront(&l.waiting, job)
 	case r.station.Aging.Adaptive:
-		l.room--
 		r.law.waiting = append(r.law.waiting, job)
 	default:
-		l.room--
 		r.links.push(&l.waiting, job)
 	}
+	l.room--
+	l.waits++
+	r.fates[job].Start = r.now // for its patience
 	return true
 }
 
-func (r *replay) laneOf(job int) *lane {
-	switch r.station.Kind {
-	case PerWorker:
-		return &r.lanes[job%len(r.lanes)]
-	case Loops:
-		return &r.lanes[r.jobs[job].Conn%len(r.lanes)]
-	}
-	return &r.lanes[0]
-}
-
-// start has a worker take job up.
-func (r *replay) start(job int) {
+// start has a worker of a lane take job up.
+func (r *replay) start(job, lane int) {
+	r.lanes[lane].free--
+	r.lanes[lane].busy++
+	r.by[job] = int32(lane)
 	r.fates[job].Start = r.now
 	if cpu := r.jobs[job].CPU; cpu > 0 {
 		r.cores.run(r.now, job, cpu)
@@ -183,7 +237,13 @@ func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 
 func (r *replay) finish(job int) {
 	r.fates[job].Finish = r.now
-	r.takeUp(r.laneOf(job))
+	r.answer(job)
+	worker := int(r.by[job])
+	r.lanes[worker].free++
+	r.lanes[worker].busy--
+	if next := r.take(worker); next >= 0 {
+		r.start(next, worker)
+	}
 	for !r.outside.isEmpty() {
 		if next := r.links.pop(&r.outside); !r.enter(next) {
 			r.links.pushFront(&r.outside, next)
@@ -192,32 +252,14 @@ func (r *replay) finish(job int) {
 	}
 }
 
-// takeUp gives the worker that has become free the next job of its queue, past those
-// that have waited too long.
-func (r *replay) takeUp(l *lane) {
-	for {
-		job, stale, ok := r.turn(l)
-		if !ok {
-			l.free++
-			return
-		}
-		l.room++
-		if !stale {
-			r.start(job)
-			return
-		}
-		r.lose(job)
-	}
+func (r *replay) lose(job int, at time.Duration) {
+	r.fates[job] = Fate{Start: at, Finish: at, Lost: true}
+	r.answer(job)
 }
 
-// turn takes the job out of a queue whose turn it is; ok is false when none waits.
-func (r *replay) turn(l *lane) (job int, stale, ok bool) {
-	switch {
-	case r.station.Aging.Adaptive:
-		return r.adaptiveTurn()
-	case l.waiting.isEmpty():
-		return 0, false, false
+// answer tells a closed loop's client that its job has ended.
+func (r *replay) answer(job int) {
+	if r.closed != nil {
+		r.closed.push(r.now, r.jobs[job].Conn)
 	}
-	job = r.links.pop(&l.waiting)
-	return job, r.law != nil && r.law.turn(r.now, r.now-r.jobs[job].At), true
 }

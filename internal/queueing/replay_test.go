@@ -112,6 +112,10 @@ func TestReplayRefuses(t *testing.T) {
 		{Station{Kind: Goroutines, Cores: 1, Aging: Aging{Target: ms, Interval: ms}}, nil, "the queue of goroutines does not age"},
 		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Aging: Aging{Target: ms, Interval: ms, Adaptive: true}}, nil, "the queue of per-worker does not age"},
 		{Station{Workers: 1, Cores: 1, Blocks: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Blocks and Newest"},
+		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1ns"},
+		{Station{Workers: 1, Cores: 1, Newest: true, Oldest: true}, nil, "drop one"},
+		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
+		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Pick: 7}, nil, "unknown pick 7"},
 		{ok, jobs(1, 1, 0, 1), "job 1"},
 		{ok, jobs(-1, 1), "job 0"},
 		{ok, jobs(0, -1), "job 0"},
@@ -133,6 +137,12 @@ func TestReplayKeepsTheRules(t *testing.T) {
 			Kind: Kind(rng.IntN(4)), Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
 			Turn:   []time.Duration{Even, ms, 3 * ms, Whole}[rng.IntN(4)],
 			Places: rng.IntN(6), Blocks: rng.IntN(2) == 0, Newest: rng.IntN(2) == 0,
+		}
+		if s.Kind == PerWorker {
+			s.Pick, s.Steal = Pick(rng.IntN(3)), rng.IntN(2) == 0
+		}
+		if !s.Newest {
+			s.Oldest, s.Patience = rng.IntN(2) == 0, time.Duration(rng.IntN(2)*rng.IntN(9))*ms
 		}
 		trace := make([]Job, 60)
 		var at time.Duration
@@ -158,7 +168,7 @@ func broken(s Station, trace []Job, fates []Fate) string {
 	for i, f := range fates {
 		j := trace[i]
 		if f.Lost {
-			if s.Places == 0 || s.Blocks {
+			if s.Patience == 0 && (s.Places == 0 || s.Blocks) {
 				return fmt.Sprintf("job %d is lost", i)
 			}
 			continue

@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -13,7 +14,7 @@ type Kind uint8
 const (
 	// Pool is one queue for all workers: a worker pool, or a semaphore.
 	Pool Kind = iota
-	// PerWorker is a queue for each worker, requests dealt to them in turn.
+	// PerWorker is a queue for each worker, requests dealt to them; see Pick.
 	PerWorker
 	// Loops is a queue for each worker, which serves its own connections: event
 	// loops, or workers that keep their connections.
@@ -26,6 +27,16 @@ const (
 func (k Kind) String() string {
 	return [...]string{"pool", "per-worker", "loops", "goroutines"}[k]
 }
+
+// A Pick is how PerWorker chooses the queue of an arrival.
+type Pick uint8
+
+// The ways to pick.
+const (
+	InTurn     Pick = iota // one after the other, whatever they have to do
+	Least                  // the one with least to do, the first of several
+	TwoChoices             // the one with less to do of two taken by chance, the same at every replay
+)
 
 // The turns of a job on a core that have a name.
 const (
@@ -52,6 +63,13 @@ type Station struct {
 	Newest bool
 	// Aging loses jobs that have waited too long.
 	Aging Aging
+	// Oldest lets an arrival that finds no place take that of the job that has waited
+	// longest, which is lost.
+	Oldest bool
+	// Patience is how long a job waits in a queue; then it is lost. 0: for ever.
+	Patience time.Duration
+	Pick     Pick // PerWorker
+	Steal    bool // PerWorker: a worker with nothing in its own queue takes from the others'
 }
 
 func (s Station) check() error {
@@ -64,6 +82,14 @@ func (s Station) check() error {
 		return fmt.Errorf("checking the station: %d workers in a %v; give 1 or more", s.Workers, s.Kind)
 	case s.Turn < 0 || s.Places < 0:
 		return fmt.Errorf("checking the station: turn %v and %d places; neither is negative", s.Turn, s.Places)
+	case s.Patience < 0:
+		return fmt.Errorf("checking the station: a patience of %v; give none or a positive one", s.Patience)
+	case s.Newest && (s.Oldest || s.Patience > 0):
+		return errors.New("checking the station: the newest first, and the oldest lost or leaving by themselves; drop one")
+	case s.Pick > TwoChoices:
+		return fmt.Errorf("checking the station: unknown pick %d; use InTurn, Least or TwoChoices", s.Pick)
+	case (s.Pick != InTurn || s.Steal) && s.Kind != PerWorker:
+		return fmt.Errorf("checking the station: a %v has no queues to pick or steal from; drop both", s.Kind)
 	}
 	return s.Aging.check(s)
 }

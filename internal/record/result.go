@@ -82,6 +82,8 @@ type Arm struct {
 	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
 	Predictions []Prediction `json:"predictions,omitempty"`
+	// Twin is the ideal beside it; nil in records of old.
+	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
 	// Phases are where the time of its good requests went, in the order in which

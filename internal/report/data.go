@@ -36,10 +36,10 @@ func JSON(w io.Writer, r *record.Result) error {
 // list is a copy of s that is not nil.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// compact joins the lines of every list and object that holds no other. A raw
+// compact joins the lines of every list that holds no other, and of points and spreads. A raw
 // line break is never part of a JSON string, so strings stay as they are.
 func compact(indented []byte) []byte {
-	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}`)
+	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}|\{\n\s*"median": [^\n]*\n[^\n]*\n[^\n]*\n\s*\}`)
 	space := regexp.MustCompile(`\n\s*`)
 	return leaf.ReplaceAllFunc(indented, func(m []byte) []byte {
 		inner := space.ReplaceAll(m[1:len(m)-1], []byte(" "))

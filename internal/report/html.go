@@ -37,6 +37,8 @@ type page struct {
 	Tally, Generator           string
 	Sweeps                     []sweepChart
 	Theory                     []string
+	Twins                      *twinTable
+	TwinTitle                  string
 	Fingerprint                [][2]string
 	Order                      []string
 }
@@ -77,6 +79,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
 	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
+	p.Twins, p.TwinTitle = twins(r), twinTitle
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -45,15 +45,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 		tables := breakdowns(r)
 		for _, b := range tables {
 			line("\n### Where the time went %s\n", md(b.title()))
-			for i, row := range b.cells() {
-				for k, cell := range row {
-					row[k] = md(cell)
-				}
-				line("| %s |", strings.Join(row, " | "))
-				if i == 0 {
-					line("|---|%s", strings.Repeat("---:|", len(row)-1))
-				}
-			}
+			markdownRows(line, b.cells())
 			for i, l := range b.Differences {
 				if i == 0 {
 					line("")
@@ -67,6 +59,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if s := coverage(r); s != "" {
 			line("\n%s.", md(s))
 		}
+		markdownTwins(line, r)
 		markdownExpectations(line, r)
 		for i, l := range predictions(r) {
 			if i == 0 {
@@ -107,6 +100,20 @@ func markdownVerdicts(line func(string, ...any), r *record.Result) {
 	for _, group := range byArm(r.Verdicts) {
 		for _, l := range sentences(group) {
 			line("- %s", md(l))
+		}
+	}
+}
+
+// markdownRows is a table: a head, then a line for each arm.
+func markdownRows(line func(string, ...any), rows [][]string) {
+	for i, row := range rows {
+		cells := make([]string, len(row))
+		for k, cell := range row {
+			cells[k] = md(cell)
+		}
+		line("| %s |", strings.Join(cells, " | "))
+		if i == 0 {
+			line("|---|%s", strings.Repeat("---:|", len(row)-1))
 		}
 	}
 }

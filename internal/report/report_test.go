@@ -100,7 +100,7 @@ func TestSentences(t *testing.T) {
 }
 
 // tableRow is a row of figures, or a head.
-var tableRow = regexp.MustCompile(`(\d|/s|-)  +\S*\d|goodput  |client  `)
+var tableRow = regexp.MustCompile(`(\d|/s|-)  +\S*\d|goodput  |client  |ideal  `)
 
 func TestTextFitsItsWidthAndTerminal(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ func quick() *record.Result {
 	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
 	for i := range r.Arms {
 		a := &r.Arms[i]
+		a.Twin = twinned(i)
 		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
 	}
 	for range 12 {
@@ -123,6 +124,7 @@ func interrupted() *record.Result {
 				Reason: "940 requests in the shortest window, p99 needs 1,000"}
 		}
 	}
+	r.Arms[2].Twin = &record.Twin{Why: "unknown discipline: another program"}
 	r.Expectations = expecting()
 	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
 	return r
@@ -168,6 +170,21 @@ func expecting() []record.Expectation {
 // killed is a run that ended before its first trial.
 func killed() *record.Result {
 	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
+}
+
+// twinned is the i-th arm of quick beside its ideal twin.
+func twinned(i int) *record.Twin {
+	about := func(v, by float64) *record.Spread { return &record.Spread{Median: v, Low: v - by, High: v + by} }
+	t := &record.Twin{
+		Measured: about(2.42e-3, 4e-5), Ideal: about(2.12e-3, 2e-5), Mean: about(2.14e-3, 2e-5), Overhead: about(2e-5, 1e-6),
+		Interference: about(2.8e-4, 3e-5), Beyond: about(1.1e-4, 2e-6), P99: about(.0124, 1e-4), MeasuredP99: about(.0131, 2e-4),
+	}
+	if i == 3 {
+		t.Measured, t.Mean, t.Overhead, t.Interference = about(3.7e-3, 1e-4), about(3.72e-3, 1e-4), about(1.6e-3, 5e-5), about(-2e-5, 4e-5)
+		t.P99, t.MeasuredP99 = nil, nil
+		t.Note, t.Loss, t.MeasuredLoss = "each connection on a loop taken by chance", about(.02, .01), about(.031, .02)
+	}
+	return t
 }
 
 // passed is where the time of the i-th arm of quick went: the pool's in its queue.

@@ -33,6 +33,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		}
 		p.verdicts(r)
 		p.breakdowns(r)
+		p.twins(r)
 		p.expectations(r)
 		p.theory(r)
 		p.reservations(r)
@@ -191,21 +192,7 @@ func (p printer) breakdowns(r *record.Result) {
 	for _, b := range tables {
 		p.line("")
 		p.prose("", "Where the time went "+b.title())
-		rows := b.cells()
-		columns := make([][]string, len(rows[0]))
-		for i := range columns {
-			for k, row := range rows {
-				cell := row[i]
-				if i == 0 {
-					cell = "  " + cell
-				}
-				if i == 0 && k == 0 {
-					cell = ""
-				}
-				columns[i] = append(columns[i], cell)
-			}
-		}
-		p.columns(columns)
+		p.rows(b.cells())
 		for _, l := range b.Differences {
 			p.prose("  ", l)
 		}
@@ -217,6 +204,24 @@ func (p printer) breakdowns(r *record.Result) {
 	if s := coverage(r); s != "" {
 		p.prose("", s)
 	}
+}
+
+// rows prints a table within a section: a head, then a line for each arm.
+func (p printer) rows(rows [][]string) {
+	columns := make([][]string, len(rows[0]))
+	for i := range columns {
+		for k, row := range rows {
+			cell := row[i]
+			if i == 0 {
+				cell = "  " + cell
+			}
+			if i == 0 && k == 0 {
+				cell = ""
+			}
+			columns[i] = append(columns[i], cell)
+		}
+	}
+	p.columns(columns)
 }
 
 func (p printer) theory(r *record.Result) {

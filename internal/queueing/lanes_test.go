@@ -1,0 +1,182 @@
+package queueing
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestQueuesByHand(t *testing.T) {
+	t.Parallel()
+	each := Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole}
+	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	with := func(s Station, change func(*Station)) Station {
+		change(&s)
+		return s
+	}
+	for _, tt := range []struct {
+		what    string
+		station Station
+		trace   []Job
+		want    []float64
+	}{
+		{"the least to do", with(each, func(s *Station) { s.Pick = Least }), jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 2, 10}},
+		{"of two queues the shorter", with(each, func(s *Station) { s.Pick = TwoChoices }), jobs(0, 9, 0, 1, 1, 1), []float64{9, 1, 2}},
+		{"an idle worker steals", with(each, func(s *Station) { s.Steal = true }), jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 2, 3}},
+		{"its own queue first", with(each, func(s *Station) { s.Steal = true }), jobs(0, 4, 0, 2, 0, 1, 0, 1), []float64{4, 2, 4, 3}},
+		{"the oldest makes place", with(one, func(s *Station) { s.Places, s.Oldest = 2, true }), jobs(0, 5, 1, 1, 2, 1), []float64{5, -1, 6}},
+		{"nobody waits who could", with(one, func(s *Station) { s.Places, s.Oldest = 1, true }), jobs(0, 5, 1, 1), []float64{5, -1}},
+		{"patience ends", with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 5, 1, 1, 4, 1), []float64{5, -1, 6}},
+		{"patience just holds", with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 5, 2, 1), []float64{5, 6}},
+		{"who has left makes place", with(one, func(s *Station) { s.Patience, s.Places = 3*ms, 2 }), jobs(0, 9, 1, 1, 2, 1, 5, 1), []float64{9, -1, -1, -1}},
+	} {
+		if got := ends(t, tt.station, tt.trace); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got ends %v ms, want %v", tt.what, got, tt.want)
+		}
+	}
+	lost, err := Replay(with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 9, 1, 1))
+	if err != nil || lost[1] != (Fate{Start: 4 * ms, Finish: 4 * ms, Lost: true}) {
+		t.Errorf("got %+v, %v; want the second lost at 4 ms, when its patience ends", lost, err)
+	}
+}
+
+func TestReplayClosedByHand(t *testing.T) {
+	t.Parallel()
+	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	sent, fates, err := ReplayClosed(one, 2, jobs(5, 2, 5, 2, 5, 2, 5, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Job{{0, 2 * ms, 0, 0}, {0, 2 * ms, 0, 1}, {2 * ms, 2 * ms, 0, 0}, {4 * ms, 2 * ms, 0, 1}} {
+		if finish := time.Duration(i+1) * 2 * ms; sent[i] != want || fates[i].Finish != finish {
+			t.Errorf("job %d: got %+v, %+v; want %+v, ending at %v", i, sent[i], fates[i], want, finish)
+		}
+	}
+	if _, _, err := ReplayClosed(one, 0, nil); err == nil {
+		t.Error("no clients: got no error")
+	}
+	if _, _, err := ReplayClosed(Station{}, 1, nil); err == nil {
+		t.Error("no cores: got no error")
+	}
+}
+
+// A closed loop keeps the interactive response time law T = N/X, whatever the
+// station, and one core that is never idle gives X = 1/S.
+func TestReplayClosedKeepsItsLaw(t *testing.T) {
+	t.Parallel()
+	demands := draw(7, 6000, 1, exponential(ms))
+	sum := time.Duration(0)
+	for _, j := range demands {
+		sum += j.CPU
+	}
+	want := 10 * sum.Seconds() / float64(len(demands))
+	for _, s := range lossless(4) {
+		sent, fates, err := ReplayClosed(s, 10, demands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, s.Kind.String(), *Figures(sent, fates).Mean, want, 0.01)
+	}
+}
+
+// lossless are stations of every kind that share one core.
+func lossless(workers int) (all []Station) {
+	for _, turn := range []time.Duration{Whole, GoTurn, ms / 2} {
+		all = append(all,
+			Station{Workers: workers, Cores: 1, Turn: turn},
+			Station{Workers: 1, Cores: 1, Turn: turn, Newest: true},
+			Station{Kind: Goroutines, Cores: 1, Turn: turn},
+			Station{Kind: Loops, Workers: workers, Cores: 1, Turn: turn},
+			Station{Kind: PerWorker, Workers: workers, Cores: 1, Turn: turn, Pick: Least},
+			Station{Kind: PerWorker, Workers: workers, Cores: 1, Turn: turn, Pick: TwoChoices},
+			Station{Kind: PerWorker, Workers: workers, Cores: 1, Turn: turn, Steal: true})
+	}
+	return all
+}
+
+// Work is conserved: whatever the order, one core is busy for as long as there is
+// anything to do, and so idle at the same times.
+func TestReplayConservesWork(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(8, 8))
+	for range 200 {
+		trace := draw(rng.Uint64(), 40, 600+400*rng.Float64(), exponential(ms))
+		work := time.Duration(0)
+		for _, j := range trace {
+			work = max(work, j.At) + j.CPU
+		}
+		for _, s := range lossless(1 + rng.IntN(4)) {
+			fates, err := Replay(s, trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := time.Duration(0)
+			for _, f := range fates {
+				last = max(last, f.Finish)
+			}
+			if last != work {
+				t.Fatalf("%+v: the last job ends at %v, its work at %v", s, last, work)
+			}
+		}
+	}
+}
+
+// What one queue for all workers gains over a queue each, and what of it a better
+// choice and stealing save: at a load of 0.8, with a core for each of four workers.
+func TestOneQueueIsNeverWorse(t *testing.T) {
+	long(t)
+	trace := draw(9, 300_000, 3200, exponential(ms))
+	mean := func(s Station) float64 {
+		s.Workers, s.Cores, s.Turn = 4, 4, Whole
+		return *Twin(s, trace).Mean
+	}
+	each := func(p Pick) Station { return Station{Kind: PerWorker, Pick: p} }
+	separate := mean(Station{Kind: Loops})
+	order := []struct {
+		name string
+		mean float64
+	}{
+		{"one queue", mean(Station{})}, {"stealing", mean(Station{Kind: PerWorker, Steal: true}) * 1.01}, {"the shortest", mean(each(Least))},
+		{"the shorter of two", mean(each(TwoChoices))}, {"in turn", mean(each(InTurn))}, {"separate", separate},
+	}
+	for i, o := range order[1:] {
+		if before := order[i]; o.mean < before.mean {
+			t.Errorf("%s has a mean of %.3g ms, below %.3g ms of %s", o.name, 1e3*o.mean, 1e3*before.mean, before.name)
+		}
+	}
+	near(t, "stealing, which leaves no worker idle while jobs wait", order[1].mean/1.01, MMc(3200, ms.Seconds(), 4), within)
+	near(t, "separate queues", separate, MG1(800, ms.Seconds(), 1), within)
+}
+
+// A second replay is the first, chance included.
+func TestReplayIsDeterministic(t *testing.T) {
+	t.Parallel()
+	trace := draw(10, 5000, 3500, exponential(ms))
+	for _, s := range append(lossless(4), Station{Kind: PerWorker, Workers: 4, Cores: 2, Turn: GoTurn, Pick: TwoChoices, Places: 3, Patience: 2 * ms}) {
+		first, err := Replay(s, trace)
+		again, err2 := Replay(s, trace)
+		if err != nil || err2 != nil || !slices.Equal(first, again) {
+			t.Errorf("%+v: two replays differ, or %v, %v", s, err, err2)
+		}
+	}
+}
+
+// Patience is that of Erlang's loss formula when nobody waits at all, and bounds
+// the wait of those served.
+func TestPatienceBoundsTheWait(t *testing.T) {
+	long(t)
+	trace := draw(11, 300_000, 3600, exponential(ms))
+	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1}
+	near(t, "loss without patience", *Twin(s, trace).Loss, ErlangB(4, 3.6), within)
+	s.Patience = 2 * ms
+	fates, err := Replay(s, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range fates {
+		if wait := f.Start - trace[i].At; wait > s.Patience || f.Lost && wait != s.Patience {
+			t.Fatalf("job %d waited %v: %+v", i, wait, f)
+		}
+	}
+}

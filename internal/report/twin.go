@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// twinTitle heads the table of the arms' ideal twins.
+const twinTitle = "Against the ideal twin"
+
+// A twinTable sets every arm beside its ideal twin: Rows are a head and a line for
+// each arm that has one, Lines what is to be said of the others and of losses.
+type twinTable struct {
+	Rows   [][]string
+	Lines  []string
+	Legend string
+}
+
+// twins is the table; nil when the record has no twins.
+func twins(r *record.Result) *twinTable {
+	var t twinTable
+	var with []record.Arm
+	var tails, beyond []float64
+	for _, a := range r.Arms {
+		switch {
+		case a.Role == record.Copy || a.Twin == nil:
+		case a.Twin.Mean == nil:
+			t.Lines = append(t.Lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why))
+		default:
+			with = append(with, a)
+			if w := a.Twin; w.P99 != nil {
+				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
+			}
+			beyond = append(beyond, a.Twin.Beyond.Median)
+			t.Lines = append(t.Lines, remarked(a)...)
+		}
+	}
+	if len(with) == 0 {
+		if t.Lines == nil {
+			return nil
+		}
+		return &t
+	}
+	unit, cpu, tail := twinScale(with), timeScale(beyond...), timeScale(tails...)
+	head := []string{"arm", "ideal", "overhead", "the rest", "95" + nbsp + "% interval", "measured (" + unit.unit + ")", "CPU beyond"}
+	if tails != nil {
+		head = append(head, "twin's p99", "measured")
+	}
+	t.Rows = append(t.Rows, head)
+	for _, a := range with {
+		w := a.Twin
+		row := []string{a.Name, unit.number(w.Ideal.Median), unit.plus(w.Overhead.Median), unit.plus(w.Interference.Median),
+			unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High), unit.number(w.Measured.Median), cpu.format(w.Beyond.Median)}
+		switch {
+		case w.P99 != nil:
+			row = append(row, tail.format(w.P99.Median), tail.format(w.MeasuredP99.Median))
+		case tails != nil:
+			row = append(row, none, none)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform (docs/queueing.md)"
+	return &t
+}
+
+// twinScale fits the table's means.
+func twinScale(arms []record.Arm) scale {
+	var means []float64
+	for _, a := range arms {
+		means = append(means, a.Twin.Ideal.Median, a.Twin.Measured.Median)
+	}
+	return timeScale(means...)
+}
+
+// plus is number with a sign, without one for what rounds to nothing.
+func (s scale) plus(v float64) string {
+	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
+}
+
+// remarked is what is to be said of an arm's twin beside its figures.
+func remarked(a record.Arm) (lines []string) {
+	if a.Twin.Note != "" {
+		lines = append(lines, a.Name+": "+a.Twin.Note)
+	}
+	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
+		lines = append(lines, fmt.Sprintf("%s: the twin turned away %.3g%s%%, measured %.3g%s%%; the times are those of the others",
+			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
+	}
+	return lines
+}
+
+// twins prints the arms beside their ideal twins.
+func (p printer) twins(r *record.Result) {
+	t := twins(r)
+	if t == nil {
+		return
+	}
+	p.line("")
+	p.prose("", strings.TrimSuffix(twinTitle+": each arm's own requests in an ideal scheduler of its kind ("+caveat(r)+")", " ()"))
+	if len(t.Rows) > 0 {
+		p.rows(t.Rows)
+	}
+	for _, l := range t.Lines {
+		p.prose("  ", l)
+	}
+	if t.Legend != "" {
+		p.line("")
+		p.prose("  ", t.Legend)
+	}
+}
+
+// markdownTwins is twins for Markdown.
+func markdownTwins(line func(string, ...any), r *record.Result) {
+	t := twins(r)
+	if t == nil {
+		return
+	}
+	line("\n### %s\n", md(strings.TrimSuffix(twinTitle+" ("+caveat(r)+")", " ()")))
+	if len(t.Rows) > 0 {
+		markdownRows(line, t.Rows)
+		line("")
+	}
+	for _, l := range t.Lines {
+		line("- %s", md(l))
+	}
+	if t.Legend != "" {
+		line("\n%s.", md(t.Legend))
+	}
+}
