@@ -178,7 +178,15 @@ func (c cpuSets) place(p *process, side *record.ServerSide) {
 	}
 	shared := ""
 	if rest := where.without(c.load); len(rest) < len(where) {
-		shared = fmt.Sprintf("; it shares CPUs %s with the load, which disturb each other", where.without(rest))
+		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", where.without(rest).words())
 	}
-	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on CPUs %s, not on the servers' %s alone: %s%s", where, c.server, why, shared))
+	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", where.words(), c.server.words(), why, shared))
+}
+
+// words is a set in a sentence: CPU 1, or CPUs 0-3.
+func (s cpuSet) words() string {
+	if len(s) == 1 {
+		return "CPU " + s.String()
+	}
+	return "CPUs " + s.String()
 }

@@ -148,7 +148,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("where the plan has servers: got %+v", side)
 	}
 	cpuSets{server: cpuSet{1 << 15}, load: where[:1], pin: true}.place(p, &side)
-	want := "may run on CPUs " + where.String() + ", not on the servers' 32768 alone: it was not started here; it shares CPUs " + strconv.Itoa(where[0]) + " with the load, which disturb each other"
+	want := "may run on " + where.words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
 	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0] != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
