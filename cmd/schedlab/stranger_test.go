@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,6 +142,56 @@ func TestRunningServerAsArm(t *testing.T) {
 	}
 	if s.cmd.ProcessState != nil {
 		t.Error("the server was stopped")
+	}
+}
+
+// Every arm of a block is asked the same stretch of a log, each block another.
+func TestLogReplayed(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "h - - [10/Oct/2000:13:55:%02d +0000] \"GET %s HTTP/1.1\" 200 9\n", i/500, []string{"/plaintext", "/json", "/bytes/100"}[i%3])
+	}
+	log := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(log, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, dir := compareArms(t, "--log", log, "--arm", "nethttp", "--arm", "fasthttp")
+	if !strings.HasPrefix(r.Asked, "2000 requests of ") || !strings.HasSuffix(r.Asked, "3 different ones") || r.Rate != 400 {
+		t.Errorf("got %g/s of %s", r.Rate, r.Asked)
+	}
+	asked := map[int]string{} // by block
+	for trial, err := range dir.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var when, what []int64
+		for _, request := range trial.Requests {
+			when = append(when, request.Scheduled)
+			if request.Good() {
+				what = append(what, int64(request.Bytes))
+			}
+		}
+		if len(what) < len(when)*9/10 {
+			t.Errorf("trial %d: %d of %d requests were answered well", trial.Number, len(what), len(when))
+			continue
+		}
+		if got := fmt.Sprint(when); asked[trial.Block] == "" {
+			asked[trial.Block] = got
+		} else if asked[trial.Block] != got {
+			t.Errorf("block %d: %s met other arrivals", trial.Block, trial.Arm)
+		}
+		slices.Sort(what)
+		if sizes := slices.Compact(what); len(sizes) != 3 {
+			t.Errorf("trial %d: answers of the sizes %d, want three", trial.Number, sizes)
+		}
+	}
+	seen := map[string]bool{}
+	for _, arrivals := range asked {
+		seen[arrivals] = true
+	}
+	if len(seen) != len(asked) || len(asked) < 10 {
+		t.Errorf("%d blocks met %d stretches", len(asked), len(seen))
 	}
 }
 

@@ -100,6 +100,9 @@ func TestNotes(t *testing.T) {
 		if trial.Arm != "pool" {
 			trial.Server.Footprint = &record.Footprint{Memory: int64(trial.Block) << 20, Threads: 4, Processes: 1}
 		}
+		if trial.Arm == "pool" {
+			trial.Server.CPU = -1
+		}
 		if trial.Arm == "fasthttp" || trial.Arm == "nethttp'" {
 			trial.Server.Doubts = []string{"odd", fmt.Sprintf("odd %d", trial.Block)}
 		}
@@ -118,6 +121,11 @@ func TestNotes(t *testing.T) {
 	}
 	if want := []string{"fasthttp: odd", "fasthttp: odd 1", "fasthttp: odd 2", "fasthttp: odd 3"}; !cmp.Equal(odd, want) {
 		t.Errorf("got %q, want %q", odd, want)
+	}
+	for _, v := range r.Verdicts {
+		if unknown := v.Metric == "cpu_per_request" && v.Arm == "pool"; unknown != (v.Reason == "the server CPU time of pool is not known") {
+			t.Errorf("got %+v", v)
+		}
 	}
 	for _, a := range r.Arms {
 		switch f := a.Footprint; {
