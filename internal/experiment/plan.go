@@ -128,6 +128,10 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err := p.takeStamps(o); err != nil {
 		return nil, err
 	}
+	if err := p.takeAsked(); err != nil {
+		return nil, err
+	}
+	s = p.scenario
 	if err := p.takeArms(s, o); err != nil {
 		return nil, err
 	}
@@ -208,12 +212,18 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
 			}
 		}
+		if a.URL != "" && role != record.Copy {
+			p.doubt(a.Name, "runs already: its trials share its state, and it is neither pinned nor fresh")
+		}
 		l, err := s.clients(a)
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 		if bad := l.check(); bad != nil {
 			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
+		}
+		if s.log != nil && l.Rate == (Rate{}) {
+			l.Rate.PerSecond = s.log.OwnRate()
 		}
 		stamps := p.Stamps
 		if l.Pipeline > timeline.MaxPending {
@@ -225,6 +235,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 			Clients: l.recorded(), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
+			URL: a.URL, Metrics: a.Metrics,
 		}
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))
@@ -365,6 +376,9 @@ func (p *plan) workers(a Arm) int {
 func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 	seed := blockSeed(p.Seed, block)
 	l := p.Arms[arm].Clients
+	if p.scenario.log != nil {
+		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
+	}
 	at, err := arrivals(l.Arrivals, l.Rate, l.Connections, seconds(p.Warmup+p.Window), seed)
 	t := load.Trace{At: at}
 	if p.scenario.asksWork() {

@@ -33,11 +33,15 @@ func Plan(s Scenario, o Options) (*Comparison, error) {
 // Planned is what will run; its rate is 0 when it depends on the probes.
 func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 
-// Rate is the planned rate as the scenario says it; in a closed loop without a
-// pace there is none.
+// Rate is the planned rate as the scenario says it, or the log's own; in a closed
+// loop without a pace there is none.
 func (c *Comparison) Rate() string {
-	if r := c.plan.scenario.Load.Rate; r != (Rate{}) {
-		return r.String()
+	s := c.plan.scenario
+	switch {
+	case s.Load.Rate != (Rate{}):
+		return s.Load.Rate.String()
+	case s.log != nil:
+		return Rate{PerSecond: s.log.OwnRate()}.String()
 	}
 	return "as the replies come"
 }

@@ -128,6 +128,9 @@ func tabulate(r *record.Result) figures {
 		f.Rows[i].Mode = a.Mode
 		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain > 0
 	}
+	for _, column := range footprints(r.Arms) {
+		add(column[0], func(i int) string { return column[i+1] })
+	}
 	if worth {
 		add("n_eff a window", func(i int) string { return count(int(r.Arms[i].NEff)) })
 	}

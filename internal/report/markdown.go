@@ -135,6 +135,13 @@ func markdownArms(line func(string, ...any), r *record.Result) {
 			rows[i] += " " + md(cell) + " |"
 		}
 	}
+	for _, column := range footprints(r.Arms) {
+		head += " " + column[0] + " |"
+		rule += "---:|"
+		for i, cell := range column[1:] {
+			rows[i] += " " + md(cell) + " |"
+		}
+	}
 	line("%s\n%s\n%s", head, rule, strings.Join(rows, "\n"))
 }
 

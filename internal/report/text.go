@@ -119,7 +119,7 @@ func (p printer) table(r *record.Result) {
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
-	p.columns(columns)
+	p.columns(append(columns, footprints(r.Arms)...))
 }
 
 // remarks says what speaks against the figures, and what went wrong with requests.
