@@ -178,6 +178,11 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 	if err != nil {
 		return s, err
 	}
+	return f.withArms(s)
+}
+
+// withArms puts the command line's arms into a scenario.
+func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, error) {
 	if len(f.arms) > 0 {
 		own := s.Arms
 		s.Arms = nil
