@@ -209,6 +209,11 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 	if err != nil {
 		return s, err
 	}
+	return f.withArms(s)
+}
+
+// withArms puts the command line's arms into a scenario.
+func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, error) {
 	var added []experiment.Arm
 	for _, text := range f.addArms {
 		a, err := experiment.ParseArm(text)

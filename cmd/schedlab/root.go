@@ -19,7 +19,7 @@ pool. It runs each as a real server, drives it with open-loop load, and says
 which wins, by how much, and how sure that is.
 
 Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. serve, compare, attack and report take flags from a YAML
+SCHEDLAB_QUEUE_DEPTH. serve, compare, map, attack and report take flags from a YAML
 file as well, --config FILE, with lines like 'queue-depth: 64'. The command line
 wins over the environment, and that over the file.
 
@@ -38,7 +38,7 @@ result, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	configured := []*cobra.Command{newCompare(), newServe(), newAttack(), newReport()}
+	configured := []*cobra.Command{newCompare(), newMap(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
 		addConfig(cmd)
 	}
