@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // Options are what a person adds to a scenario when a comparison is asked for.
@@ -89,6 +90,7 @@ type plan struct {
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
+	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -167,12 +169,14 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	if len(arms) > maxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
 	}
-	if len(arms) < 2 {
-		return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+	if p.slo == nil {
+		if len(arms) < 2 {
+			return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+		}
+		twin := arms[0]
+		twin.Name += "'"
+		arms = slices.Insert(arms, 1, twin)
 	}
-	twin := arms[0]
-	twin.Name += "'"
-	arms = slices.Insert(arms, 1, twin)
 	names := map[string]bool{}
 	for i, a := range arms {
 		if names[a.Name] {
@@ -180,10 +184,10 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		names[a.Name] = true
 		role := record.Challenger
-		switch i {
-		case 0:
+		switch {
+		case i == 0:
 			role = record.Baseline
-		case 1:
+		case i == 1 && p.slo == nil:
 			role = record.Copy
 		}
 		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
@@ -220,7 +224,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))
 		}
-		if i == 1 {
+		if role == record.Copy {
 			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone
 		}
 		p.Arms, p.loads = append(p.Arms, pa), append(p.loads, l)
