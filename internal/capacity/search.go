@@ -181,7 +181,7 @@ func binding(slo stats.SLO, windows []Window) (b bound, term int) {
 	return b, term
 }
 
-// confirm measures below and above the estimate, farther away each time that it
+// confirm measures below and above the estimate, further away each time that it
 // comes out otherwise.
 func (s *search) confirm() {
 	b, _ := s.binding()
@@ -197,14 +197,14 @@ func (s *search) confirm() {
 		return
 	}
 	low, high := below*b.rate, above*b.rate
-	for n, lowDone, highDone := 1., false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; n++ {
+	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; {
 		if !lowDone {
 			lowDone = s.all(low, Verify) || low <= s.Floor
-			low = min(below*s.estimate(b.rate), low*(1-wider*n))
+			low = min(below*s.estimate(b.rate), low*(1-wider))
 		}
 		if !highDone {
 			highDone = s.all(high, Refute) || s.Ceiling > 0 && high >= s.Ceiling
-			high = max(above*s.estimate(b.rate), high*(1+wider*n))
+			high = max(above*s.estimate(b.rate), high*(1+wider))
 		}
 	}
 }

@@ -161,13 +161,7 @@ func (a *searched) sentence(f capacity.Finding, promise string) string {
 		}
 		return text
 	case capacity.Beyond:
-		text := fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low))
-		for _, w := range a.windows {
-			if w.Refused != "" && w.Purpose == capacity.Reach {
-				text += fmt.Sprintf("; %s was refused for %s", perSecond(w.Rate), w.Refused)
-				break
-			}
-		}
+		text := fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low)) + a.end()
 		for _, w := range a.windows {
 			if w.Refused == "" && w.Rate == f.Low && w.Errors > errorLimit {
 				return text + fmt.Sprintf("; %.2g %% of the requests get no good reply there, which no term forbids: add errors<=0.1%%", 100*w.Errors)
@@ -198,6 +192,16 @@ func (a *searched) why(f capacity.Finding) string {
 		return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, plural(len(a.windows), "window"), a.lastRefusal(), calmer)
 	}
 	return "; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"
+}
+
+// end is why rates beyond those that count were none; "" when there are none.
+func (a *searched) end() string {
+	for _, w := range a.windows {
+		if w.Refused != "" && w.Purpose == capacity.Reach {
+			return fmt.Sprintf("; %s was refused for %s", perSecond(w.Rate), w.Refused)
+		}
+	}
+	return ""
 }
 
 func (a *searched) lastRefusal() (why string) {
@@ -276,7 +280,30 @@ func capacityHeadline(c *record.Capacity) string {
 			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, perSecond(low), perSecond(next))
 		}
 	}
-	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, c.Arms[0].Text)
+	var spans []string
+	for _, a := range c.Arms[:min(len(c.Arms), mostSpans)] {
+		spans = append(spans, a.Name+" "+span(a))
+	}
+	if more := len(c.Arms) - len(spans); more > 0 {
+		spans = append(spans, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
+}
+
+// mostSpans are as many arms as a headline can name.
+const mostSpans = 4
+
+// span is an arm's capacity in a few words.
+func span(a record.ArmCapacity) string {
+	switch capacity.Outcome(a.Outcome) {
+	case capacity.Between:
+		return perSecond(a.Low) + " to " + perSecond(a.High)
+	case capacity.Beyond:
+		return "above " + perSecond(a.Low)
+	case capacity.Never:
+		return "below " + perSecond(a.High)
+	}
+	return "undecided"
 }
 
 // capacityDoubts are what belongs beside every answer.

@@ -180,7 +180,7 @@ func capacityTheory(r *record.Result) (lines []string) {
 				if t.Rate < a.Low || t.Rate > a.High {
 					where = fmt.Sprintf("outside %s", interval(a))
 				}
-				lines = append(lines, fmt.Sprintf("%s: %s, %s; the estimate is %s of it", name, rate(t.Rate), where, change(a.Estimate/t.Rate)))
+				lines = append(lines, fmt.Sprintf("%s: %s, %s; the estimate is %s off it", name, rate(t.Rate), where, change(a.Estimate/t.Rate)))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func promised() *record.Result {
 	r := &record.Result{
 		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
 		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
-		Headline: "No arm is sure to have the most capacity for p99<=10ms: nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s.",
+		Headline: "No arm is sure to have the most capacity for p99<=10ms: nethttp 2,310/s to 2,480/s, shedding above 9,000/s, pool undecided.",
 		Doubts:   []record.Doubt{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
 	}
 	load := "open loop, poisson over 64 connections"
@@ -60,7 +60,7 @@ func promised() *record.Result {
 	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}}}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: "beyond", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900,
-		Text:    "shedding keeps p99<=10ms at 9,000/s and at every rate below: no rate that was offered breaks it; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
+		Text:    "shedding keeps p99<=10ms at 9,000/s, and no rate that could be offered breaks it; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
