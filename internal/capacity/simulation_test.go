@@ -134,7 +134,7 @@ func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64)
 // five, against the capacity of M/M/1 in the long run.
 func TestAccuracyUnderPauses(t *testing.T) {
 	t.Parallel()
-	const searches, mu = 200, 2000.
+	const mu = 2000.
 	truth := mu - math.Log(100)/.010
 	var squares, width float64
 	between, holds := 0, 0
