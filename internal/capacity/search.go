@@ -22,7 +22,7 @@ const (
 	lowest, highest     = .5, 1.02  // of X_max: the range
 	settledAt           = .03       // half-width at which an estimate is good enough
 	below, above        = .97, 1.08 // of the estimate: where it is verified and refuted
-	wider               = .05       // the first time that it comes out otherwise, then twice that, ...
+	wider               = .05       // further away each time that it comes out otherwise
 	trials              = 3         // windows there
 	refuting            = 2         // of those that must break the objective above
 	reserved            = 2*trials + 2

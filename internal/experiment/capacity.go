@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 		return nil, err
 	}
 	if n := len(cpus.server); s.Needs.ServerCPUs > n {
-		return nil, &Impossible{Machine: true, msg: "scenario " + s.Name + " needs " + plural(s.Needs.ServerCPUs, "CPU") + " for the server"}
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	p.warn()
 	p.identify()
