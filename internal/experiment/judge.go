@@ -87,6 +87,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.judgeClosed()
 	j.validate()
 	j.fillArms()
+	j.doubtLost()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()

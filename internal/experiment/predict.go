@@ -87,11 +87,30 @@ func (p *plan) stationOf(a Arm) record.Station {
 	if depth := p.number(a, "queue-depth", -1); depth >= 0 && overflows(a) {
 		s.Places = depth + s.Workers
 	}
+	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
+		target := length(a, "codel-target", queueing.CoDelTarget)
+		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
+	}
 	return s
 }
 
+// codelTargets is a server's interval of CoDel in targets, when it is given a target
+// alone.
+const codelTargets = 20
+
+// length is a flag's duration, or otherwise when it is not given.
+func length(a Arm, flag string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
+		return d
+	}
+	return otherwise
+}
+
 func station(s record.Station) queueing.Station {
-	st := queueing.Station{Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn}
+	st := queueing.Station{
+		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
+		Aging: queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
+	}
 	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
 		if k.String() == s.Kind {
 			st.Kind = k

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // search finds the capacity of every arm, each window of which is a trial of the
@@ -94,6 +95,9 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
+	if brokeOff(got.requests) {
+		s.process.awaitDeath()
+	}
 	metrics := s.settle(ctx, s.process, &t.Server)
 	files := record.Files{Metrics: metrics, Log: s.process.log.Bytes()}
 	if !s.process.alive() {
@@ -112,8 +116,14 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 // unfit says why a window is no evidence about its server: a rule about the
 // instrument or the machine that it broke, "" for none. That a server falls behind
 // is what a search looks for.
-func (w *window) unfit(e record.Env) string {
-	for _, b := range w.breaches(serverCPUs(e), nil, false) {
+func (w *window) unfit(e record.Env, slo stats.SLO) string {
+	judged := map[string]bool{}
+	for _, t := range slo {
+		for name, q := range quantiles {
+			judged[name] = judged[name] || q <= t.Quantile && w.requests >= stats.MinRequests(q)
+		}
+	}
+	for _, b := range w.breaches(serverCPUs(e), judged, false) {
 		if b.rule != ruleBacklog && !strings.HasPrefix(b.rule, "Little") {
 			return fmt.Sprintf("%s: %.3g, limit %.3g", b.rule, b.value, b.limit)
 		}

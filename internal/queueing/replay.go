@@ -18,7 +18,7 @@ type Job struct {
 type Fate struct {
 	Start  time.Duration // a worker took it up
 	Finish time.Duration
-	Lost   bool // it found no place; Start and Finish are its arrival
+	Lost   bool // it found no place or waited too long; Start and Finish are when that was
 }
 
 // Replay runs jobs, which are in order of arrival, through an ideal server and
@@ -51,6 +51,7 @@ type replay struct {
 	links   links // of the jobs in all lanes and outside
 	lanes   []lane
 	outside queue
+	law     *codel // nil: the queue does not age
 }
 
 // A lane is a queue and the workers that take from it.
@@ -72,6 +73,9 @@ const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {
 	r := &replay{station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty}
+	if (s.Aging != Aging{}) {
+		r.law = &codel{Aging: s.Aging}
+	}
 	workers, room := s.lane()
 	for range s.lanes() {
 		r.lanes = append(r.lanes, lane{workers, room, empty})
@@ -109,6 +113,12 @@ func (r *replay) run() {
 }
 
 func (r *replay) arrive(job int) {
+	if r.law != nil && r.law.Adaptive {
+		for old, ok := r.expired(); ok; old, ok = r.expired() {
+			r.lanes[0].room++
+			r.lose(old)
+		}
+	}
 	switch {
 	case !r.outside.isEmpty():
 		r.links.push(&r.outside, job)
@@ -116,9 +126,11 @@ func (r *replay) arrive(job int) {
 	case r.station.Blocks:
 		r.links.push(&r.outside, job)
 	default:
-		r.fates[job] = Fate{Start: r.now, Finish: r.now, Lost: true}
+		r.lose(job)
 	}
 }
+
+func (r *replay) lose(job int) { r.fates[job] = Fate{Start: r.now, Finish: r.now, Lost: true} }
 
 // enter finds job a worker or a place in its queue, if there is one.
 func (r *replay) enter(job int) bool {
@@ -126,12 +138,18 @@ func (r *replay) enter(job int) bool {
 	switch {
 	case l.free > 0:
 		l.free--
+		if r.law != nil {
+			r.law.turn(r.now, 0)
+		}
 		r.start(job)
 	case l.room == 0:
 		return false
 	case r.station.Newest:
 		l.room--
 		r.links.pushFront(&l.waiting, job)
+	case r.station.Aging.Adaptive:
+		l.room--
+		r.law.waiting = append(r.law.waiting, job)
 	default:
 		l.room--
 		r.links.push(&l.waiting, job)
@@ -165,17 +183,41 @@ func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 
 func (r *replay) finish(job int) {
 	r.fates[job].Finish = r.now
-	l := r.laneOf(job)
-	if l.waiting.isEmpty() {
-		l.free++
-	} else {
-		l.room++
-		r.start(r.links.pop(&l.waiting))
-	}
+	r.takeUp(r.laneOf(job))
 	for !r.outside.isEmpty() {
 		if next := r.links.pop(&r.outside); !r.enter(next) {
 			r.links.pushFront(&r.outside, next)
 			return
 		}
 	}
+}
+
+// takeUp gives the worker that has become free the next job of its queue, past those
+// that have waited too long.
+func (r *replay) takeUp(l *lane) {
+	for {
+		job, stale, ok := r.turn(l)
+		if !ok {
+			l.free++
+			return
+		}
+		l.room++
+		if !stale {
+			r.start(job)
+			return
+		}
+		r.lose(job)
+	}
+}
+
+// turn takes the job out of a queue whose turn it is; ok is false when none waits.
+func (r *replay) turn(l *lane) (job int, stale, ok bool) {
+	switch {
+	case r.station.Aging.Adaptive:
+		return r.adaptiveTurn()
+	case l.waiting.isEmpty():
+		return 0, false, false
+	}
+	job = r.links.pop(&l.waiting)
+	return job, r.law != nil && r.law.turn(r.now, r.now-r.jobs[job].At), true
 }

@@ -50,6 +50,8 @@ type Station struct {
 	Blocks bool
 	// Newest lets workers take the newest from their queue first, not the oldest.
 	Newest bool
+	// Aging loses jobs that have waited too long.
+	Aging Aging
 }
 
 func (s Station) check() error {
@@ -63,7 +65,7 @@ func (s Station) check() error {
 	case s.Turn < 0 || s.Places < 0:
 		return fmt.Errorf("checking the station: turn %v and %d places; neither is negative", s.Turn, s.Places)
 	}
-	return nil
+	return s.Aging.check(s)
 }
 
 // lanes is how many queues there are.

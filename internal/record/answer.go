@@ -40,4 +40,9 @@ type Station struct {
 	Workers int    `json:"workers,omitempty"` // none with goroutines
 	Cores   int    `json:"cores"`
 	Places  int    `json:"places,omitempty"` // requests present at most; 0 for no bound
+	// Target and Interval are CoDel's, in seconds, where the queue ages by it; Adaptive
+	// serves the newest first meanwhile.
+	Target   float64 `json:"target,omitempty"`
+	Interval float64 `json:"interval,omitempty"`
+	Adaptive bool    `json:"adaptive,omitempty"`
 }
