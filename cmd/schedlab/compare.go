@@ -352,6 +352,13 @@ func answered(r *record.Result, a record.Answer) (n int) {
 
 // writeReports puts the files for people and benchstat into the record.
 func writeReports(dir *record.Dir, r *record.Result) error {
+	if r.Capacity != nil {
+		return errors.Join(
+			dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
+			dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+			dir.WriteFile("capacity.svg", func(w io.Writer) error { return report.CapacitySVG(w, r) }),
+		)
+	}
 	return errors.Join(
 		dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
 		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),

@@ -26,6 +26,9 @@ func (j *judge) notChecked() []string {
 // the raw requests, then the rules, then the verdicts. Trials that cannot be
 // read are doubts, not errors.
 func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
+	if run.Plan.SLO != "" {
+		return judgeCapacity(dir, run)
+	}
 	j, err := newJudge(dir.Name(), dir.Path(), run)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -94,7 +95,8 @@ type plan struct {
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
-	ring     int // see chooseRing
+	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
+	ring     int       // see chooseRing
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -177,12 +179,14 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	if len(arms) > maxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
 	}
-	if len(arms) < 2 {
-		return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+	if p.slo == nil {
+		if len(arms) < 2 {
+			return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+		}
+		twin := arms[0]
+		twin.Name += "'"
+		arms = slices.Insert(arms, 1, twin)
 	}
-	twin := arms[0]
-	twin.Name += "'"
-	arms = slices.Insert(arms, 1, twin)
 	names := map[string]bool{}
 	for i, a := range arms {
 		if names[a.Name] {
@@ -190,10 +194,10 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		names[a.Name] = true
 		role := record.Challenger
-		switch i {
-		case 0:
+		switch {
+		case i == 0:
 			role = record.Baseline
-		case 1:
+		case i == 1 && p.slo == nil:
 			role = record.Copy
 		}
 		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
@@ -240,7 +244,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))
 		}
-		if i == 1 {
+		if role == record.Copy {
 			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone
 		}
 		p.Arms, p.loads = append(p.Arms, pa), append(p.loads, l)

@@ -14,7 +14,8 @@ import (
 // long it should still take. It is called between windows only.
 type Progress func(doing string, done, total int, left time.Duration)
 
-// A Comparison is planned and ready to run.
+// A Comparison is planned and ready to run; so is a search for capacity, which
+// compares nothing but the arms' capacities.
 type Comparison struct {
 	plan *plan
 	opts Options
@@ -113,6 +114,9 @@ func (r *runner) carryOut(ctx context.Context) error {
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err
+	}
+	if r.plan.slo != nil {
+		return r.search(ctx)
 	}
 	if err := r.plan.chooseRate(r.run.XMax); err != nil {
 		return err

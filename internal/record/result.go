@@ -43,6 +43,8 @@ type Result struct {
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
+	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
+	Capacity *Capacity `json:"capacity,omitempty"`
 }
 
 // Status says how much of its plan a run holds.
@@ -201,6 +203,9 @@ type Plan struct {
 	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
 	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
 	Asked       string    `json:"asked,omitempty"`   // what its requests are when a file says so, in words
+	SLO         string    `json:"slo,omitempty"`     // of a search for capacity, which has no blocks
+	Budget      float64   `json:"budget,omitempty"`  // of that search, seconds for each arm
+	Windows     int       `json:"windows,omitempty"` // and the most windows of each
 }
 
 // A PlanArm is one contestant before it ran.
@@ -267,6 +272,8 @@ type Trial struct {
 	Server  ServerSide `json:"server"`
 	Client  ClientSide `json:"client"`
 	Failure string     `json:"failure,omitempty"` // the server died or never answered: why
+	Rate    float64    `json:"rate,omitempty"`    // offered per second, in a search for capacity
+	Purpose string     `json:"purpose,omitempty"` // and what for
 	Omitted string     `json:"omitted,omitempty"` // set by Dir.WriteTrial when the record is full: what it left out
 }
 

@@ -63,6 +63,9 @@ type figuresRow struct {
 // Everything from outside is escaped; the result itself lies in the page as
 // JSON in the element with id "result".
 func HTML(w io.Writer, r *record.Result) error {
+	if r.Capacity != nil {
+		return capacityHTML(w, r)
+	}
 	t, err := template.New("page").Parse(pageSource)
 	if err != nil {
 		return fmt.Errorf("parsing the html template: %w", err)

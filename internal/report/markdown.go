@@ -12,6 +12,9 @@ import (
 // Markdown renders r for an issue, a commit or a README. Everything that came
 // from outside is escaped.
 func Markdown(w io.Writer, r *record.Result) error {
+	if r.Capacity != nil {
+		return capacityMarkdown(w, r)
+	}
 	return emit(w, "markdown", func(b *bytes.Buffer) {
 		line := func(format string, args ...any) {
 			fmt.Fprintf(b, format+"\n", args...)

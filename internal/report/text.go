@@ -23,6 +23,9 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
+	if r.Capacity != nil {
+		return capacityText(w, r, o)
+	}
 	return emit(w, "text", func(b *bytes.Buffer) {
 		p := printer{b, o}
 		p.context(r)
