@@ -137,6 +137,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 		return err
 	}
 	f.Iters = workload.Calibrate()
+	if err := f.sayMachine(cmd); err != nil {
+		return err
+	}
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), all)
