@@ -62,14 +62,14 @@ func finds(t *testing.T, r doctor.Report, check, found, fix string) {
 	if f.State != doctor.Bad || !strings.Contains(f.Found, found) || !strings.Contains(f.Fix, fix) || f.Spoils == "" {
 		t.Errorf("got %+v, want it bad, found %q, fix %q", f, found, fix)
 	}
-	if r.Verdict != doctor.Unfit || !strings.Contains(r.Sentence, check+" (") {
+	if r.Verdict != doctor.Unfit || !strings.Contains(r.Sentence, check+": ") {
 		t.Errorf("got %q, want unfit for %s", r.Sentence, check)
 	}
 }
 
 func TestDoctorFindsLowDescriptorLimit(t *testing.T) {
 	t.Parallel()
-	finds(t, examined(t, inShell("ulimit -n 256")), "descriptors", "256 descriptors (hard limit 256): 192 connections", "prlimit --nofile=65536:65536 --pid $$")
+	finds(t, examined(t, inShell("ulimit -n 256")), "descriptors", "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$")
 }
 
 // The backlog's limit is one of the network namespace.

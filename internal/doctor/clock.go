@@ -109,7 +109,7 @@ func (m *Machine) clockSource() seen {
 		return fine("%s", source)
 	}
 	s := seen{Warn, source + ", which is slow to read", "boot with tsc=reliable if the CPUs' counters are in step; else use another machine"}
-	for _, other := range strings.Fields(m.text(dir + "available_clocksource")) {
+	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
 			s.fix = "as root: echo " + other + " > /" + dir + "current_clocksource"
 			break

@@ -90,7 +90,7 @@ func (r *Report) judge() {
 	of := func(state State) (reasons []string) {
 		for _, f := range r.Findings {
 			if f.State == state {
-				reasons = append(reasons, f.Check+" ("+f.gist()+")")
+				reasons = append(reasons, f.Check+": "+f.gist())
 			}
 		}
 		return reasons

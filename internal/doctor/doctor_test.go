@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 		state      State
 		found, fix string
 	}{
-		{"descriptors", func(m *Machine) { m.Files = Limit{256, 256} }, Bad, "256 descriptors (hard limit 256): 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
+		{"descriptors", func(m *Machine) { m.Files = Limit{256, 256} }, Bad, "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
 		{"descriptors", func(m *Machine) { m.Files = Limit{4096, 524288} }, Warn, "4032 connections", "ulimit -n 65536"},
 		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "40000 40999"), Bad, "1000 local ports, so as many connections a window, 800/s in a quick one", "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"},
 		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "32768 36767"), Warn, "4000 local ports, so as many connections a window, 3200/s in a quick one; 28 sockets in TIME_WAIT", "1024 65535"},
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), Warn, "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
 		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, Warn, "stepped 2 times over 1s, by -30ms", "chronyd"},
 		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, Bad, "a hundredth of sleeps end 2ms late or more", "--load-cpus"},
-		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more (the median 60µs)", "--load-cpus"},
+		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more, half of them 60µs", "--load-cpus"},
 		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "p99 needs windows longer than 2s", "--window 2s"},
 		{"pause", func(m *Machine) { m.Pause = 50 * time.Millisecond }, Bad, "p99 needs windows longer than 5s", "isolcpus"},
 		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "--protocol full"},
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		verdict := map[State]string{Warn: Reservations, Bad: Unfit}[c.state]
-		if r.Verdict != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+" (") {
+		if r.Verdict != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+": ") {
 			t.Errorf("%s: got %q, want %s", c.check, r.Sentence, verdict)
 		}
 	}

@@ -26,7 +26,7 @@ func (m *Machine) descriptors() seen {
 		return seen{}
 	}
 	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
-	s := fine("%d descriptors (hard limit %d): %d connections in each process", m.Files.Soft, m.Files.Hard, connections)
+	s := fine("%d descriptors, hard limit %d: %d connections in each process", m.Files.Soft, m.Files.Hard, connections)
 	switch {
 	case connections < fewConnections:
 		s.state = Bad

@@ -35,7 +35,7 @@ func (m *Machine) timer() seen {
 		return seen{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	s := fine("a hundredth of sleeps end %v late or more (the median %v)", rounded(p99), rounded(p50))
+	s := fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50))
 	switch {
 	case p99 > tooLateTimer:
 		s.state = Bad

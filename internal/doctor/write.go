@@ -49,13 +49,13 @@ func (r Report) text(b *bytes.Buffer) {
 			fmt.Fprintf(tw, "\t\tspoils: %s\n\t\tfix: %s\n", f.Spoils, f.Fix)
 		}
 	}
-	tw.Flush()
+	_ = tw.Flush() // into memory
 	if rows := r.table(); len(rows) > 0 {
 		fmt.Fprintf(b, "\nWhat this machine can tell apart, %s:\n\n", r.Noise.origin())
 		for _, row := range rows {
 			fmt.Fprintln(tw, strings.Join(row, "\t"))
 		}
-		tw.Flush()
+		_ = tw.Flush()
 	}
 	fmt.Fprintf(b, "\n%s\n", r.Sentence)
 }
