@@ -21,6 +21,7 @@ import (
 
 type doctorFlags struct {
 	experiment.Options
+	scenario    string // whose load is compared
 	quick, full bool
 	out         string
 	output      string
@@ -30,16 +31,17 @@ type doctorFlags struct {
 func newDoctor() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [SCENARIO]",
 		Short: "Say what on this machine will spoil a measurement, and how to mend it",
 		Long: `Look for what would spoil a comparison on this machine: too few descriptors,
 local ports or places in the listen backlog, CPUs that server and load share,
 quotas, other programs, steal, late timers, pauses, a clock that steps, a
 directory that cannot be written. Every finding says what it spoils and the fix.
 
-Then compare net/http with itself: what two copies of one program differ by is
-what this machine cannot tell apart. A table says which differences a quick and a
-full comparison can judge here, and how long they take.
+Then compare the baseline of a SCENARIO (default quick) with itself: what copies of
+one program differ by is what this machine cannot tell apart on that load. A table
+says which differences a quick and a full comparison can judge, and how long they
+take.
 
 It takes about 20 seconds; --quick leaves the servers out (2 s), --full compares
 more blocks, and the longer windows of the full protocol too (2 min). It changes
@@ -49,10 +51,18 @@ Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
 interrupted.`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
+  schedlab doctor plaintext
   schedlab doctor --full --output markdown
   schedlab doctor --server-cpus 0-1 --load-cpus 2-3`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.scenario = defaultScenario
+			if len(args) > 0 {
+				f.scenario = args[0]
+			}
+			return f.run(cmd)
+		},
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
@@ -98,6 +108,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	f.Version, f.Modes = programVersion(), modeFacts()
 	survey, err := newSurvey(f.Options)
 	if err != nil {
+		return err
+	}
+	if _, err := f.alike("quick"); err != nil {
 		return err
 	}
 	m := machine(survey, f.out)
@@ -179,7 +192,7 @@ type aPlan struct {
 	blocks   int
 }
 
-// noise compares net/http with itself, in as many blocks as there is time for.
+// noise compares a program with itself, in as many blocks as there is time for.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
 	plans := []aPlan{{"quick", 4}}
 	if f.full {
@@ -193,7 +206,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			m.Noise = &doctor.Noise{Err: err.Error()}
+			m.Noise = &doctor.Noise{Scenario: f.scenario, Err: "the " + p.protocol + " comparison does not run here: " + err.Error()}
 			return nil
 		}
 		measured = append(measured, a)
@@ -207,13 +220,13 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		p := c.Planned()
 		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: p.Blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
 	}
-	m.Noise = doctor.NewNoise(measured, protocols, m.Pause)
+	m.Noise = doctor.NewNoise(f.scenario, measured, protocols, m.Pause)
 	return nil
 }
 
-// alike plans the quick scenario with its baseline as the only contestant.
+// alike plans the scenario with its baseline as the only contestant.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
-	s, _, err := findScenario(defaultScenario)
+	s, _, err := findScenario(f.scenario)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +235,11 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s.Arms, s.Expect = []experiment.Arm{s.Arms[0], again}, nil
 	o := f.Options
 	o.Protocol, o.Seed = protocol, 1
-	return experiment.Plan(s, o)
+	c, err := experiment.Plan(s, o)
+	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
+		return nil, usage(err)
+	}
+	return c, err
 }
 
 // compareAlike runs it, for so many blocks, in a directory that is removed.

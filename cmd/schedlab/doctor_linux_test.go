@@ -151,7 +151,7 @@ func TestDoctorFindsReadOnlyDirectory(t *testing.T) {
 func TestDoctorJudgesNoise(t *testing.T) {
 	t.Parallel()
 	r := examined(t, exec.Command("schedlab", "doctor", "--output", "json"))
-	if r.Noise == nil || r.Noise.Err == "" && len(r.Noise.Judges) == 0 {
+	if r.Noise == nil || r.Noise.Scenario != "quick" || r.Noise.Err == "" && len(r.Noise.Judges) == 0 {
 		t.Fatalf("got %+v, want a judgement, or why there is none", r.Noise)
 	}
 	for _, j := range r.Noise.Judges {

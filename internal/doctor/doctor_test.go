@@ -57,7 +57,7 @@ func healthy(t *testing.T) *Machine {
 		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
 		Pause:    200 * time.Microsecond,
 		Gap:      Gap{Longest: time.Millisecond, Replies: 20_000, Span: 2 * time.Second},
-		Noise:    NewNoise([]AA{alike(4, 1.02)}, protocols, 0),
+		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols, 0),
 	}
 }
 
@@ -147,10 +147,10 @@ func TestFaults(t *testing.T) {
 		{"pause", func(m *Machine) { m.Pause = 50 * time.Millisecond }, Bad, "p99 needs windows longer than 5s", "isolcpus"},
 		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "--protocol full"},
 		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "a record takes up to", "make room"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise([]AA{alike(4, 1.5)}, protocols, 0) }, Bad, "cannot tell a tenth", "quieter machine"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise([]AA{alike(4, 1.15)}, protocols, 0) }, Warn, "p99 in a quick comparison", "--protocol full"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols, 0) }, Bad, "cannot tell a tenth", "quieter machine"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols, 0) }, Warn, "p99 in a quick comparison", "--protocol full"},
 		{"noise", func(m *Machine) {
-			m.Noise = NewNoise([]AA{{Ran: 4, Refused: "block 1 of nethttp had lag"}}, protocols, 0)
+			m.Noise = NewNoise("quick", []AA{{Ran: 4, Refused: "block 1 of nethttp had lag"}}, protocols, 0)
 		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had lag", "mend what else"},
 	} {
 		m := healthy(t)

@@ -40,11 +40,12 @@ type Protocol struct {
 
 // Noise is what this machine can tell apart.
 type Noise struct {
-	Rate   float64     `json:"rate"`             // requests per second
-	Blocks int         `json:"blocks"`           // that were measured
-	Ran    int         `json:"ran"`              // with those that a rule refused
-	Err    string      `json:"error,omitempty"`  // why there is nothing to judge by
-	Judges []Judgement `json:"judges,omitempty"` // by metric, and within it by protocol
+	Scenario string      `json:"scenario"`         // whose load it is
+	Rate     float64     `json:"rate"`             // requests per second; 0 in a closed loop without a pace
+	Blocks   int         `json:"blocks"`           // that were measured
+	Ran      int         `json:"ran"`              // with those that a rule refused
+	Err      string      `json:"error,omitempty"`  // why there is nothing to judge by
+	Judges   []Judgement `json:"judges,omitempty"` // by metric, and within it by protocol
 }
 
 // A Judgement is what a protocol can say of a metric. Times are seconds.
@@ -68,11 +69,11 @@ type Judgement struct {
 // fewestBlocks is how many blocks tell anything of their spread.
 const fewestBlocks = 3
 
-// NewNoise judges protocols by A/A comparisons, of which there is one at least:
+// NewNoise judges protocols by A/A comparisons on a scenario's load, of which there is one at least:
 // each protocol by the one whose windows are nearest its own. pause is the
 // platform's; 0 or less when it is not known.
-func NewNoise(measured []AA, protocols []Protocol, pause time.Duration) *Noise {
-	n := &Noise{Rate: measured[0].Rate}
+func NewNoise(scenario string, measured []AA, protocols []Protocol, pause time.Duration) *Noise {
+	n := &Noise{Scenario: scenario, Rate: measured[0].Rate}
 	for _, a := range measured {
 		n.Ran += a.Ran
 		n.Blocks += a.blocks()

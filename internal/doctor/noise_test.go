@@ -79,7 +79,7 @@ func TestJudgements(t *testing.T) {
 		return Judgement{}
 	}
 	quick := alike(4, 1.10)
-	n := NewNoise([]AA{quick}, protocols, 0)
+	n := NewNoise("quick", []AA{quick}, protocols, 0)
 	q, f := find(n, "p99", "quick"), find(n, "p99", "full")
 	if math.Abs(q.HalfWidth-.10) > .002 || q.Scaled {
 		t.Errorf("quick: got %+v, want ±10 %%, measured", q)
@@ -90,10 +90,10 @@ func TestJudgements(t *testing.T) {
 	}
 	full := alike(4, 1.02)
 	full.Window = fullWindow
-	if f := find(NewNoise([]AA{quick, full}, protocols, 0), "p99", "full"); math.Abs(f.HalfWidth-.02) > .002 || f.Scaled {
+	if f := find(NewNoise("quick", []AA{quick, full}, protocols, 0), "p99", "full"); math.Abs(f.HalfWidth-.02) > .002 || f.Scaled {
 		t.Errorf("full: got %+v, want ±2 %%, measured", f)
 	}
-	n = NewNoise([]AA{quick}, protocols, 20*time.Millisecond)
+	n = NewNoise("quick", []AA{quick}, protocols, 20*time.Millisecond)
 	if q := find(n, "p99", "quick"); q.HalfWidth != 0 || math.Abs(q.NeedsWindow-2) > 1e-9 {
 		t.Errorf("with a pause of 20 ms: got %+v, want a window of 2 s", q)
 	}
@@ -112,7 +112,7 @@ func TestGolden(t *testing.T) {
 	m.Files = Limit{256, 256}
 	m.Usage.Others = []Program{{1234, "hog", 1, .07}}
 	m.Pause = 20 * time.Millisecond
-	m.Noise = NewNoise([]AA{alike(4, 1.08)}, protocols, m.Pause)
+	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols, m.Pause)
 	r := Examine(m)
 	for _, format := range Formats {
 		var got bytes.Buffer

@@ -86,7 +86,11 @@ func (r Report) markdown(b *bytes.Buffer) {
 
 // origin says what the table rests on.
 func (n *Noise) origin() string {
-	return fmt.Sprintf("by net/http against itself in %d blocks at %.0f requests/s", n.Blocks, n.Rate)
+	text := fmt.Sprintf("by the baseline of scenario %s against itself in %d blocks", n.Scenario, n.Blocks)
+	if n.Rate > 0 {
+		text += fmt.Sprintf(" at %.0f requests/s", n.Rate)
+	}
+	return text
 }
 
 // table is a row for each metric and a column for each protocol, with a head.
