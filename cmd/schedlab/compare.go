@@ -168,6 +168,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 		}
 	}
 	f.Iters = workload.Calibrate()
+	if err := f.sayMachine(cmd); err != nil {
+		return err
+	}
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), all)

@@ -36,6 +36,7 @@ type Options struct {
 	Version    string
 	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]Mode // the modes Self serves, by name
+	Machine    string          // a doubt about the machine, kept in the plan; "" for none
 }
 
 // A Mode is what planning must know of a mode.
@@ -152,6 +153,9 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if n := len(cpus.server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
+	}
+	if o.Machine != "" {
+		p.doubt("", "%s", o.Machine)
 	}
 	p.warn()
 	p.identify()

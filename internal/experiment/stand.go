@@ -49,6 +49,7 @@ func (s *stand) Start(ctx context.Context, arm int) (capacity.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
+	server.showsMetrics(a.Metrics)
 	return &underTest{stand: s, arm: arm, process: server}, nil
 }
 
@@ -93,6 +94,8 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
+	t.Server.Footprint = clocks.footprint
+	p.cpus.place(s.process, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
 	if brokeOff(got.requests) {
