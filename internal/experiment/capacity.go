@@ -81,7 +81,7 @@ func (s *Scenario) steady() error {
 			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)
 		case varied || a.Clients["rate"] != "":
 			return impossible("arm %q has a load of its own, and a search chooses the rate itself; name the arm's mode with --arms instead", a.Name)
-		case kind(l) == load.KindRamp, kind(l) == load.KindSine, kind(l) == load.KindTrace:
+		case kind(l) == load.KindRamp, kind(l) == load.KindSine, kind(l) == load.KindTrace, kind(l) == load.KindLog:
 			return impossible("arrivals %s of scenario %q have no steady rate to search for; use poisson, constant or burst(SIZE)", l.Arrivals, s.Name)
 		}
 	}
