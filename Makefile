@@ -18,10 +18,10 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 # them. Shuffled tests find those that lean on each other.
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-.PHONY: help build run test check race lint fuzz golden bench deps clean
+.PHONY: help build run test check race lint fuzz golden bench deps clean experiments-short
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Variables: ARGS="$(ARGS)" FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) COUNT=$(COUNT) OLD=$(OLD)'
 
@@ -64,6 +64,9 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 
 deps: ## install what the tests drive: Prometheus with promtool, Chromium; and wrk, jq for tools/peers (apt)
 	@tools/deps
+
+experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes
+	@tools/experiments --short
 
 clean: ## remove bin, with the built tools
 	rm -rf bin

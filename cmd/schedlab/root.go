@@ -43,7 +43,7 @@ result, 130 interrupted.`,
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newModes(), newScenarios(), newMan(), newVersion())
+	root.AddCommand(newSize(), newModes(), newScenarios(), newMan(), newVersion())
 	for _, cmd := range root.Commands() {
 		args := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, got []string) error {

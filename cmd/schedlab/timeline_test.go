@@ -13,6 +13,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/model"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -35,6 +36,17 @@ func (c *child) timeline(t *testing.T) []timeline.Server {
 // accounts divides every good request of an attack, by number.
 func (c *child) accounts(t *testing.T, a *load.Result) (all map[int]timeline.Parts) {
 	t.Helper()
+	seqs := make([]uint64, len(a.Requests))
+	for i := range seqs {
+		seqs[i] = uint64(i)
+	}
+	return c.divides(t, a.Start, a.Requests, a.Stamps, seqs)
+}
+
+// divides the good requests that bear these numbers and that the server knows, by
+// their place.
+func (c *child) divides(t *testing.T, start time.Time, requests []record.Request, stamps []record.Stamps, seqs []uint64) (all map[int]timeline.Parts) {
+	t.Helper()
 	server := map[uint64]timeline.Server{}
 	for _, s := range c.timeline(t) {
 		if _, twice := server[s.Seq]; twice && s.Seq != timeline.Unnumbered {
@@ -42,14 +54,14 @@ func (c *child) accounts(t *testing.T, a *load.Result) (all map[int]timeline.Par
 		}
 		server[s.Seq] = s
 	}
-	zero := timeline.At(a.Start)
+	zero := timeline.At(start)
 	all = map[int]timeline.Parts{}
-	for i, r := range a.Requests {
-		s, joined := server[uint64(i)]
+	for i, r := range requests {
+		s, joined := server[seqs[i]]
 		if !r.Good() || !joined {
 			continue
 		}
-		st := a.Stamps[i]
+		st := stamps[i]
 		all[i] = timeline.Split(timeline.Client{
 			Scheduled: zero + r.Scheduled, Sent: zero + r.Sent, Ready: zero + st.Ready,
 			Wrote: zero + st.Wrote, First: zero + st.First, Done: zero + r.Done,
@@ -58,8 +70,8 @@ func (c *child) accounts(t *testing.T, a *load.Result) (all map[int]timeline.Par
 	return all
 }
 
-func good(a *load.Result) (n int) {
-	for _, r := range a.Requests {
+func good(requests []record.Request) (n int) {
+	for _, r := range requests {
 		if r.Good() {
 			n++
 		}
@@ -105,18 +117,73 @@ func TestEveryNanosecondIsAccountedFor(t *testing.T) {
 					t.Fatal(err)
 				}
 				all := c.accounts(t, a)
-				if len(all) != good(a) || len(all) < len(trace.At)*9/10 {
-					t.Errorf("%d of %d requests got a good answer, %d of them are accounted for", good(a), len(trace.At), len(all))
+				if n := good(a.Requests); len(all) != n || len(all) < len(trace.At)*9/10 {
+					t.Errorf("%d of %d requests got a good answer, %d of them are accounted for", n, len(trace.At), len(all))
 				}
-				for i, p := range all {
-					r := a.Requests[i]
-					if part, negative := p.Negative(); negative || p.Sum() != r.Done-r.Scheduled {
-						t.Fatalf("request %d: %v is %d ns, the sum %d of %d ns", i, part, p[part], p.Sum(), r.Done-r.Scheduled)
-					}
-					if p[timeline.Service] < r.Sleep {
-						t.Fatalf("request %d slept for %d ns in a service of %d ns", i, r.Sleep, p[timeline.Service])
+				exact(t, a.Requests, all)
+			})
+		}
+	}
+}
+
+// exact fails the test unless the parts of every request are none below zero and
+// add up to its time.
+func exact(t *testing.T, requests []record.Request, all map[int]timeline.Parts) {
+	t.Helper()
+	for i, p := range all {
+		r := requests[i]
+		if part, negative := p.Negative(); negative || p.Sum() != r.Done-r.Scheduled {
+			t.Fatalf("request %d: %v is %d ns, the sum %d of %d ns", i, part, p[part], p.Sum(), r.Done-r.Scheduled)
+		}
+		if p[timeline.Service] < r.Sleep {
+			t.Fatalf("request %d slept for %d ns in a service of %d ns", i, r.Sleep, p[timeline.Service])
+		}
+	}
+}
+
+// The same is true of clients that wait for their replies, in a pipeline and
+// without, and of a driver that never sleeps.
+func TestEveryNanosecondOfAClosedLoopIsAccountedFor(t *testing.T) {
+	for _, mode := range model.Modes() {
+		for _, how := range []struct {
+			name     string
+			pipeline int
+			spin     bool
+		}{{"pipeline=1", 1, false}, {"pipeline=4", 4, false}, {"spin", 4, true}} {
+			if how.spin && runtime.GOOS != "linux" {
+				continue
+			}
+			t.Run(mode.Name+"/"+how.name, func(t *testing.T) {
+				t.Parallel()
+				flags := []string{"--iters", "1000", "--stamps", fullest()}
+				if mode.Has("workers") {
+					flags = append(flags, "--workers", "8")
+				}
+				var c *child
+				var a load.ClosedResult
+				// On a busy machine a server may not run at all for a while.
+				for duration := 150 * time.Millisecond; good(a.Requests) == 0 && duration < childLimit; duration *= 4 {
+					c = serve(t, mode.Name, flags...)
+					var err error
+					if a, err = load.Closed(t.Context(), load.ClosedOptions{
+						Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}}, Demands: []load.Demand{{Iters: 50_000}, {Sleep: 100 * time.Microsecond}},
+						Connections: 4, KeepAlive: true, Pipeline: how.pipeline, Spin: how.spin,
+						Warmup: 20 * time.Millisecond, Duration: duration, Record: true,
+					}); err != nil {
+						t.Fatal(err)
 					}
 				}
+				var seqs []uint64
+				var stamps []record.Stamps
+				for _, m := range a.Marks {
+					seqs = append(seqs, m.Seq)
+					stamps = append(stamps, record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First})
+				}
+				all := c.divides(t, a.Start, a.Requests, stamps, seqs)
+				if n := good(a.Requests); n == 0 || len(all) != n {
+					t.Errorf("%d of %d requests got a good answer, %d of them are accounted for", n, len(a.Requests), len(all))
+				}
+				exact(t, a.Requests, all)
 			})
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"schedlab/internal/queueing"
 )
 
 // overload offers three times what two workers can do, evenly, for 20 s, and
@@ -58,6 +60,57 @@ func TestCoDelHoldsTheWaitUnderOverload(t *testing.T) {
 			}
 			if n := len(waits); n < capacity*97/100 || n > capacity+2 {
 				t.Errorf("got %d jobs run, want about %d: no work is lost", n, capacity)
+			}
+		})
+	}
+}
+
+// At three times what can be done every job fares under the real law as under the
+// simulator's, which is written by itself: run at the same nanosecond, or refused.
+// At half of it, after an overload, nothing is refused by either.
+func TestCoDelFaresAsInTheSimulator(t *testing.T) {
+	t.Parallel()
+	if queueing.CoDelTarget != DefaultTarget || queueing.CoDelInterval != DefaultInterval {
+		t.Errorf("the simulator's defaults are %v in %v, the law's %v in %v", queueing.CoDelTarget, queueing.CoDelInterval, DefaultTarget, DefaultInterval)
+	}
+	const workers, depth = 2, 1 << 10
+	trace := poisson(30_000, 3*workers*1000, exponential)
+	calm := poisson(10_000, .5*workers*1000, exponential)
+	for _, j := range calm {
+		j.At += trace[29_999].At
+		trace = append(trace, j)
+	}
+	for _, tc := range []struct {
+		name     string
+		kind     Kind
+		overflow Overflow
+		ideal    queueing.Station
+	}{
+		{"shared", Shared, CoDel, queueing.Station{Places: workers + depth}},
+		{"ring", Ring, CoDel, queueing.Station{Places: workers + depth}},
+		{"perworker", PerWorker, CoDel, queueing.Station{Kind: queueing.PerWorker}},
+		{"adaptive", Adaptive, Reject, queueing.Station{Places: workers + depth, Aging: queueing.Aging{Adaptive: true}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := Options[int]{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}
+			fates := replayed(t, tc.kind, o, trace)
+			tc.ideal.Workers = workers
+			tc.ideal.Aging.Target, tc.ideal.Aging.Interval = queueing.CoDelTarget, queueing.CoDelInterval
+			likeIdeal(t, tc.ideal, trace, fates)
+			lost := func(fates []queueing.Fate) (n int) {
+				for _, f := range fates {
+					if f.Lost {
+						n++
+					}
+				}
+				return n
+			}
+			if n := lost(fates[:30_000]); n < 17_000 || n > 23_000 {
+				t.Errorf("%d of 30,000 jobs at three times the capacity are refused, want two thirds", n)
+			}
+			if n := lost(fates[35_000:]); n > 0 {
+				t.Errorf("%d jobs are refused at half the capacity, long after", n)
 			}
 		})
 	}

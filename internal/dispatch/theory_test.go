@@ -41,10 +41,13 @@ func heavy(rng *rand.Rand) time.Duration {
 }
 
 // replayed puts the jobs of a trace, each at its time, and returns their fates.
-// Submitting is one goroutine's, as accepting is.
+// Submitting is one goroutine's, as accepting is. Unless o has a target nothing
+// stands.
 func replayed(t *testing.T, kind Kind, o Options[int], trace []queueing.Job) []queueing.Fate {
 	t.Helper()
-	o.Target, o.Interval = time.Hour, time.Hour // nothing stands
+	if o.Target == 0 {
+		o.Target, o.Interval = time.Hour, time.Hour
+	}
 	return bubble(t, trace, func(run, lose func(int)) (put func(int), end func()) {
 		o.Run, o.Refuse = run, func(job int, _ Why) { lose(job) }
 		d := New(kind, o)

@@ -19,8 +19,9 @@ const cycle = 4096
 // A loaded trial is what its clients saw.
 type loaded struct {
 	requests []record.Request
-	stamps   []record.Stamps // of an open loop's
-	start    time.Time       // their zero
+	stamps   []record.Stamps      // the client's own, of each
+	place    func(seq uint64) int // where the request of a number stands, -1 for none
+	start    time.Time            // the zero of both
 	client   record.ClientSide
 	ran      bool // out of ports or descriptors otherwise
 }
@@ -42,7 +43,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, result.Stamps, result.Start, record.ClientSide{
+	return loaded{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
 		IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
@@ -74,7 +75,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, nil, result.Start, record.ClientSide{
+	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
 }
@@ -85,7 +86,8 @@ const loopLimit = .05
 
 // closedLaw is how far a window is from T = N/X - Z (ratio), with the limit that
 // the requests under way at its ends leave. Clients that never got an answer
-// are not among the N.
+// are not among the N. Requests sent together take a cycle together, and each by
+// itself may take less.
 func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 	n := float64(c.Connections * max(c.Pipeline, 1))
 	if len(w.trial.Client.ConnAnswers) > 0 {
@@ -96,7 +98,11 @@ func (w *window) closedLaw(c record.Clients) (off, limit float64) {
 		return 0, loopLimit
 	}
 	cycle := n / x
-	return math.Abs(w.values["mean"]+c.Think-cycle) / cycle, loopLimit + 2*n/float64(w.requests)
+	off = (w.values["mean"] + c.Think - cycle) / cycle
+	if c.Pipeline <= 1 {
+		off = math.Abs(off)
+	}
+	return off, loopLimit + 2*n/float64(w.requests)
 }
 
 // DescribeClients says a load in a few words, for the plan and the reports.

@@ -162,6 +162,8 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 		return kind, comparedMetrics()
 	case "prediction":
 		return kind, predictedMetrics
+	case "phase":
+		return kind, phaseNames()
 	}
 	return kind, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
 
@@ -51,6 +52,9 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 	if procs > 1 {
 		return reasons
 	}
+	if slices.Contains(queuesRequests, a.Mode) && asksOfQueue(a) && overflows(a) && p.onlyComputes() {
+		add("on one CPU no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
+	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
 		if n := p.number(a, flag, 1); n > 1 {
 			add("the server has one CPU, so %d %s share it (GOMAXPROCS 1)", n, flag)
@@ -61,6 +65,16 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 
 // rejecting are the modes whose full queue refuses unless told otherwise.
 var rejecting = []string{"pool-request", "pool-adaptive", "loop-offload", "semaphore"}
+
+// queuesRequests are the modes whose requests are queued by goroutines of their
+// connections, which must run beside the handlers to fill the queue.
+var queuesRequests = []string{"pool-request", "pool-adaptive"}
+
+// onlyComputes reports whether a handler keeps its P from its start to its end.
+func (p *plan) onlyComputes() bool {
+	w := p.scenario.Workload
+	return p.scenario.asksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
+}
 
 func overflows(a Arm) bool {
 	policy := a.Flags["overflow"]

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
 )
 
 func TestIdentifiability(t *testing.T) {
@@ -31,6 +34,27 @@ func TestIdentifiability(t *testing.T) {
 	if !slices.ContainsFunc(doubts(one.Plan), func(d string) bool { return strings.Contains(d, "one CPU, so 2 listeners share it") }) {
 		t.Errorf("one CPU: doubts %q", doubts(one.Plan))
 	}
+
+	// A queue that only runs over when goroutines run beside a handler.
+	computes := strings.Replace(armed("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
+	for _, c := range []struct {
+		name, text string
+		cpus       cpuSet
+		told       bool
+	}{
+		{"one CPU", computes, cpuSet{0}, true},
+		{"two CPUs", computes, cpuSet{0, 1}, false},
+		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), cpuSet{0}, false},
+		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), cpuSet{0}, false},
+		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), cpuSet{0}, false},
+	} {
+		p := planned(t, c.text, nil)
+		p.cpus.server = c.cpus
+		got := p.cannotMatter(p.arms[2], p.Arms[2].Clients)
+		if told := slices.ContainsFunc(got, func(why string) bool { return strings.Contains(why, "requests wait unread") }); told != c.told {
+			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, got, c.told)
+		}
+	}
 }
 
 func TestDifferentLoads(t *testing.T) {
@@ -41,5 +65,29 @@ func TestDifferentLoads(t *testing.T) {
 	}
 	if _, err := newPlan(scenario(t, armed("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
 		t.Errorf("bursts that overlap: got %v", err)
+	}
+}
+
+// The theory knows of an arm's queue that it ages, by the settings its server takes.
+func TestStationAges(t *testing.T) {
+	t.Parallel()
+	for arm, want := range map[string]record.Station{
+		"pool":                          {},
+		"{mode: pool, overflow: codel}": {Target: .005, Interval: .1},
+		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: .02, Interval: .4},
+		"{mode: pool, overflow: codel, codel-target: 2ms, codel-interval: 300ms}": {Target: .002, Interval: .3},
+	} {
+		p := planned(t, armed(arm), nil)
+		got := *p.Arms[2].Station
+		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
+			t.Errorf("%s: got %+v, want %+v", arm, got, want)
+		}
+		if aging := station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: seconds(want.Target), Interval: seconds(want.Interval)}) {
+			t.Errorf("%s: the simulator is given %+v", arm, aging)
+		}
+	}
+	adaptive := (&plan{}).stationOf(Arm{Mode: "pool-adaptive"})
+	if !adaptive.Adaptive || adaptive.Target != .005 {
+		t.Errorf("pool-adaptive: got %+v", adaptive)
 	}
 }

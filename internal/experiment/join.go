@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
 )
@@ -22,39 +24,111 @@ const (
 // timelineLimit is how long a server may take to tell its stamps.
 const timelineLimit = 10 * time.Second
 
-// serverRing is the number of requests whose stamps a server keeps by itself.
-const serverRing = 1 << 18
+const (
+	// serverRing is the number of requests whose stamps a server keeps by itself.
+	serverRing = 1 << 18
+	// ringMargin is the surplus of the ring over the requests to come, and
+	// pipelineMargin that over the throughput of the probe, which has no pipeline.
+	ringMargin     = 2
+	pipelineMargin = 4
+)
+
+// chooseRing fixes how many requests' stamps the servers keep, from their
+// throughput where nothing else bounds it. It is one number for all arms: a ring
+// is heap, and heap puts off the garbage collector.
+func (p *plan) chooseRing(xmax map[string]float64) {
+	most := 0.0
+	for i, a := range p.Arms { // the copy has no throughput of its own, and is as its baseline
+		rate := a.Clients.Rate
+		if a.Clients.Closed() && rate == 0 {
+			if rate = xmax[a.Name]; a.Clients.Pipeline > 1 {
+				rate *= pipelineMargin
+			}
+		}
+		if p.accounts(i) {
+			most = max(most, rate*(p.Warmup+p.Window))
+		}
+	}
+	p.ring = int(min(ringMargin*most, timeline.MaxRing))
+}
 
 // command is an arm's command line for a trial.
 func (p *plan) command(arm int) []string {
 	argv := p.Arms[arm].Command
-	requests := int(p.Arms[arm].Clients.Rate * (p.Warmup + p.Window))
-	if _, own := p.arms[arm].Flags["timeline"]; own || !p.accounts(arm) || requests < serverRing/2 {
+	if _, own := p.arms[arm].Flags["timeline"]; own || !p.accounts(arm) || p.ring <= serverRing {
 		return argv
 	}
-	return append(slices.Clip(argv), "--timeline", strconv.Itoa(min(2*requests, timeline.MaxRing)))
+	return append(slices.Clip(argv), "--timeline", strconv.Itoa(p.ring))
 }
 
-// timeline reads the stamps of the requests the server has answered.
-func (p *process) timeline(ctx context.Context) ([]timeline.Server, error) {
+// timeline reads the stamps of the requests the server has answered, and how many
+// more it had, whose place others took.
+func (p *process) timeline(ctx context.Context) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
 	reply, err := p.ask(ctx, "/debug/timeline?format=binary", "application/octet-stream")
 	if err != nil {
-		return nil, fmt.Errorf("reading the server's timeline: %w", err)
+		return nil, 0, fmt.Errorf("reading the server's timeline: %w", err)
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
-		return nil, fmt.Errorf("reading the server's timeline: answered %d, %q", reply.StatusCode, said)
+		return nil, 0, fmt.Errorf("reading the server's timeline: answered %d, %q", reply.StatusCode, said)
 	}
-	return timeline.Read(reply.Body)
+	if lost, err = strconv.ParseUint(cmp.Or(reply.Header.Get(timeline.LostHeader), "0"), 10, 64); err != nil {
+		return nil, 0, fmt.Errorf("reading the server's timeline: its header %s: %w", timeline.LostHeader, err)
+	}
+	stamps, err = timeline.Read(reply.Body)
+	return stamps, lost, err
+}
+
+// inOrder places the n requests of a trace, which stand in the order of their
+// numbers.
+func inOrder(n int) func(seq uint64) int {
+	return func(seq uint64) int {
+		if seq >= uint64(n) {
+			return -1
+		}
+		return int(seq)
+	}
+}
+
+// byMark places the requests of a closed loop, which stand in the order they were
+// sent, without those of the warm-up. Their numbers are those of one counter.
+func byMark(marks []load.Mark) func(seq uint64) int {
+	if len(marks) == 0 {
+		return inOrder(0)
+	}
+	bySeq := func(a, b load.Mark) int { return cmp.Compare(a.Seq, b.Seq) }
+	first, last := slices.MinFunc(marks, bySeq).Seq, slices.MaxFunc(marks, bySeq).Seq
+	at := make([]int32, last-first+1)
+	for i := range at {
+		at[i] = -1
+	}
+	for i, m := range marks {
+		at[m.Seq-first] = int32(i)
+	}
+	return func(seq uint64) int {
+		if seq < first || seq > last {
+			return -1
+		}
+		return int(at[seq-first])
+	}
+}
+
+// stampsOf are the clients' stamps in a closed loop.
+func stampsOf(marks []load.Mark) []record.Stamps {
+	stamps := make([]record.Stamps, len(marks))
+	for i, m := range marks {
+		stamps[i] = record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First}
+	}
+	return stamps
 }
 
 // join gives every request the server's stamps that bear its number. What cannot
 // be joined is told by the record, not an error: there is none to join where the
 // server died, refused or never heard of a request.
-func join(start time.Time, client []record.Stamps, server []timeline.Server) {
+func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {
 		if at == 0 {
@@ -63,10 +137,11 @@ func join(start time.Time, client []record.Stamps, server []timeline.Server) {
 		return max(at-zero, 1) // a connection may be older than the attack
 	}
 	for _, s := range server {
-		if s.Seq >= uint64(len(client)) {
+		i := place(s.Seq)
+		if i < 0 {
 			continue
 		}
-		r := &client[s.Seq]
+		r := &client[i]
 		r.Accept, r.Received, r.Read = from(s.Accept), from(s.Received), from(s.Read)
 		r.Enqueue, r.Dequeue = from(s.Enqueue), from(s.Dequeue)
 		r.Begin, r.End, r.Write = from(s.Begin), from(s.End), from(s.Write)

@@ -86,6 +86,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.validate()
 	j.fillArms()
 	j.fillTwins()
+	j.doubtLost()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()

@@ -21,6 +21,7 @@ type phases struct {
 	joined   int  // requests with the server's
 	good     int
 	negative int // requests with a part below 0
+	lost     int // requests whose stamps the server had and could not keep
 
 	mean, tail         [timeline.NumParts]float64 // seconds a request
 	meanCPU, tailCPU   float64                    // of Service: calibrated demand
@@ -40,6 +41,7 @@ func phasesOf(t record.TrialRecord, perIter float64) (p phases) {
 		return p
 	}
 	p.stamped = true
+	p.lost = int(min(t.Server.StampsLost, math.MaxInt32))
 	var all []timed
 	for i, r := range t.Requests {
 		if !t.InWindow(r) || !r.Good() {
@@ -49,6 +51,8 @@ func phasesOf(t record.TrialRecord, perIter float64) (p phases) {
 		p.good++
 		if t.Stamps[i].Joined() {
 			p.joined++
+		} else if p.lost > 0 {
+			continue // its time is no part's more than another's
 		}
 		if _, negative := parts.Negative(); negative {
 			p.negative++
@@ -75,9 +79,10 @@ func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu
 	return mean, cpu, wait
 }
 
-// unjoined is the share of good requests that the server did not account for.
+// unjoined is the share of good requests that the server did not account for, those
+// aside whose stamps it had and lost.
 func (p *phases) unjoined() float64 {
-	return float64(p.good-p.joined) / float64(max(p.good, 1))
+	return float64(max(0, p.good-p.joined-p.lost)) / float64(max(p.good, 1))
 }
 
 // A phase of the report is a part, or a share of Service.
@@ -86,6 +91,24 @@ const (
 	phaseSleep = "sleep"       // demanded
 	phaseRest  = "unexplained" // Service without both: interference, and what the calibration misses
 )
+
+// handled is the handler's time as the server stamps it, before it is divided.
+var handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{phaseCPU, phaseSleep, phaseRest}}
+
+// phaseNames are what an expectation may ask the mean of: the parts of a response
+// time, the shares of its service, and the report's stretches of both.
+func phaseNames() (names []string) {
+	for part := range timeline.NumParts {
+		names = append(names, part.String())
+	}
+	names = append(names, phaseCPU, phaseSleep, phaseRest)
+	for _, st := range record.Stretches() {
+		if !slices.Contains(names, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	return names
+}
 
 // list is p as the record has it, in the order in which time passes.
 func (p *phases) list() (list []record.Phase) {
@@ -139,10 +162,26 @@ func (j *judge) joined(arm string) float64 {
 	return float64(joined) / float64(max(good, 1))
 }
 
+// doubtLost says whose servers had stamps that they could not keep. It refuses
+// nothing: the newest requests are accounted for.
+func (j *judge) doubtLost() {
+	for _, a := range j.run.Plan.Arms {
+		windows := 0
+		for _, block := range j.valid {
+			p := j.windows[block][a.Name].phases
+			windows += count(p.lost > 0 && p.joined < p.good)
+		}
+		if windows > 0 {
+			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",
+				windows, plural(len(j.valid), "window"), 100*j.joined(a.Name))
+		}
+	}
+}
+
 // accounts reports whether an arm's server stamps the requests of its clients.
 func accounts(p record.Plan, arm string) bool {
 	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Closed() {
+	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
 		return false
 	}
 	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)

@@ -177,7 +177,7 @@ func TestJoin(t *testing.T) {
 	start := time.Now()
 	zero := timeline.At(start)
 	client := []record.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
-	join(start, client, []timeline.Server{
+	join(start, client, inOrder(len(client)), []timeline.Server{
 		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
 		{Seq: 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
 		{Seq: 3, Read: zero + 1, Write: zero + 2},
@@ -242,12 +242,12 @@ func TestPhasesOf(t *testing.T) {
 	if none := phasesOf(record.TrialRecord{Trial: trial.Trial, Requests: trial.Requests}, 1); none.stamped {
 		t.Error("a trial without stamps has phases")
 	}
-	if names := phaseNames(p.list()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
+	if names := namesOf(p.list()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
 		t.Errorf("phases in the order %s", names)
 	}
 }
 
-func phaseNames(list []record.Phase) string {
+func namesOf(list []record.Phase) string {
 	var names []string
 	for _, p := range list {
 		names = append(names, p.Name)

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // Options are what a person adds to a scenario when a comparison is asked for.
@@ -93,6 +94,7 @@ type plan struct {
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
+	ring     int // see chooseRing
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -214,8 +216,11 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
 		}
 		stamps := p.Stamps
-		if l.Loop == "closed" { // whose requests bear no numbers of a trace
+		if l.Pipeline > timeline.MaxPending {
 			stamps = stampsOff
+			if role != record.Copy {
+				p.doubt(a.Name, "where its time went is not told: a server stamps at most %d requests under way on a connection, and its pipeline has %d", timeline.MaxPending, l.Pipeline)
+			}
 		}
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,

@@ -88,6 +88,10 @@ func (p *plan) stationOf(a Arm) record.Station {
 		s.Cores = min(s.Cores, p.number(a, "threads", 1))
 	}
 	p.queueOf(a, &s)
+	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
+		target := length(a, "codel-target", queueing.CoDelTarget)
+		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
+	}
 	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)
 	return s
 }
@@ -118,11 +122,24 @@ func (p *plan) queueOf(a Arm, s *record.Station) {
 	}
 }
 
+// codelTargets is a server's interval of CoDel in targets, when it is given a target
+// alone.
+const codelTargets = 20
+
+// length is a flag's duration, or otherwise when it is not given.
+func length(a Arm, flag string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
+		return d
+	}
+	return otherwise
+}
+
 func station(s record.Station) queueing.Station {
 	st := queueing.Station{
 		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
 		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: seconds(s.Patience), Steal: s.Steal,
-		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
+		Pick:  map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
+		Aging: queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
 	}
 	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
 		if k.String() == s.Kind {

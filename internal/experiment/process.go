@@ -23,9 +23,10 @@ const (
 	readyPoll  = 2 * time.Millisecond
 	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
 	stopLimit  = 3 * time.Second
-	pipeLimit  = time.Second // how long a dead server's children may hold its output
-	logTail    = 2000        // bytes of a dead server's log in an error
-	logLimit   = 64 << 10    // bytes of a server's log that are kept
+	deathLimit = 200 * time.Millisecond // from the end of a server's sockets to its own
+	pipeLimit  = time.Second            // how long a dead server's children may hold its output
+	logTail    = 2000                   // bytes of a dead server's log in an error
+	logLimit   = 64 << 10               // bytes of a server's log that are kept
 )
 
 // A process is one arm's server, fresh for one trial.
@@ -123,9 +124,9 @@ func (p *process) ready(ctx context.Context, path string) error {
 				return nil
 			}
 			last = fmt.Sprintf("GET %s is answered %d", path, reply.StatusCode)
-		} else if time.Since(asked) > slowReply {
+		} else if refused := errors.Is(err, syscall.ECONNREFUSED); !refused && time.Since(asked) > slowReply {
 			last = "it does not reply"
-		} else if ctx.Err() == nil && !errors.Is(err, syscall.ECONNREFUSED) {
+		} else if !refused && ctx.Err() == nil {
 			last = oneLine(err.Error())
 		}
 		select {
@@ -204,6 +205,15 @@ func (p *process) ask(ctx context.Context, path, accept string) (*http.Response,
 	req.Header.Set("Accept", accept)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return client.Do(req)
+}
+
+// awaitDeath gives a server that may be dying time to be seen dead: its sockets are
+// closed before its parent hears of its end, and stop would take that for a drain.
+func (p *process) awaitDeath() {
+	select {
+	case <-p.exited:
+	case <-time.After(deathLimit):
+	}
 }
 
 // stop asks the server to drain and waits for its end; a server that does not

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
 )
 
 // stubCommand is an arm's command that serves in the manner how.
@@ -40,6 +42,49 @@ func launch(t *testing.T, how string, ready, stop time.Duration) (*process, erro
 		l.close()
 	})
 	return p, err
+}
+
+// A server that dies of its last request is dead when it is to be stopped, and is
+// not taken for one that ended because it was asked to.
+func TestDeathAtTheEndIsNoDrain(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		p, err := launch(t, "brittle", patient, patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := http.Get("http://" + p.addr + "/die")
+		if err == nil {
+			reply.Body.Close()
+			t.Fatalf("it lives and answers %d", reply.StatusCode)
+		}
+		p.awaitDeath()
+		const want = "the server ended during its trial (exit status 7); its log ends with: asked to"
+		if err := p.stop(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Only requests that found no server at the end of a trial are worth waiting for
+// its death.
+func TestBrokeOff(t *testing.T) {
+	t.Parallel()
+	at := func(done int64, how record.Outcome) record.Request { return record.Request{Done: done, Outcome: how} }
+	for _, c := range []struct {
+		requests []record.Request
+		want     bool
+	}{
+		{nil, false},
+		{[]record.Request{at(1, record.Answered), at(2, record.Reset)}, true},
+		{[]record.Request{at(3, record.Refused), at(2, record.Answered)}, true},
+		{[]record.Request{at(3, record.Answered), at(2, record.Reset)}, false},
+		{[]record.Request{at(1, record.Reset), at(2, record.TimedOut)}, false},
+	} {
+		if got := brokeOff(c.requests); got != c.want {
+			t.Errorf("%v: got %v, want %v", c.requests, got, c.want)
+		}
+	}
 }
 
 // patient is a limit that no healthy server reaches on a busy machine.

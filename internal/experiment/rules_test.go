@@ -115,6 +115,68 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// A queue that is full and refuses stands still: what arrives and finds no place has
+// ended at once, so the number in flight does not grow, however much is refused.
+// Such an arm spoils nothing and is not overloaded; its figures of good replies can
+// be asserted, and those that mix in refusals cannot. One whose queue takes all and
+// grows by as much can be asked for its goodput alone.
+func TestFullQueueStands(t *testing.T) {
+	t.Parallel()
+	const (
+		served = 3 // of 5 arrivals, as at one and two thirds times the capacity
+		wait   = 20e6
+	)
+	end := int64((fakeWarmup + fakeWindow) * 1e9)
+	full := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			r := &requests[i]
+			if i%5 < served {
+				r.Done = r.Scheduled + wait
+			} else {
+				r.Done, r.Status = r.Sent+10_000, 503
+			}
+		}
+		return requests
+	}
+	grows := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			r := &requests[i]
+			r.Done = max(r.Done, r.Scheduled*5/served)
+			if r.Done > end+wait {
+				r.Done, r.Status, r.Outcome = end+wait, 0, record.TimedOut
+			}
+		}
+		return requests
+	}
+	texts := []string{`within(good_mean("pool"), 20ms, 0.05)`, `mean("pool") < 1`, `within(goodput("pool"), 720/s, 0.05)`, `within(goodput("fasthttp"), 1200/s, 0.05)`}
+	for _, c := range []struct {
+		name       string
+		edit       func(*record.Trial, []record.Request) []record.Request
+		want       []record.Answer
+		overloaded bool
+		why        string // of the refused mean
+	}{
+		{"full and steady", full, []record.Answer{record.Passed, record.Undecided, record.Passed, record.Passed}, false, "mean of pool: 40.00 % of its requests got no good reply"},
+		{"growing", grows, []record.Answer{record.Undecided, record.Undecided, record.Passed, record.Passed}, true, "mean of pool: overload"},
+	} {
+		s := synthetic{edit: at("pool", c.edit)}
+		got := asserted(t, s, texts...)
+		for i, text := range texts {
+			if got[text].Outcome != c.want[i] {
+				t.Errorf("%s: %s: got %s, %q; want %s", c.name, text, got[text].Outcome, got[text].Reason, c.want[i])
+			}
+		}
+		if why := got[texts[1]].Reason; !strings.HasPrefix(why, c.why) {
+			t.Errorf("%s: the mean is refused for %q, want %q", c.name, why, c.why)
+		}
+		r := s.judged(t)
+		over := slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return d.Arm == "pool" && strings.HasPrefix(d.Text, "overloaded") })
+		if r.Valid != fakeBlocks || len(r.Refused) != 0 || over != c.overloaded {
+			t.Errorf("%s: %d valid blocks, refused %v, overloaded %v; want %d, none, %v", c.name, r.Valid, r.Refused, over, fakeBlocks, c.overloaded)
+		}
+	}
+}
+
 func TestRunRules(t *testing.T) {
 	t.Parallel()
 	drifting := func(block int, _ string, u float64) float64 { return (1 + .1*float64(block)) * usual(u) }

@@ -113,6 +113,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 	if err := r.plan.chooseRate(r.run.XMax); err != nil {
 		return err
 	}
+	r.plan.chooseRing(r.run.XMax)
 	r.run.Plan = r.plan.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
 		return err

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"io/fs"
+	"os"
+	"path"
 	"reflect"
 	"regexp"
 	"strings"
@@ -29,6 +31,37 @@ func TestEmbeddedScenariosParse(t *testing.T) {
 		}
 		if s.Name+".yaml" != file || s.Source != string(text) {
 			t.Errorf("%s: got the name %q and %d bytes of source, want the file's own", file, s.Name, len(s.Source))
+		}
+	}
+}
+
+// The edition for CI asks the same questions, of smaller scenarios that every
+// machine can plan.
+func TestShortScenariosParse(t *testing.T) {
+	t.Parallel()
+	dir := os.DirFS("../../loadtests")
+	files, err := fs.Glob(dir, "short/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("short scenarios: %v, %v", files, err)
+	}
+	for _, file := range files {
+		read := func(file string) Scenario {
+			text, err := fs.ReadFile(dir, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := ParseScenario(file, text)
+			if err != nil {
+				t.Error(err)
+			}
+			return s
+		}
+		short, full := read(file), read(path.Base(file))
+		if short.Name != "short-"+full.Name || short.Question != full.Question || len(short.Expect) == 0 {
+			t.Errorf("%s: got the name %q, the question %q and %d expectations", file, short.Name, short.Question, len(short.Expect))
+		}
+		if _, err := newPlan(short, options()); err != nil {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }

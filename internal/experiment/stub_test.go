@@ -30,6 +30,14 @@ func stub(addr, how string) int {
 		hold()
 	case "mute": // accepts and never answers
 		answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	case "brittle": // dies of being asked for /die
+		answer = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/die" {
+				fmt.Fprintln(os.Stderr, "asked to")
+				os.Exit(7)
+			}
+			fmt.Fprintln(w, "ok")
+		}
 	case "refusing":
 		answer = http.NotFound
 	case "stubborn":

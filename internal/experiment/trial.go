@@ -3,6 +3,7 @@ package experiment
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,13 +67,17 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if !got.ran {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.Name)
 	}
+	if brokeOff(got.requests) {
+		server.awaitDeath()
+	}
 	metrics := r.settle(ctx, server, &t.Server)
 	if p.accounts(arm) && server.alive() {
-		stamps, err := server.timeline(ctx)
+		stamps, lost, err := server.timeline(ctx)
 		if err != nil {
 			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err)
 		}
-		join(got.start, got.stamps, stamps)
+		t.Server.StampsLost = lost
+		join(got.start, got.stamps, got.place, stamps)
 	}
 	if err := server.stop(); err != nil {
 		t.Failure = err.Error()
@@ -81,6 +86,15 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
 	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Log: server.log.Bytes()})
+}
+
+// brokeOff reports whether the last request to end found no server any more.
+func brokeOff(requests []record.Request) bool {
+	if len(requests) == 0 {
+		return false
+	}
+	last := slices.MaxFunc(requests, func(a, b record.Request) int { return cmp.Compare(a.Done, b.Done) })
+	return last.Outcome == record.Refused || last.Outcome == record.Reset
 }
 
 func unknownServer() record.ServerSide {
@@ -150,9 +164,11 @@ type watcher struct {
 	ends           chan [2]reading
 	began          bool
 	// count reads the server's connection counters, if they are asked for; counts
-	// are those of both ends, nil unless both could be read.
-	count  func() map[string]float64
-	counts [2]map[string]float64
+	// are those of both ends, nil unless both could be read, and counted when each
+	// was answered.
+	count   func() map[string]float64
+	counts  [2]map[string]float64
+	counted [2]time.Time
 }
 
 func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
@@ -166,12 +182,12 @@ func (w *watcher) begin(start time.Time) {
 		time.Sleep(time.Until(start.Add(w.warmup)))
 		first := readClocks(w.pid, w.cpus.server)
 		if w.count != nil {
-			w.counts[0] = w.count()
+			w.counts[0], w.counted[0] = w.count(), time.Now()
 		}
 		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
 		last := readClocks(w.pid, w.cpus.server)
 		if w.count != nil {
-			w.counts[1] = w.count()
+			w.counts[1], w.counted[1] = w.count(), time.Now()
 		}
 		w.ends <- [2]reading{first, last}
 	}()
@@ -195,15 +211,18 @@ func (w *watcher) end() reading {
 }
 
 // connections are the counters' change over the window, after end; nil when
-// they were not asked for or could not be read.
+// they were not asked for or could not be read. An overloaded server may answer a
+// scrape most of a second late, so the change is scaled from the time between the
+// answers to the window.
 func (w *watcher) connections() *record.Connections {
 	first, last := w.counts[0], w.counts[1]
 	if first == nil || last == nil {
 		return nil
 	}
+	scale := w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds()
 	change := func(name string) float64 {
 		name = "schedlab_connections_" + name + "_total"
-		return last[name] - first[name]
+		return scale * (last[name] - first[name])
 	}
 	return &record.Connections{
 		Accepted: change("accepted"), Done: change("done"), Open: last["schedlab_connections_open"],

@@ -21,19 +21,20 @@ type window struct {
 	values   map[string]float64 // by metric; NaN for a quantile of too few requests
 	hist     *record.Histogram
 
-	lagP99, p50, rateOff, generator, foreign float64
-	arrivals, completions                    int
-	inFlight                                 int // at the start plus at the end
-	little                                   float64
-	starved                                  int
-	backwards                                int     // requests whose stamps are out of order
-	tau                                      float64 // correlation time of the response times, in requests
-	clients                                  record.Clients
-	foreseen                                 map[string]queueing.Prediction // by model
-	twin                                     queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin                                   string                         // why there is none, "" if there is
-	jain                                     float64
-	phases                                   phases
+	p50, lagMean, rateOff, generator, foreign float64
+	lags                                      []float64 // sorted
+	arrivals, completions                     int
+	inFlight                                  int     // at the start plus at the end
+	little, littleChance                      float64 // relative error, and what the window's ends may make of it
+	starved                                   int
+	backwards                                 int     // requests whose stamps are out of order
+	tau                                       float64 // correlation time of the response times, in requests
+	clients                                   record.Clients
+	foreseen                                  map[string]queueing.Prediction // by model
+	twin                                      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin                                    string                         // why there is none, "" if there is
+	jain                                      float64
+	phases                                    phases
 }
 
 // quantiles are the judged ones, by metric name.
@@ -47,13 +48,21 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	var response, good, lag []float64
 	var lost int
 	var sent, goodDone int
-	var inFlightTime, responseSum float64
+	var inFlightTime, responseSum, outsideSquares float64
 	within := func(at int64) bool { return at >= from && at < to }
 	for _, r := range t.Requests {
 		if overlap := min(r.Done, to) - max(r.Scheduled, from); overlap > 0 {
 			inFlightTime += time.Duration(overlap).Seconds()
 		}
-		w.inFlight += count(r.Scheduled < from && r.Done >= from) + count(r.Scheduled < to && r.Done >= to)
+		early, late := r.Scheduled < from && r.Done >= from, r.Scheduled < to && r.Done >= to
+		w.inFlight += count(early) + count(late)
+		switch {
+		case early && late: // longer than the window: not chance
+		case early:
+			outsideSquares += math.Pow(time.Duration(r.Done-from).Seconds(), 2)
+		case late:
+			outsideSquares += math.Pow(time.Duration(r.Done-to).Seconds(), 2)
+		}
 		w.completions += count(within(r.Done))
 		goodDone += count(within(r.Done) && r.Good())
 		sent += count(r.Sent >= 0 && within(r.Sent))
@@ -98,13 +107,14 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
-	w.p50, w.lagP99 = stats.Quantile(response, .5), stats.Quantile(lag, .99)
+	w.p50, w.lags, w.lagMean = stats.Quantile(response, .5), lag, mean(lag)
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
 	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
 	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
 	// Little: mean in flight = throughput x mean response; both sides have 1/W.
 	if responseSum > 0 {
 		w.little = math.Abs(inFlightTime/responseSum - 1)
+		w.littleChance = 3 * math.Sqrt(outsideSquares) / responseSum
 	}
 	w.fairness()
 	w.phases = phasesOf(t, perIter(e))
@@ -200,7 +210,7 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	if w.clients.Closed() {
 		w.closedBreaches(rule)
 	} else {
-		w.openBreaches(rule)
+		w.openBreaches(rule, judged)
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
@@ -226,13 +236,31 @@ func (w *window) closedBreaches(rule func(name string, value, limit float64)) {
 }
 
 // openBreaches are the rules of an open loop.
-func (w *window) openBreaches(rule func(name string, value, limit float64)) {
+func (w *window) openBreaches(rule func(name string, value, limit float64), judged map[string]bool) {
 	rule("rate off (ratio)", w.rateOff, rateLimit)
-	rule("lag p99 (s)", w.lagP99, max(lagFloor, lagShare*w.p50))
+	// Lateness is looked at where response times are judged: of twenty requests the
+	// p99 is the worst, and one of them late says nothing of their median.
+	name := w.highest(judged)
+	rule("lag "+name+" (s)", stats.Quantile(w.lags, quantiles[name]), max(lagFloor, lagShare*w.p50))
+	rule("lag mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
 	rule("generator core (ratio)", w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
 	grown := float64(w.arrivals - w.completions)
 	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
-	rule("Little's law (ratio)", w.little, littleLimit+float64(w.inFlight)/float64(w.arrivals))
+	// The error is time in flight that requests under way at the window's ends have on
+	// its other side (decision 0012).
+	ends := max(float64(w.inFlight)/float64(w.arrivals), w.littleChance)
+	rule("Little's law (ratio)", w.little, littleLimit+ends)
+}
+
+// highest names the highest quantile that is judged and that the window has
+// requests for; p50 if there is none.
+func (w *window) highest(judged map[string]bool) string {
+	for _, name := range []string{"p99", "p90"} {
+		if judged[name] && w.requests >= stats.MinRequests(quantiles[name]) {
+			return name
+		}
+	}
+	return "p50"
 }

@@ -283,8 +283,7 @@ func (s *scope) spent(arm string) (sum float64) {
 	return sum
 }
 
-// phase is the mean time an arm's requests spent in a phase, or in a stretch of
-// the report, in seconds.
+// phase is the mean time an arm's requests spent in one of phaseNames, in seconds.
 func (s *scope) phase(arm, name string) (float64, error) {
 	phases, err := s.phases(arm)
 	if err != nil {
@@ -295,7 +294,7 @@ func (s *scope) phase(arm, name string) (float64, error) {
 			return p.Mean, nil
 		}
 	}
-	for _, st := range record.Stretches() {
+	for _, st := range append(record.Stretches(), handled) {
 		if st.Name == name {
 			return st.In(phases, meanOf), nil
 		}

@@ -33,26 +33,26 @@ func (l *eventLoop) shutDoor() {
 	}
 }
 
-// attendDoor takes at most one connection.
-func (l *eventLoop) attendDoor(knock bool, now time.Duration) {
+// attendDoor takes at most one connection, and reports whether it did.
+func (l *eventLoop) attendDoor(knock bool, now time.Duration) bool {
 	d := &l.door
 	draining := l.socket.Draining()
 	if d.closed || !knock && !d.shut && !draining && !l.socketClosed() {
-		return
+		return false
 	}
 	if l.socketClosed() {
 		d.closed = true
-		return
+		return false
 	}
 	if now < d.until {
-		return
+		return false
 	}
 	select {
 	case l.socket.slots <- struct{}{}:
 	default:
 		l.socket.warnFull()
 		l.shutDoor()
-		return
+		return false
 	}
 	fd, err := l.acceptOne()
 	if err == nil {
@@ -83,6 +83,7 @@ func (l *eventLoop) attendDoor(knock bool, now time.Duration) {
 		l.socket.stopAccepting()
 		d.closed = true
 	}
+	return err == nil
 }
 
 // sweepDoor closes the socket once a drain has found nobody waiting for a while.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +39,9 @@ type eventLoop struct {
 	longest time.Duration // turn since the lag was last told
 	resting int           // connections that keep their coroutine
 	busy    bool          // events come together
+	away    int           // requests that workers have
+	crowded bool          // there are more loops than Ps
+	parking parking
 	spare   []post
 
 	mu     sync.Mutex // guards what follows
@@ -74,6 +76,9 @@ func (l *eventLoop) start(s *socket) error {
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
+	if err := l.makeParking(); err != nil {
+		return err
+	}
 	l.wheel.begin(l.clock())
 	l.conns = nil
 	binary.NativeEndian.PutUint64(l.one[:], 1)
@@ -89,6 +94,7 @@ func (l *eventLoop) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asleep = false // who posts now must not write to another's descriptor
+	_ = l.parking.file.Close()
 	for _, fd := range []int{l.epoll, l.wake} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
@@ -134,8 +140,7 @@ func (l *eventLoop) loop() error {
 func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	wait := l.patience()
 	if l.busy || wait == 0 {
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), maxBatch, 0, 0, 0)
-		if errno == 0 && n > 0 {
+		if n, _ := l.glance(); n > 0 {
 			l.busy = n > 1
 			return l.events[:n], nil
 		}
@@ -143,7 +148,13 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 			return nil, nil
 		}
 	}
-	n, err := unix.EpollWait(l.epoll, l.events[:], wait)
+	var n int
+	var err error
+	if l.crowded || l.away > 0 {
+		n, err = l.park(wait)
+	} else {
+		n, err = unix.EpollWait(l.epoll, l.events[:], wait)
+	}
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return nil, err
 	}
@@ -151,10 +162,11 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	return l.events[:max(n, 0)], nil
 }
 
-// turn attends to everything that has come; the door is last, so that a single
-// loop under load has served one connection before it takes the next.
+// turn attends to everything that has come. The door is last, and as many may enter
+// as have been attended to: a single loop under load has served one connection before
+// it takes the next, and a crowd that has its answers keeps nobody outside.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
-	knock := false
+	knock, attended := false, 0
 	for i := range events {
 		switch e := &events[i]; e.Fd {
 		case doorEvent:
@@ -163,6 +175,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 		default:
 			if c := l.conns[e.Fd]; c != nil && c.born == e.Pad {
 				c.signal(e.Events)
+				attended++
 			}
 		}
 	}
@@ -174,7 +187,9 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			c.resume()
 		}
 	}
-	l.attendDoor(knock, l.now)
+	for l.attendDoor(knock, l.now) && attended > 1 {
+		attended--
+	}
 }
 
 // tick ends what has waited too long, and tells the lag.

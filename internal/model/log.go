@@ -11,11 +11,15 @@ import (
 const warnEvery = 10 * time.Second
 
 // A seldom says yes at most once in [warnEvery]. It is safe for concurrent use.
-type seldom struct{ next atomic.Int64 } // Unix ns
+// Somebody who sets the machine's clock neither silences it nor makes it talk.
+type seldom struct{ last atomic.Pointer[time.Time] }
 
 func (s *seldom) now() bool {
-	now, next := time.Now().UnixNano(), s.next.Load()
-	return now >= next && s.next.CompareAndSwap(next, now+int64(warnEvery))
+	last := s.last.Load()
+	if last != nil && time.Since(*last) < warnEvery {
+		return false
+	}
+	return s.last.CompareAndSwap(last, new(time.Now()))
 }
 
 // quietLog keeps what an HTTP library says of broken clients out of the log

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 
 	"schedlab/internal/dispatch"
@@ -28,6 +29,7 @@ func (m *loopModel) Serve(l *Listener) error {
 	var loops sync.WaitGroup
 	for i, s := range l.sockets {
 		loop := m.newEventLoop()
+		loop.crowded = len(l.sockets) > runtime.GOMAXPROCS(0)
 		loops.Go(func() {
 			defer loop.stop()
 			err := loop.start(s)
@@ -101,9 +103,11 @@ func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
+	c.loop.away++
 	m.door.put(c)
 	for !c.computed {
 		c.wait(worker)
 	}
+	c.loop.away--
 	c.exchange = nil
 }

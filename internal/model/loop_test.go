@@ -251,3 +251,48 @@ func TestLoopLag(t *testing.T) {
 		t.Errorf("got %d lags of at most %v, want few, and one of 120ms", n, longest)
 	}
 }
+
+// A body of which there is always more to read, because others keep the loop busy
+// while its client sends on, ends at the body's time all the same.
+func TestLoopEndsABodyWithoutPause(t *testing.T) {
+	t.Parallel()
+	const others, short = 16, 300 * time.Millisecond
+	s := start(t, lookup(t, "loop-single"), func(with *setup) { with.BodyTimeout, with.MaxBody = short, 1<<30 })
+	over := make(chan struct{})
+	var busy sync.WaitGroup
+	for range others {
+		c := s.dial()
+		busy.Go(func() {
+			defer c.Close()
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if _, err := c.ask(get("/work?sleep=5ms")); err != nil {
+					t.Errorf("beside the flood: %v", err)
+					return
+				}
+			}
+		})
+	}
+	flood, began := s.dial(), time.Now()
+	defer flood.Close()
+	go func() {
+		chunks := strings.Repeat("1\r\ny\r\n", 5000)
+		for _, err := io.WriteString(flood, request("POST /echo", "Transfer-Encoding: chunked")); err == nil; {
+			_, err = io.WriteString(flood, chunks)
+		}
+	}()
+	if a, err := flood.read("POST"); err == nil && a.Status < 400 {
+		t.Errorf("got %d, want a refusal or a close", a.Status)
+	}
+	s.open(others)
+	if took := time.Since(began); took > short+slack {
+		t.Errorf("it took %v, want %v", took, short)
+	}
+	close(over)
+	busy.Wait()
+	s.open(0)
+}

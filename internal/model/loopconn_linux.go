@@ -146,11 +146,16 @@ func (c *loopConn) wait(what awaits) {
 	c.serving.yield(struct{}{})
 }
 
+// late reports whether the deadline of reading has passed, by the clock of the
+// loop's turn. The wheel tells those that wait; who sends without pause never
+// makes its connection wait for him.
+func (c *loopConn) late() bool { return c.readBy != 0 && c.loop.now > c.readBy }
+
 // Read returns what has come, and counts it as [Conn.Read] does.
 func (c *loopConn) Read(p []byte) (int, error) {
 	for {
 		switch {
-		case c.expired:
+		case c.expired || c.late():
 			c.expired = false // the answer has a time of its own
 			return 0, timedOut("read")
 		case c.closed.Load():

@@ -8,10 +8,6 @@ import (
 	"schedlab/internal/workload"
 )
 
-// mostPending is how many answered requests of a connection can await the write
-// that carries them. The stamps of a longer pipeline are lost.
-const mostPending = 64
-
 // stamps are a connection's part of the timeline: what has been stamped and does
 // not belong to a request yet, and the requests that await their write. Only
 // the reading is told by more than one goroutine: net/http has a second one that
@@ -105,7 +101,7 @@ func (s *stamps) answered(x *workload.Exchange) {
 	}
 	s.accept = 0
 	s.unflushed++
-	if len(s.pending) == mostPending {
+	if len(s.pending) == timeline.MaxPending {
 		s.pending = s.pending[:0]
 	}
 	s.pending = append(s.pending, r)

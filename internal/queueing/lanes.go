@@ -50,16 +50,38 @@ func (r *replay) idle(lane int) int {
 	return -1
 }
 
-// take is the next job for a worker of that lane, -1 for none.
+// take is the next job for a worker of that lane, past those that have waited too
+// long; -1 for none.
 func (r *replay) take(lane int) int {
-	for k := range r.reach() {
+	for k := 0; k < r.reach(); {
 		l := &r.lanes[(lane+k)%len(r.lanes)]
 		r.expire(l)
-		if !l.waiting.isEmpty() {
-			return r.leave(l)
+		switch job, stale, ok := r.turn(l); {
+		case !ok:
+			k++
+		case stale:
+			r.lose(job, r.now)
+		default:
+			return job
 		}
 	}
 	return -1
+}
+
+// turn takes the job out of a queue whose turn it is; ok is false when none waits.
+func (r *replay) turn(l *lane) (job int, stale, ok bool) {
+	if r.station.Aging.Adaptive {
+		if job, stale, ok = r.adaptiveTurn(); ok {
+			l.room++
+			l.waits--
+		}
+		return job, stale, ok
+	}
+	if l.waiting.isEmpty() {
+		return 0, false, false
+	}
+	job = r.leave(l)
+	return job, r.law != nil && r.law.turn(r.now, r.now-r.jobs[job].At), true
 }
 
 // reach is how many lanes a worker looks at, its own first.

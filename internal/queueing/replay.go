@@ -20,7 +20,7 @@ type Job struct {
 type Fate struct {
 	Start  time.Duration // a worker took it up
 	Finish time.Duration
-	Lost   bool // it found no place, lost it or lost patience; Start and Finish are when
+	Lost   bool // it found no place, lost it or waited too long; Start and Finish are when that was
 }
 
 // Replay runs jobs, which are in order of arrival, through an ideal server and
@@ -89,6 +89,7 @@ type replay struct {
 	outside queue
 	chance  *rand.Rand
 	closed  *heap[time.Duration] // clients by when they send next; nil in an open loop
+	law     *codel               // nil: the queue does not age
 }
 
 // A lane is a queue and the workers that take from it.
@@ -117,6 +118,9 @@ func newReplay(s Station, jobs []Job) *replay {
 	}
 	for i := range r.own {
 		r.own[i] = -1
+	}
+	if (s.Aging != Aging{}) {
+		r.law = &codel{Aging: s.Aging}
 	}
 	workers, room := s.lane()
 	for range s.lanes() {
@@ -166,6 +170,13 @@ func (r *replay) arrive(job int) {
 	if r.closed != nil {
 		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
 	}
+	if r.law != nil && r.law.Adaptive {
+		for old, ok := r.expired(); ok; old, ok = r.expired() {
+			r.lanes[0].room++
+			r.lanes[0].waits--
+			r.lose(old, r.now)
+		}
+	}
 	switch {
 	case !r.outside.isEmpty():
 		r.links.push(&r.outside, job)
@@ -189,12 +200,17 @@ func (r *replay) enter(job int) bool {
 	worker := r.idle(i)
 	switch {
 	case worker >= 0:
+		if r.law != nil {
+			r.law.turn(r.now, 0)
+		}
 		r.start(job, worker)
 		return true
 	case l.room == 0:
 		return false
 	case r.station.Newest:
 		r.links.pushFront(&l.waiting, job)
+	case r.station.Aging.Adaptive:
+		r.law.waiting = append(r.law.waiting, job)
 	default:
 		r.links.push(&l.waiting, job)
 	}

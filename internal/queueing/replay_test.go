@@ -77,6 +77,15 @@ func TestReplayByHand(t *testing.T) {
 		{"connections of their own", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: Whole}, conns, []float64{5, 6, 6}},
 		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole, Places: 1, Blocks: true},
 			jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 10}},
+		// In the second interval, from 30 ms on, nobody waits less than 25 ms: in the third
+		// the queue stands, and the one that has waited for 21 ms is lost.
+		{"aging", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms} }),
+			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 51, 52}},
+		{"aging, the newest first", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 52, 51}},
+		// What is too old makes its place free when another comes.
+		{"aging, full", with(func(s *Station) { s.Places, s.Aging = 2, Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+			jobs(0, 10, 1, 20, 11, 30, 31, 10, 61, 30, 75, 1, 87, 1), []float64{10, 30, 60, -1, 91, -1, 92}},
 		{"nothing to do", one, jobs(0, 0, 0, 0, 5, 0), []float64{0, 0, 5}},
 		{"no jobs", one, nil, nil},
 	} {
@@ -103,6 +112,11 @@ func TestReplayRefuses(t *testing.T) {
 		{Station{Workers: 1, Cores: 1, Newest: true, Oldest: true}, nil, "drop one"},
 		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
 		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Pick: 7}, nil, "unknown pick 7"},
+		{Station{Workers: 1, Cores: 1, Aging: Aging{Target: ms}}, nil, "a target of 1ms in an interval of 0s"},
+		{Station{Kind: Goroutines, Cores: 1, Aging: Aging{Target: ms, Interval: ms}}, nil, "the queue of goroutines does not age"},
+		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Aging: Aging{Target: ms, Interval: ms, Adaptive: true}}, nil, "the queue of per-worker does not age"},
+		{Station{Workers: 1, Cores: 1, Blocks: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Blocks and Newest"},
+		{Station{Workers: 1, Cores: 1, Patience: ms, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Oldest and Patience"},
 		{ok, jobs(1, 1, 0, 1), "job 1"},
 		{ok, jobs(-1, 1), "job 0"},
 		{ok, jobs(0, -1), "job 0"},

@@ -61,6 +61,8 @@ type Station struct {
 	Blocks bool
 	// Newest lets workers take the newest from their queue first, not the oldest.
 	Newest bool
+	// Aging loses jobs that have waited too long.
+	Aging Aging
 	// Oldest lets an arrival that finds no place take that of the job that has waited
 	// longest, which is lost.
 	Oldest bool
@@ -89,7 +91,7 @@ func (s Station) check() error {
 	case (s.Pick != InTurn || s.Steal) && s.Kind != PerWorker:
 		return fmt.Errorf("checking the station: a %v has no queues to pick or steal from; drop both", s.Kind)
 	}
-	return nil
+	return s.Aging.check(s)
 }
 
 // lanes is how many queues there are.

@@ -40,6 +40,11 @@ type Station struct {
 	Workers int    `json:"workers,omitempty"` // none with goroutines
 	Cores   int    `json:"cores"`
 	Places  int    `json:"places,omitempty"` // requests present at most, of each worker where it has a queue; 0 for no bound
+	// Target and Interval are CoDel's, in seconds, where the queue ages by it; Adaptive
+	// serves the newest first meanwhile.
+	Target   float64 `json:"target,omitempty"`
+	Interval float64 `json:"interval,omitempty"`
+	Adaptive bool    `json:"adaptive,omitempty"`
 	// Full says that what follows is known, too; false in records of old.
 	Full bool `json:"full,omitempty"`
 	// Overflow is what the full queue does, where that can matter: block, reject,

@@ -277,6 +277,9 @@ type ServerSide struct {
 	// Within counts the window alone, nil unless the scenario asks for it:
 	// reading it takes a little of the server's time.
 	Within *Connections `json:"within,omitempty"`
+	// StampsLost counts the requests that the server stamped, in the whole trial, and
+	// whose stamps it had no more room for when it was asked.
+	StampsLost uint64 `json:"stamps_lost,omitempty"`
 }
 
 // Connections are what became of a server's connections in a window.

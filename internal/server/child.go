@@ -39,9 +39,9 @@ type report struct {
 	Full     bool // with what follows
 	Requests model.RequestCounts
 	Metrics  []byte
-	Timeline []byte // only when asked for
-	Final    bool   // it drained, and nothing will change any more
-	Forced   int    // connections its drain cut
+	Timeline *ringed // only when asked for
+	Final    bool    // it drained, and nothing will change any more
+	Forced   int     // connections its drain cut
 }
 
 const (
@@ -76,7 +76,7 @@ var (
 )
 
 // obey answers orders until the parent says stop or is gone, which ends ctx.
-func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped func() []byte) {
+func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped func() *ringed) {
 	dec := gob.NewDecoder(c.conn)
 	for {
 		var o order
@@ -129,7 +129,7 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	var helpers sync.WaitGroup
 	telling, quiet := context.WithCancel(context.Background())
 	defer quiet()
-	helpers.Go(func() { c.obey(stop, full, func() []byte { return encodeRing(s.ring) }) })
+	helpers.Go(func() { c.obey(stop, full, func() *ringed { return encodeRing(s.ring) }) })
 	helpers.Go(func() { c.tell(telling, s.ln.Counts) })
 	served := make(chan ended, 1)
 	go func() {

@@ -279,8 +279,8 @@ func (f *fleet) snapshots() [][]byte {
 	return all
 }
 
-// timelines asks every process for its stamps, in the format of [timeline.Write].
-func (f *fleet) timelines() (all [][]byte) {
+// timelines asks every process for its stamps.
+func (f *fleet) timelines() (all []*ringed) {
 	f.ask(order{Timeline: true})
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -74,6 +74,7 @@ func serveAsChild(mode string) int {
 	flag.Float64Var(&cfg.Iters, "iters", 0, "")
 	flag.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "")
 	flag.StringVar(&cfg.Stamps, "stamps", "off", "")
+	flag.IntVar(&cfg.Timeline, "timeline", cfg.Timeline, "")
 	flag.Parse()
 	var err error
 	if cfg.Child, err = NewChild(*index, ChildFD); err == nil {

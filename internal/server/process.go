@@ -24,7 +24,7 @@ type process struct {
 	ready atomic.Bool
 	last  report // newest of every field; guarded by the fleet's lock
 
-	timeline []byte // that came last and nobody has read; guarded likewise
+	timeline *ringed // that came last and nobody has read; guarded likewise
 
 	mu     sync.Mutex // of enc and told
 	enc    *gob.Encoder

@@ -36,22 +36,22 @@ func (c *Config) newRing() *timeline.Ring {
 	return timeline.NewRing(c.Timeline)
 }
 
-// stamped are the stamps kept, oldest first of each process.
-func (s *Server) stamped() ([]timeline.Server, error) {
+// stamped are the stamps kept, oldest first of each process, and how many more
+// there were.
+func (s *Server) stamped() (all []timeline.Server, lost uint64, err error) {
 	f, ok := s.ln.(*fleet)
 	if !ok {
-		stamps, _, _ := s.ring.Since(0)
-		return stamps, nil
+		all, _, lost = s.ring.Since(0)
+		return all, lost, nil
 	}
-	var all []timeline.Server
-	for _, stream := range f.timelines() {
-		stamps, err := timeline.Read(bytes.NewReader(stream))
+	for _, r := range f.timelines() {
+		stamps, err := timeline.Read(bytes.NewReader(r.Stamps))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		all = append(all, stamps...)
+		all, lost = append(all, stamps...), lost+r.Lost
 	}
-	return all, nil
+	return all, lost, nil
 }
 
 // shownRequests is how many requests a person gets to see.
@@ -64,13 +64,14 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
 		return
 	}
-	stamps, err := s.stamped()
+	stamps, lost, err := s.stamped()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	if r.FormValue("format") == "binary" {
 		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
 		_ = timeline.Write(w, stamps) // the client is gone
 		return
 	}
@@ -117,13 +118,19 @@ func shown(st timeline.Server) shownRequest {
 	return r
 }
 
-// encodeRing is a ring's stamps as a child tells them, nil without one.
-func encodeRing(ring *timeline.Ring) []byte {
+// ringed is what a child tells of its ring.
+type ringed struct {
+	Stamps []byte // as timeline.Write writes them
+	Lost   uint64 // more requests, whose place others took
+}
+
+// encodeRing is a ring as a child tells it, nil without one.
+func encodeRing(ring *timeline.Ring) *ringed {
 	if ring == nil {
 		return nil
 	}
 	var b bytes.Buffer
-	stamps, _, _ := ring.Since(0)
+	stamps, _, lost := ring.Since(0)
 	_ = timeline.Write(&b, stamps) // a buffer takes all
-	return b.Bytes()
+	return &ringed{b.Bytes(), lost}
 }

@@ -67,10 +67,10 @@ func TestTimelinePage(t *testing.T) {
 					t.Errorf("request %d of %s is shown without its queue", seq, mode)
 				}
 			}
-			_, binary := r.fetch(t, http.MethodGet, "/debug/timeline?format=binary")
+			res, binary := r.fetch(t, http.MethodGet, "/debug/timeline?format=binary")
 			stamps, err := timeline.Read(strings.NewReader(binary))
-			if err != nil || len(stamps) != asked {
-				t.Errorf("read %d requests, %v; want %d", len(stamps), err, asked)
+			if lost := res.Header.Get(timeline.LostHeader); err != nil || len(stamps) != asked || lost != "0" {
+				t.Errorf("read %d requests, %q lost, %v; want %d and none", len(stamps), lost, err, asked)
 			}
 			if _, one := r.fetch(t, http.MethodGet, "/debug/timeline?n=1"); strings.Count(one, "\n") != 1 {
 				t.Errorf("asked for one, got %q", one)
@@ -89,6 +89,33 @@ func TestTimelineOff(t *testing.T) {
 	res, page := r.fetch(t, http.MethodGet, "/debug/timeline")
 	if res.StatusCode != http.StatusNotFound || !strings.Contains(page, "--stamps") {
 		t.Errorf("got %d %q", res.StatusCode, page)
+	}
+}
+
+// A ring that is too small keeps the newest, and tells how many it had beside them.
+func TestTimelineTellsWhatItLost(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"nethttp", "prefork"} {
+		cfg := stamped(mode)
+		cfg.Timeline = 2
+		if mode == "prefork" {
+			cfg.Processes = 1
+		}
+		spawn := cfg.Spawn
+		cfg.Spawn = func(flags ...string) *exec.Cmd { return spawn(append(flags, "--timeline", "2")...) }
+		r := run(t, cfg)
+		for range 5 {
+			res, err := browser(t).Get(r.url("/plaintext"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+		res, binary := r.fetch(t, http.MethodGet, "/debug/timeline?format=binary")
+		stamps, err := timeline.Read(strings.NewReader(binary))
+		if lost := res.Header.Get(timeline.LostHeader); err != nil || len(stamps) != 2 || lost != "3" {
+			t.Errorf("%s: read %d requests, %q lost, %v; want the newest 2 of 5, and 3 lost", mode, len(stamps), lost, err)
+		}
 	}
 }
 

@@ -10,6 +10,10 @@ type Ring struct {
 	put   uint64 // ever
 }
 
+// MaxPending is how many answered requests of a connection can await the write that
+// carries them. The stamps of a longer pipeline are lost.
+const MaxPending = 64
+
 // The sizes a ring can have, in requests of some 72 bytes.
 const (
 	MinRing = 1

@@ -11,6 +11,10 @@ import (
 // magic begins the stream in which a server tells its stamps.
 const magic = "schedlab timeline 1\n"
 
+// LostHeader is the header of a server's answer in which it tells how many requests
+// it stamped and no longer has: their place was others'.
+const LostHeader = "Schedlab-Timeline-Lost"
+
 // stampBytes is the length of one request's stamps in the stream.
 const stampBytes = 9 * 8
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// stepping is what a package time needs to have a wall clock that somebody sets: an
+// hour forward half a second after the process began, and two hours back a second
+// later. The monotonic clock goes on, as the machine's does.
+const stepping = `
+func setByHand(age int64) int64 {
+	switch {
+	case age < 500e6:
+		return 0
+	case age < 1500e6:
+		return 3600
+	}
+	return -3600
+}
+`
+
+// buildStepping builds this program with that package time.
+func buildStepping(t *testing.T) (bin string) {
+	t.Helper()
+	root, dir := moduleRoot(t), t.TempDir()
+	goroot := strings.TrimSpace(output(t, exec.Command("go", "env", "GOROOT")))
+	original := filepath.Join(goroot, "src", "time", "time.go")
+	text, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const reading = "sec, nsec, mono := runtimeNow()\n"
+	if strings.Count(string(text), reading) != 1 {
+		t.Fatalf("%s does not read the clock by %q any more; see how time.Now does", original, reading)
+	}
+	changed, replaced := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := strings.Replace(string(text), reading, reading+"\tsec += setByHand(mono - startNano)\n", 1) + stepping
+	if err := errors.Join(os.WriteFile(changed, []byte(steps), 0o600), os.WriteFile(replaced, overlay, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	bin = filepath.Join(dir, "schedlab")
+	build := exec.Command("go", "build", "-p=1", "-buildvcs=false", "-overlay", replaced, "-o", bin, "./cmd/schedlab")
+	build.Dir = root
+	output(t, build)
+	return bin
+}
+
+// Somebody sets the machine's clock an hour forward and then two back while a
+// server serves, an attack runs and a comparison compares: no duration, rate or
+// order of anything changes, and no timeout comes early.
+func TestClockSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN: it builds the standard library anew")
+	}
+	t.Parallel()
+	bin := buildStepping(t)
+
+	server := startChild(t, exec.Command(bin, serveArgs("pool-request", "--stamps", "basic", "--iters", "1000")...), (*exec.Cmd).Start)
+	for _, load := range [][]string{
+		{"--rate", "100/s", "--arrivals", "constant", "--duration", "2500ms"},
+		{"--rate", "100/s", "--loop", "closed", "--duration", "2500ms"},
+		{"--loop", "closed", "--duration", "2500ms"},
+	} {
+		cmd := exec.Command(bin, append([]string{"attack", "--target", "http://" + server.addr + "/work?sleep=2ms", "--connections", "8", "--output", "json"}, load...)...)
+		var sum record.Attack
+		if err := json.Unmarshal([]byte(output(t, cmd)), &sum); err != nil {
+			t.Fatal(err)
+		}
+		if sum.Good == 0 || sum.Failed > 0 || sum.Sent < sum.Good || sum.Dialled != 8 {
+			t.Errorf("%v: %d good of %d sent, %d failed, %d connections opened; want all good, on 8", load, sum.Good, sum.Sent, sum.Failed, sum.Dialled)
+		}
+		// A duration with a step in it would be an hour off.
+		for name, q := range map[string]record.Quantiles{"response": sum.Response, "lag": sum.Lag, "connect": sum.Connect, "service": sum.Service} {
+			if q.P50 < 0 || q.Mean < 0 || q.Max > childLimit.Seconds() {
+				t.Errorf("%v: %s times are %+v", load, name, q)
+			}
+		}
+		if least := 0.002; sum.Response.P50 < least {
+			t.Errorf("%v: a request that sleeps 2 ms takes %g s", load, sum.Response.P50)
+		}
+		if sum.Offered > 0 && (sum.SentRate < 50 || sum.SentRate > 110) {
+			t.Errorf("%v: %g requests/s, want 100", load, sum.SentRate)
+		}
+	}
+	server.stop(t)
+	began, ended := logTimes(t, server.logged())
+	if back := began.Sub(ended); back < 59*time.Minute || back > 61*time.Minute {
+		t.Errorf("the server's log goes from %v to %v: its clock was not set back an hour", began, ended)
+	}
+
+	dir := t.TempDir()
+	compare := exec.Command(bin, "compare", "quick", "--arms", "fasthttp,pool-request", "--rate", "300/s", "--blocks", "10",
+		"--warmup", "20ms", "--window", "200ms", "--stamps", "basic", "--progress", "none", "--out", dir)
+	text, err := compare.CombinedOutput()
+	if code := compare.ProcessState.ExitCode(); code != 0 && code != exitPartial { // a busy machine may refuse all it measured
+		t.Fatalf("compare: %v\n%s", err, text)
+	}
+	opened, run, err := record.Open("latest", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range run.Result.Refused {
+		if strings.Contains(refused.Rule, "out of order") || strings.Contains(refused.Rule, "below zero") {
+			t.Errorf("refused: %+v", refused)
+		}
+	}
+	trials := 0
+	for trial, err := range opened.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials++
+		if s := trial.Server; s.CPU < 0 || s.CPU > childLimit.Seconds() {
+			t.Errorf("trial %d: the server used %g s of CPU time", trial.Number, s.CPU)
+		}
+		for i, r := range trial.Requests {
+			if r.Sent < r.Scheduled || r.Done < r.Sent || time.Duration(r.Done) > childLimit {
+				t.Fatalf("trial %d, request %d: %+v", trial.Number, i, r)
+			}
+			if s := trial.Stamps[i]; s.Joined() && (s.Read < s.Wrote || s.Write < s.Read || s.First < s.Write) {
+				t.Fatalf("trial %d, request %d: stamps %+v", trial.Number, i, s)
+			}
+		}
+	}
+	if trials < 30 {
+		t.Errorf("%d trials, want 30", trials)
+	}
+}
+
+// logTimes are the times of a log's first and last line.
+func logTimes(t *testing.T, log string) (first, last time.Time) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var l struct{ Time time.Time }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		if last = l.Time; first.IsZero() {
+			first = last
+		}
+	}
+	return first, last
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/sizing"
+	"schedlab/internal/stats"
+)
+
+// sizeFlags are what a person says about the pool to be sized.
+type sizeFlags struct {
+	rate             perSecond
+	held, cpu        time.Duration
+	cv               float64
+	workload         string
+	histogram, csv   string
+	metric           string
+	column, unit     string
+	cores            int
+	slo              string
+	margin           float64
+	mode             string
+	verify           bool
+	options          experiment.Options
+	out              string
+	output, progress string
+}
+
+// sizedModes are those whose workers take requests, or connections of a request each,
+// from one queue: what the theory here is of.
+var sizedModes = []string{"pool-request", "semaphore", "pool", "threadpool"}
+
+func newSize() *cobra.Command {
+	var f sizeFlags
+	cmd := &cobra.Command{
+		Use:   "size",
+		Short: "Say how many workers and how long a queue keep an SLO, and what it costs to be wrong",
+		Long: `Work out, before any load, how many workers a pool needs, how many requests may
+wait for them, what waits and losses to expect, and what comes of it when the
+rate, the time held or the workers are 20 % off. Little's law, Erlang's formulas
+and Allen-Cunneen's are used where they hold, a replay in an ideal scheduler where
+they do not; every figure names what it is from.
+
+What a request asks is one of: --held, the time it holds its worker, database and
+all; --workload, as in scenarios; --histogram, a Prometheus exposition of such
+times; --csv, a column of them. Give the time held by a worker, not the response
+time: that has the wait for the worker in it, which is what is to be found.
+
+With --slo the advice is the fewest workers that keep it at the rate and at
+--margin more of it. An SLO without an errors term gets errors<=0.1%, because
+whoever refuses everybody keeps any response time. Without --slo, a table of
+workers against waits.
+
+--verify runs the comparison that tests the advice: the advised workers against
+20 % fewer, same queue, same load. It is right when the SLO is kept in the blocks
+of the first and broken in those of the second.
+
+Exit codes: 0 there is advice, and with --verify it is right; 3 no number of
+workers will do, or --verify found the advice wrong; 4 this machine could not
+decide.`,
+		Example: `  schedlab size --rate 300/s --held 20ms --slo 'p99<=100ms'
+  schedlab size --rate 1200/s --workload 'cpu=100us,sleep=exp(15ms)' --slo 'p99<=90ms,errors<=0.01%' --verify
+  curl -s localhost:9090/metrics | schedlab size --rate 300/s --histogram - --metric handler_seconds --slo 'p99.9<=1s'
+  schedlab size --rate 300/s --csv times.csv --column took --unit ms`,
+		Args: cobra.NoArgs,
+		RunE: f.run,
+	}
+	f.bind(cmd.Flags())
+	complete(cmd, "unit", "s", "ms", "us", "ns")
+	complete(cmd, "mode", sizedModes...)
+	complete(cmd, "output", "text", "json", "markdown")
+	complete(cmd, "progress", "auto", "plain", "none")
+	for _, flag := range []string{"histogram", "csv"} {
+		if err := cmd.MarkFlagFilename(flag); err != nil {
+			panic(err) // the flag does not exist: a bug here
+		}
+	}
+	return cmd
+}
+
+func (f *sizeFlags) bind(fl *pflag.FlagSet) {
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
+	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker")
+	fl.Float64Var(&f.cv, "cv", 1, "coefficient of variation of --held: 0 always the same, 1 exponential, above that a heavier tail, up to 10")
+	fl.DurationVar(&f.cpu, "cpu", 0, "CPU time within the time held, of --held, --histogram and --csv; workers share the cores for it")
+	fl.StringVar(&f.workload, "workload", "", "what a request asks, as scenarios write it: cpu=200us,sleep=exp(10ms)")
+	fl.StringVar(&f.histogram, "histogram", "", "file of a Prometheus text exposition with a histogram of times held; - is standard input")
+	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the first that ends in _seconds)")
+	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
+	fl.StringVar(&f.column, "column", "", "its column, by the header (default the first, with or without a header)")
+	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
+	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
+	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
+	fl.StringVar(&f.mode, "mode", sizedModes[0], "mode that --verify tests: "+strings.Join(sizedModes, ", "))
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
+	fl.DurationVar(&f.options.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
+	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
+	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+}
+
+func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
+	slo, err := f.check(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	d, err := f.demand(cmd)
+	if err != nil {
+		return err
+	}
+	s := &sized{flags: f, demand: d, slo: slo, test: f.command(cmd)}
+	if err := s.advise(); err != nil {
+		return err
+	}
+	if f.verify && s.advice.Workers > 0 {
+		if s.verified, err = s.compare(cmd); err != nil {
+			return err
+		}
+	}
+	if err := s.write(cmd.OutOrStdout(), f.output); err != nil {
+		return fmt.Errorf("writing the advice: %w", err)
+	}
+	return s.exit()
+}
+
+// check finds what is missing or impossible in the flags, and returns the SLO with the
+// term it is given, nil without one.
+func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
+	given := func(names ...string) (all []string) {
+		for _, name := range names {
+			if fl.Changed(name) {
+				all = append(all, "--"+name)
+			}
+		}
+		return all
+	}
+	sources := given("held", "workload", "histogram", "csv")
+	lowest := 0.01
+	switch {
+	case f.rate.PerSecond == 0:
+		return nil, usagef("--rate is missing; say how many requests come, like --rate 300/s")
+	case f.rate.PerSecond < lowest:
+		return nil, usagef("--rate %s is below %g/s; no pool is needed for that", f.rate.String(), lowest)
+	case len(sources) == 0:
+		return nil, usagef("nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE")
+	case len(sources) > 1:
+		return nil, usagef("%s each say what a request asks; give one of them", strings.Join(sources, " and "))
+	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
+		return nil, usagef("--cores %d; give 1 or more", f.cores)
+	case !(f.margin >= 0 && f.margin <= 1):
+		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
+	case !slices.Contains(sizedModes, f.mode):
+		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes, ", "))
+	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
+		return nil, usagef("--output %q is none of text, json, markdown", f.output)
+	case f.verify && f.slo == "":
+		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
+	}
+	for flag, of := range map[string][]string{
+		"cv": {"held"}, "metric": {"histogram"}, "column": {"csv"}, "unit": {"csv"}, "cpu": {"held", "histogram", "csv"},
+	} {
+		if fl.Changed(flag) && len(given(of...)) == 0 {
+			return nil, usagef("--%s belongs to --%s; with %s it says nothing", flag, strings.Join(of, ", --"), sources[0])
+		}
+	}
+	return f.objective()
+}
+
+// assumed is the errors term of an SLO that has none.
+const assumed = "errors<=0.1%"
+
+func (f *sizeFlags) objective() (stats.SLO, error) {
+	if f.slo == "" {
+		return nil, nil
+	}
+	slo, err := stats.ParseSLO(f.slo)
+	if err != nil {
+		return nil, usagef("--slo: %w", err)
+	}
+	for _, t := range slo {
+		if t.Metric == "goodput" && t.Limit > f.rate.PerSecond {
+			return nil, usagef("--slo %s asks for more than --rate %s brings", t, f.rate.String())
+		}
+		if t.Quantile > 0.9999 {
+			return nil, usagef("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
+		}
+	}
+	if !slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
+		more, err := stats.ParseSLO(assumed)
+		if err != nil {
+			return nil, err
+		}
+		slo = append(slo, more...)
+	}
+	return slo, nil
+}
+
+// demand reads what a request asks.
+func (f *sizeFlags) demand(cmd *cobra.Command) (d sizing.Demand, err error) {
+	switch {
+	case f.workload != "":
+		d, err = sizing.ParseWorkload(f.workload)
+		return d, flagged("workload", err)
+	case f.histogram != "":
+		d, err = fromFileOf(cmd, f.histogram, func(file io.Reader, name string) (sizing.Demand, error) {
+			return sizing.ReadHistogram(file, name, f.metric)
+		})
+		err = flagged("histogram", err)
+	case f.csv != "":
+		d, err = fromFileOf(cmd, f.csv, func(file io.Reader, name string) (sizing.Demand, error) {
+			return sizing.ReadCSV(file, name, f.column, f.unit)
+		})
+		err = flagged("csv", err)
+	default:
+		d, err = sizing.Held(f.held, f.cpu, f.cv)
+		return d, flagged("held", err)
+	}
+	if err == nil && f.cpu != 0 {
+		err = flagged("cpu", d.SetCPU(f.cpu))
+	}
+	return d, err
+}
+
+func flagged(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return usagef("--%s: %w", flag, err)
+}
+
+// command is what was asked, as a line to type, with --verify.
+func (f *sizeFlags) command(cmd *cobra.Command) string {
+	argv := []string{"schedlab", "size"}
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		if !slices.Contains([]string{"verify", "output", "progress", "out"}, fl.Name) {
+			argv = append(argv, "--"+fl.Name, fl.Value.String())
+		}
+	})
+	return experiment.JoinCommand(append(argv, "--verify"))
+}
+
+// traceOf is how many requests a trace needs for the SLO's rarest events.
+func traceOf(slo stats.SLO) int {
+	n := 100_000.0
+	for _, t := range slo {
+		switch {
+		case t.Quantile > 0:
+			n = max(n, 200/(1-t.Quantile))
+		case t.Metric == "errors" && t.Limit > 0:
+			n = max(n, 60/t.Limit)
+		}
+	}
+	return int(min(n, 400_000))
+}
+
+// keeps says which outcomes keep an SLO. Goodput is judged as a share of what is
+// asked of rate: fewer requests than that make no server worse.
+func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
+	return func(o queueing.Outcome) bool {
+		return !slices.ContainsFunc(slo, func(t stats.Term) bool { return !t.Holds(figureOf(t, o, rate)) })
+	}
+}
+
+func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
+	switch {
+	case t.Quantile > 0:
+		return o.Response(t.Quantile)
+	case t.Metric == "mean":
+		return o.Mean
+	case t.Metric == "errors":
+		return o.Loss
+	}
+	return o.Throughput / o.Rate * rate
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/sizing"
+	"schedlab/internal/stats"
+)
+
+// sizeOf is the advice for a workload, as the command gives it.
+func sizeOf(t *testing.T, rate, workload, slo string) *sized {
+	t.Helper()
+	f := &sizeFlags{workload: workload, slo: slo, cores: 1, margin: 0.15, mode: "pool-request"}
+	f.options.Seed, f.options.Budget = 1, time.Minute
+	if err := f.rate.Set(rate); err != nil {
+		t.Fatal(err)
+	}
+	d, err := sizing.ParseWorkload(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms, err := f.objective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sized{flags: f, demand: d, slo: terms}
+	if err := s.advise(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What a real server adds to each request of the windows below: a timer
+// that is late, and CPU time beside the demand.
+const (
+	late  = 800 * time.Microsecond
+	extra = 80 * time.Microsecond
+)
+
+// windowKept replays one window of a verification, and says whether the SLO was kept.
+func windowKept(t *testing.T, s *sized, workers int, seed uint64) bool {
+	t.Helper()
+	warmup, window, _, err := s.windows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(1.3 * s.ask.Rate * (warmup + window).Seconds())
+	jobs := s.demand.Load(s.ask.Rate, n, seed).Trace
+	for i := range jobs {
+		jobs[i].CPU += extra
+		jobs[i].Block += late
+	}
+	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
+	fates, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + s.advice.Queue}, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took []float64
+	var lost, sum float64
+	for i, f := range fates {
+		if jobs[i].At < warmup {
+			continue
+		}
+		if f.Lost {
+			lost++
+		}
+		took = append(took, (f.Finish - jobs[i].At).Seconds())
+		sum += took[len(took)-1]
+	}
+	slices.Sort(took)
+	return !slices.ContainsFunc(s.slo, func(term stats.Term) bool {
+		v := map[string]float64{"errors": lost / float64(len(took)), "mean": sum / float64(len(took))}[term.Metric]
+		if term.Quantile > 0 {
+			v = stats.Quantile(took, term.Quantile)
+		}
+		return !term.Holds(v)
+	})
+}
+
+// In windows as short as those of --verify, with a server's overhead on top, the
+// advice keeps the SLO and 20 % fewer workers break it, in so many as the verdict
+// asks for.
+func TestAdviceStandsInShortWindows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ rate, workload, slo string }{
+		{"1000/s", "cpu=60us,sleep=exp(15ms)", "p95<=90ms"},
+		{"1200/s", "cpu=60us,sleep=20ms", "p99<=40ms"},
+		{"600/s", "cpu=80us,sleep=lognormal(30ms,0.5)", "p95<=150ms"},
+	} {
+		s := sizeOf(t, c.rate, c.workload, c.slo)
+		advised, fewer := 0, 0
+		for block := range uint64(verifyBlocks) {
+			if windowKept(t, s, s.advice.Workers, 100+block) {
+				advised++
+			}
+			if windowKept(t, s, queueing.Fewer(s.advice.Workers), 100+block) {
+				fewer++
+			}
+		}
+		if advised < 10 || fewer > 2 {
+			t.Errorf("%s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
+				c.rate, c.workload, c.slo, s.advice.Workers, advised, verifyBlocks, queueing.Fewer(s.advice.Workers), fewer)
+		}
+	}
+}
+
+// What the blocks say decides the verdict on the advice, and the exit code.
+func TestVerdictOnAdvice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		advised, fewer record.Answer
+		verdict        string
+		code           int
+	}{
+		{record.Passed, record.Failed, adviceRight, exitDone},
+		{record.Failed, record.Failed, adviceWrong, exitExpectation},
+		{record.Passed, record.Passed, adviceWrong, exitExpectation},
+		{record.Undecided, record.Passed, adviceWrong, exitExpectation},
+		{record.Undecided, record.Failed, adviceUndecided, exitPartial},
+		{record.Passed, record.Undecided, adviceUndecided, exitPartial},
+	} {
+		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
+		s.verified = s.judge([]experiment.Keeping{{Answer: c.advised, Reason: "why"}, {Answer: c.fewer, Reason: "why"}})
+		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == adviceRight) {
+			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.verified.Verdict, s.verified.Why, c.verdict)
+		}
+		code := exitDone
+		if exit, ok := s.exit().(*exitError); ok {
+			code = exit.code
+		}
+		if code != c.code {
+			t.Errorf("%s and %s: exit code %d, want %d", c.advised, c.fewer, code, c.code)
+		}
+	}
+}
+
+// Every mode's scenario can be planned, with windows that carry the SLO's quantiles.
+func TestScenarioOfVerify(t *testing.T) {
+	t.Parallel()
+	s := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
+	s.flags.options.Budget = 0
+	for _, mode := range sizedModes {
+		s.flags.mode = mode
+		text, err := s.scenario()
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenario, err := experiment.ParseScenario("size", []byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		c, err := experiment.Plan(scenario, experiment.Options{Self: "schedlab", Modes: modeFacts(), Iters: 100})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		p := c.Planned()
+		if n := 300 * p.Window; p.Blocks != verifyBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
+			t.Errorf("%s: %d blocks of %g requests", mode, p.Blocks, n)
+		}
+	}
+}
+
+// The page's examples are what the command prints.
+func TestSizePageIsReal(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "size.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```text\n\\$ schedlab (.*?)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(examples) != 2 {
+		t.Errorf("%d examples on the page, want 2", len(examples))
+	}
+	for _, e := range examples {
+		args, err := experiment.SplitCommand(e[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != exitDone {
+			t.Errorf("%s: exit code %d, %s", e[1], code, &stderr)
+		}
+		if diff := cmp.Diff(e[2], stdout.String()); diff != "" {
+			t.Errorf("%s (-page +printed):\n%s", e[1], diff)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+
+	"schedlab/internal/queueing"
+)
+
+// sizeJSON is the schema of `size --output json`. Times are seconds, ratios 0..1. Workers
+// is 0, and most_rate there, when no number will do.
+type sizeJSON struct {
+	Schema   int           `json:"schema"`
+	Headline string        `json:"headline"`
+	SLO      string        `json:"slo,omitempty"`
+	Rate     float64       `json:"rate"`
+	Held     float64       `json:"held"`
+	CPU      float64       `json:"cpu"`
+	SCV      float64       `json:"scv"`
+	Cores    int           `json:"cores"`
+	Margin   float64       `json:"margin"`
+	Workers  int           `json:"workers"`
+	Queue    int           `json:"queue"`
+	Least    int           `json:"least_without_margin,omitempty"`
+	Hopeless string        `json:"hopeless,omitempty"`
+	MostRate float64       `json:"most_rate,omitempty"`
+	Expected *outcomeJSON  `json:"expected,omitempty"`
+	Strained *outcomeJSON  `json:"strained,omitempty"`
+	Wrong    []outcomeJSON `json:"wrong,omitempty"`
+	Waits    []outcomeJSON `json:"waits,omitempty"`
+	Knee     int           `json:"knee,omitempty"` // workers, of waits
+	Doubts   []string      `json:"doubts"`
+	Test     string        `json:"test,omitempty"`
+	// Verified is what --verify found.
+	Verified *verification `json:"verified,omitempty"`
+}
+
+// outcomeJSON is one setting's figures; those that grow without end are null.
+type outcomeJSON struct {
+	What     string              `json:"what,omitempty"`
+	Workers  int                 `json:"workers"` // 0: one for each request
+	Queue    *int                `json:"queue"`   // null: no bound
+	Rate     float64             `json:"rate"`
+	Formula  string              `json:"formula"`
+	Mean     *float64            `json:"mean"`
+	Response map[string]*float64 `json:"response"`
+	WaitMean *float64            `json:"wait_mean"`
+	Wait     map[string]*float64 `json:"wait"`
+	Loss     float64             `json:"loss"`
+	Busy     float64             `json:"workers_busy"`
+	Cores    float64             `json:"cores_busy"`
+	Kept     *bool               `json:"kept,omitempty"`
+}
+
+func (s *sized) outcome(o queueing.Outcome) *outcomeJSON {
+	j := outcomeJSON{
+		Workers: o.Workers, Rate: o.Rate, Formula: s.formula(o), Mean: finite(o.Mean), WaitMean: finite(o.Wait),
+		Response: map[string]*float64{}, Wait: map[string]*float64{}, Loss: o.Loss, Busy: o.Busy, Cores: o.Cores,
+	}
+	if o.Queue != queueing.Unbounded {
+		j.Queue = &o.Queue
+	}
+	for _, q := range s.quantiles() {
+		j.Response[quantileName(q)], j.Wait[quantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
+	}
+	if s.slo != nil {
+		j.Kept = new(s.ask.Keep(o))
+	}
+	return &j
+}
+
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+func (s *sized) json() sizeJSON {
+	a := s.advice
+	j := sizeJSON{
+		Schema: 1, Headline: s.lead(), SLO: s.slo.String(), Rate: s.ask.Rate, Held: s.ask.Service + s.ask.Block, CPU: s.ask.Service,
+		SCV: s.ask.SCV, Cores: s.ask.Cores, Margin: s.ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
+		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: append([]string{}, s.demand.Doubts...),
+	}
+	for i, o := range s.waits {
+		j.Waits = append(j.Waits, *s.outcome(o))
+		if i == s.knee {
+			j.Knee = o.Workers
+		}
+	}
+	if s.slo == nil {
+		return j
+	}
+	j.Expected = s.outcome(a.Expected)
+	if a.Workers == 0 {
+		return j
+	}
+	j.Strained, j.Test = s.outcome(a.Strained), s.test
+	for _, c := range a.Wrong {
+		o := s.outcome(c.Outcome)
+		o.What = c.What
+		j.Wrong = append(j.Wrong, *o)
+	}
+	j.Verified = s.verified
+	return j
+}
+
+func (s *sized) write(w io.Writer, format string) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(s.json())
+	case "markdown":
+		return s.page().writeMarkdown(w)
+	}
+	return s.page().writeText(w)
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+// What a verification comes to.
+const (
+	adviceRight     = "right"
+	adviceWrong     = "wrong"
+	adviceUndecided = "undecided"
+)
+
+// A verification is what the comparison of the advice with 20 % fewer workers found.
+type verification struct {
+	Verdict string             `json:"verdict"` // right, wrong or undecided
+	Why     string             `json:"why,omitempty"`
+	Workers int                `json:"workers"`
+	Fewer   int                `json:"fewer"`
+	Advised experiment.Keeping `json:"advised"`
+	Less    experiment.Keeping `json:"less"`
+	Dir     string             `json:"dir"` // of the run's record
+	Window  float64            `json:"window"`
+	slo     stats.SLO
+}
+
+func (v *verification) text() []string {
+	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (20 %% fewer).",
+		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer)
+	if v.Advised.Blocks == 0 {
+		lead = "Advice undecided: no block can be trusted."
+	}
+	if v.Why != "" {
+		lead += " " + v.Why + "."
+	}
+	lines := []string{lead}
+	for _, k := range []struct {
+		workers int
+		experiment.Keeping
+	}{{v.Workers, v.Advised}, {v.Fewer, v.Less}} {
+		var figures []string
+		for _, t := range v.slo {
+			if m, ok := k.Median[t.Metric]; ok {
+				figures = append(figures, t.Metric+" "+termText(t, m))
+			}
+		}
+		if figures == nil {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("Measured with %d workers, medians of blocks of %g s: %s.", k.workers, v.Window, strings.Join(figures, ", ")))
+	}
+	return append(lines, "Record: "+v.Dir)
+}
+
+func termText(t stats.Term, v float64) string {
+	switch t.Metric {
+	case "errors":
+		return percentText(v)
+	case "goodput":
+		return digits(v) + "/s"
+	}
+	return timeText(v)
+}
+
+// compare runs the advised workers against fewer, and says whether the SLO is kept by
+// the first and broken by the second.
+func (s *sized) compare(cmd *cobra.Command) (*verification, error) {
+	f := s.flags
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.scenario()
+	if err != nil {
+		return nil, err
+	}
+	scenario, err := experiment.ParseScenario("size", []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
+	}
+	var c compareFlags
+	c.Options, c.out = f.options, f.out
+	if c.Self, err = os.Executable(); err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	c.Version, c.Modes, c.Note = programVersion(), modeFacts(), "tests the advice of: "+s.test
+	c.Iters = workload.Calibrate()
+	planned, err := c.plan(scenario)
+	if err != nil {
+		return nil, err
+	}
+	dir, run, err := planned.Run(cmd.Context(), c.out, show.update)
+	show.done()
+	if err != nil {
+		return nil, c.failure(err, dir)
+	}
+	if err := writeReports(dir, run.Result); err != nil {
+		return nil, err
+	}
+	kept, err := experiment.Keep(dir, run, s.slo)
+	if err != nil {
+		return nil, err
+	}
+	v := s.judge(kept)
+	v.Dir, v.Window = dir.Path(), run.Plan.Window
+	return v, nil
+}
+
+// judge is the verdict on the advice from what the arms kept, the advised one first.
+func (s *sized) judge(kept []experiment.Keeping) *verification {
+	v := &verification{
+		Verdict: adviceUndecided, Workers: s.advice.Workers, Fewer: queueing.Fewer(s.advice.Workers),
+		Advised: kept[0], Less: kept[1], slo: s.slo,
+	}
+	switch {
+	case kept[0].Answer == record.Failed:
+		v.Verdict, v.Why = adviceWrong, fmt.Sprintf("%d workers are too few", v.Workers)
+	case kept[1].Answer == record.Passed:
+		v.Verdict, v.Why = adviceWrong, fmt.Sprintf("%d would have done", v.Fewer)
+	case kept[0].Answer == record.Passed && kept[1].Answer == record.Failed:
+		v.Verdict = adviceRight
+	default:
+		for i, workers := range []int{v.Workers, v.Fewer} {
+			if kept[i].Answer == record.Undecided {
+				v.Why = fmt.Sprintf("With %d workers, %s", workers, kept[i].Reason)
+			}
+		}
+	}
+	return v
+}
+
+// What a comparison takes beside its windows, and how it is cut into blocks: quick's,
+// with three arms, the baseline's copy among them.
+const (
+	verifyBlocks  = 12
+	verifyArms    = 3
+	verifyFixed   = 4500 * time.Millisecond
+	verifyTrial   = 30 * time.Millisecond
+	verifyBudget  = 75 * time.Second
+	longestWindow = 10 * time.Second
+	longestWarmup = 2 * time.Second
+)
+
+// windows are the warm-up and window of each trial: as long as the budget allows, with
+// requests enough for every quantile of the SLO, and a warm-up that leaves the arms
+// steady.
+func (s *sized) windows() (warmup, window, budget time.Duration, err error) {
+	need := time.Second
+	for _, t := range s.slo {
+		if t.Quantile > 0 {
+			requests := 1.15 * float64(stats.MinRequests(t.Quantile))
+			need = max(need, time.Duration(math.Ceil(100*requests/s.ask.Rate))*10*time.Millisecond)
+		}
+	}
+	cost := func(each time.Duration) time.Duration {
+		return verifyBlocks*verifyArms*(each+verifyTrial) + verifyFixed
+	}
+	least, steady := s.settles()
+	budget = s.flags.options.Budget
+	if budget == 0 {
+		budget = max(verifyBudget, cost(steady+need)+time.Second)
+	}
+	if cost(least+need) > budget {
+		return 0, 0, 0, usagef("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
+			budget, s.slo, s.flags.rate.String(), need, verifyBlocks, cost(least+need).Round(time.Second))
+	}
+	each := (budget-verifyFixed)/(verifyBlocks*verifyArms) - verifyTrial
+	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
+	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
+	return warmup, window, budget, nil
+}
+
+// settles is how long the arms take from empty to steady: ten times the time held at
+// least, better as long as too few workers take to let the queue fill.
+func (s *sized) settles() (least, steady time.Duration) {
+	o := s.advice.Expected
+	least = min(max(200*time.Millisecond, time.Duration(10*o.Held*1e9)), longestWarmup)
+	steady = least
+	if excess := o.Rate - float64(queueing.Fewer(o.Workers))/o.Held; excess > 0 {
+		steady = min(max(least, time.Duration(1.5*float64(o.Queue)/excess*1e9)), longestWarmup)
+	}
+	return least, steady
+}
+
+// scenario is the comparison's, in YAML.
+func (s *sized) scenario() (string, error) {
+	warmup, window, budget, err := s.windows()
+	if err != nil {
+		return "", err
+	}
+	cpu, sleep := s.demand.Workload()
+	advised, fewer := s.advice.Workers, queueing.Fewer(s.advice.Workers)
+	if fewer < 1 {
+		return "", usagef("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
+	}
+	keep := "keepalive: false" // where a worker is held as long as its connection
+	if s.flags.mode == "pool-request" || s.flags.mode == "semaphore" {
+		keep = fmt.Sprintf("keepalive: true\n  connections: %d", max(64, s.advice.Workers+s.advice.Queue+32))
+	}
+	return fmt.Sprintf(`name: size
+question: "Do %d workers and a queue of %d keep %s, and do %d not?"
+workload:
+  cpu: %q
+  sleep: %q
+load:
+  rate: %s
+  %s
+arms:
+  - %s
+  - %s
+protocol: {blocks: %d, warmup: %v, window: %v, budget: %v}
+predict: [fit, twin]
+`, advised, s.advice.Queue, s.slo, fewer, cpu, sleep, s.flags.rate.String(), keep, s.arm("advised", advised), s.arm("fewer", fewer),
+		verifyBlocks, warmup, window, budget), nil
+}
+
+// arm is a pool of so many workers with the advised queue, which refuses what does not
+// fit. A semaphore has no queue: it waits as long as the queue's requests would take.
+func (s *sized) arm(name string, workers int) string {
+	if s.flags.mode == "semaphore" {
+		held := s.ask.Service + s.ask.Block
+		wait := time.Duration(float64(s.advice.Queue+1) * held / float64(s.advice.Workers) * 1e9).Round(time.Millisecond)
+		return fmt.Sprintf("{name: %s, mode: semaphore, workers: %d, wait: %v}", name, workers, max(wait, time.Millisecond))
+	}
+	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, s.flags.mode, workers, s.advice.Queue)
+}

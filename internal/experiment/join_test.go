@@ -1,0 +1,129 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/timeline"
+)
+
+// Requests of a closed loop are found by the numbers their clients gave them: they
+// stand in the order they were sent, and the warm-up's are not among them.
+func TestJoinClosedLoop(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	zero := timeline.At(start)
+	marks := []load.Mark{{Seq: 8, Ready: 1, Wrote: 2, First: 90}, {Seq: 5, Ready: 3, Wrote: 4, First: 80}, {Seq: 9, Ready: 5, Wrote: 6, First: 95}}
+	client := stampsOf(marks)
+	of := func(seq uint64) timeline.Server {
+		at := zero + 10*int64(seq)
+		return timeline.Server{Seq: seq, Read: at, Begin: at + 1, End: at + 2, Write: at + 3}
+	}
+	join(start, client, byMark(marks), []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
+	want := []record.Stamps{
+		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
+		{Ready: 3, Wrote: 4, First: 80, Read: 50, Begin: 51, End: 52, Write: 53},
+		{Ready: 5, Wrote: 6, First: 95},
+	}
+	if diff := cmp.Diff(want, client); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if at := byMark(nil)(0); at != -1 {
+		t.Errorf("of no requests, number 0 stands at %d", at)
+	}
+}
+
+// A server whose ring was too small for a fast closed loop refuses no block. The
+// phases are those of the requests that it still knew, and the report says so.
+func TestRingTooSmall(t *testing.T) {
+	t.Parallel()
+	s := synthetic{}
+	run := s.run()
+	run.Plan.Stamps = stampsFull
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		for i, r := range trial.Requests {
+			stamps := stampedAt(r, false)
+			if old := i < len(trial.Requests)/2; old && trial.Arm == "pool" {
+				stamps = record.Stamps{Ready: stamps.Ready, Wrote: stamps.Wrote, First: stamps.First}
+				trial.Server.StampsLost++
+			}
+			trial.Stamps = append(trial.Stamps, stamps)
+		}
+		j.take(trial, nil)
+	}
+	r := j.finish(0)
+	if r.Valid != fakeBlocks || len(r.Refused) != 0 {
+		t.Errorf("%d valid blocks, refused %v; want %d and none", r.Valid, r.Refused, fakeBlocks)
+	}
+	const want = "pool: its server had no room for the stamps of all requests in 12 of 12 windows: where the time went is that of the newest, 55 % of them; give the arm a larger timeline"
+	if got := doubtTexts(r); !slices.Contains(got, want) {
+		t.Errorf("got the doubts %q, want %q", got, want)
+	}
+	for _, a := range r.Arms {
+		for _, p := range a.Phases {
+			if p.Name == "ingress" && math.Abs(p.Mean-5e-6) > 1e-9 {
+				t.Errorf("%s: %s is %g s, want the 5 µs of the requests that are accounted for", a.Name, p.Name, p.Mean)
+			}
+		}
+	}
+}
+
+// The servers of a comparison keep as many requests as the fastest of them may get,
+// all the same number, and no more than a ring can have.
+func TestRing(t *testing.T) {
+	t.Parallel()
+	const window = 1.25 // with its warm-up, seconds
+	closed := swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true")
+	for _, c := range []struct {
+		name, text string
+		xmax       float64 // of one arm; the others have 1000/s
+		want       int     // 0: the server's own
+	}{
+		{"slow", closed, 20_000, 0},
+		{"fast", closed, 150_000, int(2 * 150_000 * window)},
+		{"pipelined", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  pipeline: 16"), 150_000, int(2 * 4 * 150_000 * window)},
+		{"paced", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  rate: 4000/s"), 150_000, 0},
+		{"beyond any ring", closed, 1e9, timeline.MaxRing},
+		{"open", swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
+	} {
+		p := planned(t, c.text, nil)
+		p.chooseRing(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
+		for i, a := range p.Arms {
+			got := 0
+			if argv := p.command(i); len(argv) > len(a.Command) {
+				if _, err := fmt.Sscan(argv[len(argv)-1], &got); err != nil || argv[len(argv)-2] != "--timeline" {
+					t.Fatalf("%s: got %q", c.name, argv)
+				}
+			}
+			if got < c.want-1 || got > c.want {
+				t.Errorf("%s: %s keeps %d requests, want %d", c.name, a.Name, got, c.want)
+			}
+		}
+	}
+}
+
+// A pipeline beyond what a server can stamp is not stamped, and the plan says so.
+func TestPipelineBeyondStamps(t *testing.T) {
+	t.Parallel()
+	p := planned(t, armed("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
+	for name, want := range map[string]bool{"nethttp": true, "deep": false, "full": true} {
+		if got := accounts(p.Plan, name); got != want {
+			t.Errorf("%s accounts: %v, want %v", name, got, want)
+		}
+	}
+	if got := strings.Join(doubts(p.Plan), "\n"); strings.Count(got, "at most 64 requests under way") != 1 || !strings.Contains(got, "deep: where its time went is not told") {
+		t.Errorf("doubts:\n%s", got)
+	}
+}

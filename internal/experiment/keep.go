@@ -1,0 +1,153 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A Keeping is how an arm kept an SLO.
+type Keeping struct {
+	Arm    string        `json:"arm"`
+	Blocks int           `json:"blocks"` // valid ones, in which it was asked
+	Kept   int           `json:"kept"`   // of those, blocks in which every term held
+	Answer record.Answer `json:"answer"` // Passed: it keeps the SLO; Failed: it breaks it
+	Reason string        `json:"reason"` // of an undecided answer; else ""
+	// Median is each term's figure, the median over the blocks, in the term's unit.
+	Median map[string]float64 `json:"median"`
+}
+
+// Keep puts an SLO to every valid block of a run: the baseline's and the challengers'
+// keeping, in plan order. It reads the record again. An answer is Passed when the
+// terms hold together in so many blocks that they do in most with 95 % confidence (10
+// of 12), Failed when they do not in as many, and undecided in between, or where the
+// run was refused or a window is too short for a quantile. A backlog that grows spoils
+// no block here: it is how an arm breaks an SLO. Errors are those of reading the record.
+func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
+	j, err := newJudge(dir.Name(), dir.Path(), run)
+	if err != nil {
+		return nil, err
+	}
+	figures := map[figureKey]float64{}
+	for t, err := range dir.Trials() {
+		j.take(t, err)
+		if err == nil {
+			measure(figures, t, slo)
+		}
+	}
+	left, err := dir.Unfinished()
+	if err != nil {
+		return nil, err
+	}
+	j.finish(len(left))
+	j.valid = j.undisturbed()
+	j.refusal = j.refuseRun()
+	var all []Keeping
+	for _, a := range run.Plan.Arms {
+		if a.Role != record.Copy {
+			all = append(all, j.keeping(a.Name, slo, figures))
+		}
+	}
+	return all, nil
+}
+
+// undisturbed are the whole blocks in which no arm broke a window rule but that of the
+// backlog.
+func (j *judge) undisturbed() (blocks []int) {
+	for block, arms := range j.windows {
+		spoiled := len(arms) < len(j.run.Plan.Arms)
+		for name, w := range arms {
+			for _, b := range w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name)) {
+				spoiled = spoiled || b.rule != ruleBacklog
+			}
+		}
+		if !spoiled {
+			blocks = append(blocks, block)
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+// A figureKey names a quantile of one arm's window in a block.
+type figureKey struct {
+	block       int
+	arm, metric string
+}
+
+// measure notes the quantiles that an SLO asks of a window that has requests enough.
+func measure(figures map[figureKey]float64, t record.TrialRecord, slo stats.SLO) {
+	var took []float64
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			took = append(took, time.Duration(r.Done-r.Scheduled).Seconds())
+		}
+	}
+	slices.Sort(took)
+	for _, term := range slo {
+		if term.Quantile > 0 && len(took) >= stats.MinRequests(term.Quantile) {
+			figures[figureKey{t.Block, t.Arm, term.Metric}] = stats.Quantile(took, term.Quantile)
+		}
+	}
+}
+
+func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64) Keeping {
+	k := Keeping{Arm: arm, Blocks: len(j.valid), Answer: record.Undecided, Median: map[string]float64{}}
+	values := map[string][]float64{}
+	for _, block := range j.valid {
+		kept := true
+		for _, term := range slo {
+			v, ok := figures[figureKey{block, arm, term.Metric}]
+			if term.Quantile == 0 {
+				v, ok = j.windows[block][arm].values[term.Metric]
+			}
+			if !ok || math.IsNaN(v) {
+				k.Reason = fmt.Sprintf("%s was not measured: block %d of %s has too few requests", term.Metric, block, arm)
+				return k
+			}
+			values[term.Metric] = append(values[term.Metric], v)
+			kept = kept && term.Holds(v)
+		}
+		k.Kept += count(kept)
+	}
+	for metric, v := range values {
+		k.Median[metric] = stats.Median(v)
+	}
+	k.Answer, k.Reason = j.answer(k.Kept, slo)
+	return k
+}
+
+// answer is what it comes to that an SLO was kept in so many blocks.
+func (j *judge) answer(kept int, slo stats.SLO) (record.Answer, string) {
+	if j.refusal != "" {
+		return record.Undecided, strings.TrimSuffix(j.refusal+"."+remedy(j.result), ".")
+	}
+	for _, term := range slo {
+		if share := 1 - term.Quantile; term.Quantile > 0 && j.run.Env.Pause > share*j.run.Plan.Window {
+			return record.Undecided, fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s",
+				1e3*j.run.Env.Pause, term.Metric, j.run.Plan.Window)
+		}
+	}
+	blocks := len(j.valid)
+	rank := stats.IntervalRank(blocks, stats.Alpha)
+	switch {
+	case rank == 0:
+		return record.Undecided, plural(blocks, "block") + ": too few to decide"
+	case blocks-kept < rank:
+		return record.Passed, ""
+	case kept < rank:
+		return record.Failed, ""
+	}
+	return record.Undecided, fmt.Sprintf("kept in %d of %s: either may be the rule", kept, plural(blocks, "block"))
+}
+
+// ServerCPUs is how many CPUs a comparison would give to the server.
+func ServerCPUs(o Options) (int, error) {
+	sets, err := chooseCPUs(o)
+	return max(len(sets.server), 1), err
+}

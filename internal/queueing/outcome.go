@@ -1,0 +1,161 @@
+package queueing
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Unbounded is the queue of an [Outcome] that loses nothing.
+const Unbounded = -1
+
+// An Outcome is what a pool of workers does under a load. Times are seconds. Only
+// [Size], [Waits] and [Advice] make one.
+type Outcome struct {
+	Workers int     // 0: one for each request
+	Queue   int     // that may wait for a worker; Unbounded: any number
+	Rate    float64 // offered per second
+	Held    float64 // mean time a request asks of its worker, without waits for a core
+
+	// Formula is what the figures below are from, "replay" if from the trace.
+	Formula     string
+	Approximate bool // the formula is not exact for this load
+
+	Loss       float64 // ratio of requests turned away
+	Throughput float64 // requests served per second
+	Mean       float64 // response time of those served; +Inf if they never catch up
+	Wait       float64 // of it, mean wait for a worker
+	Busy       float64 // workers held on average (Little's law: throughput x (Mean - Wait))
+	Cores      float64 // ratio of the cores' time that is used, if nothing is lost
+
+	response, wait func(q float64) float64
+}
+
+// Response returns the response time that the ratio q of the requests served do not
+// exceed, 0 < q < 1.
+func (o Outcome) Response(q float64) float64 { return o.response(q) }
+
+// Waited returns the wait for a worker that the ratio q do not exceed.
+func (o Outcome) Waited(q float64) float64 { return o.wait(q) }
+
+// A setting is what an outcome is asked for: an ask's load at another rate, with
+// demands of another size.
+type setting struct {
+	workers, queue int
+	rate, held     float64 // factors
+}
+
+// outcome is what theory says of the setting, by Erlang's formulas where they hold.
+func (a *Ask) outcome(s setting) Outcome {
+	o := Outcome{Workers: s.workers, Queue: s.queue, Rate: a.Rate * s.rate, Held: (a.Service + a.Block) * s.held}
+	o.Cores = a.Rate * s.rate * a.Service * s.held / float64(a.Cores)
+	if s.workers > 0 && a.erlang(s) {
+		a.exact(&o)
+	} else {
+		a.replayed(&o, s)
+	}
+	o.Busy = o.Throughput * (o.Mean - o.Wait)
+	if math.IsInf(o.Mean, 1) {
+		o.Busy = float64(o.Workers)
+	}
+	return o
+}
+
+// erlang says whether workers are as good as servers with exponential demands.
+func (a *Ask) erlang(s setting) bool {
+	st := Station{Cores: a.Cores}
+	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
+	return a.Exponential && (s.workers <= a.Cores || st.sleepy(scaled))
+}
+
+// exact fills in the figures of M/M/c and M/M/c/K. That a little CPU time is
+// waited for on a core, not in the queue, is what makes them approximate.
+func (a *Ask) exact(o *Outcome) {
+	o.Approximate = a.Service > 0 && o.Workers > a.Cores
+	rate, held, workers := o.Rate, o.Held, o.Workers
+	if o.Queue == Unbounded {
+		o.Formula = "M/M/c"
+		o.Mean, o.Throughput = MMc(rate, held, workers), min(rate, float64(workers)/held)
+		o.Wait = o.Mean - held
+		o.response = func(q float64) float64 { return MMcQuantile(rate, held, workers, q) }
+		o.wait = func(q float64) float64 { return MMcWaitQuantile(rate, held, workers, q) }
+		return
+	}
+	o.Formula = "M/M/c/K"
+	places := workers + o.Queue
+	b := MMcK(rate, held, workers, places)
+	o.Loss, o.Throughput, o.Mean = b.Loss, b.Throughput, b.Response
+	o.Wait, _ = MMcKWait(rate, held, workers, places, 0)
+	o.response = func(q float64) float64 { return MMcKQuantile(rate, held, workers, places, q) }
+	o.wait = func(q float64) float64 {
+		_, t := MMcKWait(rate, held, workers, places, q)
+		return t
+	}
+}
+
+// settling is the part of a replay that its figures leave out: the first tenth of the
+// jobs, in which an empty station fills.
+const settling = 10
+
+// replayed fills in the figures of the trace.
+func (a *Ask) replayed(o *Outcome, s setting) {
+	o.Formula = "replay"
+	jobs := a.stretched(s)
+	st := Station{Kind: Pool, Workers: s.workers, Cores: a.Cores, Turn: GoTurn}
+	if s.workers == 0 {
+		st.Kind = Goroutines
+	}
+	if s.queue != Unbounded {
+		st.Places = s.workers + s.queue
+	}
+	fates, err := Replay(st, jobs)
+	if err != nil { // Size has checked all that Replay does
+		panic(err)
+	}
+	first := len(jobs) / settling
+	var waits, responses []float64
+	var waited, took float64
+	var last time.Duration
+	for i, f := range fates[first:] {
+		if f.Lost {
+			continue
+		}
+		at := jobs[first+i].At
+		waits = append(waits, (f.Start - at).Seconds())
+		responses = append(responses, (f.Finish - at).Seconds())
+		waited += waits[len(waits)-1]
+		took += responses[len(responses)-1]
+		last = max(last, f.Finish)
+	}
+	n, offered := float64(len(responses)), float64(len(jobs)-first)
+	o.Loss, o.Throughput = 1-n/offered, n/offered*o.Rate
+	// What has piled up is served after the arrivals have ended, and not within their span.
+	if span, late := offered/o.Rate, (last - jobs[len(jobs)-1].At).Seconds(); late > 0.01*span {
+		o.Throughput = n / (span + late)
+	}
+	o.Mean, o.Wait = took/n, waited/n
+	slices.Sort(waits)
+	slices.Sort(responses)
+	o.response = func(q float64) float64 { return ranked(responses, q) }
+	o.wait = func(q float64) float64 { return ranked(waits, q) }
+}
+
+// ranked is the q-quantile by nearest rank; NaN of nothing.
+func ranked(sorted []float64, q float64) float64 {
+	n := float64(len(sorted))
+	if n == 0 || !(q >= 0 && q <= 1) {
+		return math.NaN()
+	}
+	return sorted[max(int(math.Ceil(q*n*(1-1e-12))), 1)-1]
+}
+
+// stretched is the trace at the setting's rate and with its demands.
+func (a *Ask) stretched(s setting) []Job {
+	jobs := slices.Clone(a.Trace)
+	for i := range jobs {
+		jobs[i].At = time.Duration(float64(jobs[i].At) / s.rate)
+		jobs[i].CPU = time.Duration(float64(jobs[i].CPU) * s.held)
+		jobs[i].Block = time.Duration(float64(jobs[i].Block) * s.held)
+	}
+	return jobs
+}

@@ -1,0 +1,220 @@
+package queueing
+
+import (
+	"fmt"
+	"math"
+)
+
+// An Ask is what a pool of workers is to be sized for.
+type Ask struct {
+	// Load is what will reach the pool: Rate, Service and Block with the trace that has
+	// them, Poisson arrivals. The trace is replayed, at other rates and with other
+	// demands too, where no formula reaches; 50,000 jobs give a p99 within a few per
+	// cent.
+	Load
+
+	// Exponential says that the time a worker is held is exponential, so that Erlang's
+	// formulas hold as long as cores are not what requests wait for.
+	Exponential bool
+	Cores       int // that all workers share, 1 or more
+
+	// Margin is a ratio: the advice is to hold at Rate·(1+Margin) as well. It stands
+	// for what theory leaves out and for what a window of finite length may meet.
+	Margin float64
+
+	// Keep says whether an outcome is good enough. More workers must not spoil it.
+	Keep func(Outcome) bool
+}
+
+// Advice is how large a pool should be.
+type Advice struct {
+	Workers int // fewest that keep what is asked; 0: no number does, and Hopeless says why
+	Queue   int // least depth that does, 0 or more
+
+	Hopeless string // a clause, "" if there is advice
+	// MostRate is the highest rate, about, that any number of workers would do for, the
+	// margin included; 0 when an idle server breaks what is asked as well. Only
+	// without advice.
+	MostRate float64
+
+	Expected Outcome // at the rate asked for; without advice of a worker for each request
+	Strained Outcome // at the rate with its margin
+	Least    int     // workers that would do without a margin
+	Wrong    []Case  // what being wrong by 20 % does
+}
+
+// A Case is the advice where something is not as assumed.
+type Case struct {
+	What string // "rate +20 %"
+	Outcome
+	Kept bool // what is asked is kept all the same
+}
+
+// mostWorkers bounds the search: beyond it a worker for each request is meant.
+const mostWorkers = 1 << 20
+
+// Size returns the fewest workers, and for them the least queue, that keep what is
+// asked at the rate with its margin. It replays the trace some dozens of times. An
+// error says which argument is impossible.
+func Size(a Ask) (Advice, error) {
+	if err := a.check(); err != nil {
+		return Advice{}, err
+	}
+	if hopeless, why := a.hopeless(); why != "" {
+		return hopeless, nil
+	}
+	strained := 1 + a.Margin
+	adv := Advice{Workers: a.fewest(strained), Least: a.fewest(1)}
+	adv.Queue = least(0, func(queue int) bool {
+		return a.Keep(a.outcome(setting{adv.Workers, queue, strained, 1}))
+	})
+	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
+	adv.Strained = a.outcome(setting{adv.Workers, adv.Queue, strained, 1})
+	fewer, more := Fewer(adv.Workers), int(math.Ceil(1.2*float64(adv.Workers)))
+	for _, c := range []struct {
+		what string
+		setting
+	}{
+		{"rate -20 %", setting{adv.Workers, adv.Queue, 0.8, 1}},
+		{"rate +20 %", setting{adv.Workers, adv.Queue, 1.2, 1}},
+		{"time held -20 %", setting{adv.Workers, adv.Queue, 1, 0.8}},
+		{"time held +20 %", setting{adv.Workers, adv.Queue, 1, 1.2}},
+		{fmt.Sprintf("%d workers", fewer), setting{fewer, adv.Queue, 1, 1}},
+		{fmt.Sprintf("%d workers", more), setting{more, adv.Queue, 1, 1}},
+	} {
+		if c.workers == 0 { // one worker less is none
+			continue
+		}
+		o := a.outcome(c.setting)
+		adv.Wrong = append(adv.Wrong, Case{c.what, o, a.Keep(o)})
+	}
+	return adv, nil
+}
+
+// Fewer is 20 % fewer workers, and at least one fewer.
+func Fewer(workers int) int { return min(workers*4/5, workers-1) }
+
+func (a *Ask) check() error {
+	switch {
+	case !meaningful(a.Rate, a.Service+a.Block) || a.Rate == 0 || !(min(a.Service, a.Block) >= 0):
+		return fmt.Errorf("sizing a pool: %g requests per second of %g s on a core and %g s blocked; give a rate and a time held above 0", a.Rate, a.Service, a.Block)
+	case a.Cores < 1:
+		return fmt.Errorf("sizing a pool: %d cores; give 1 or more", a.Cores)
+	case !(a.Margin >= 0 && a.Margin <= 1):
+		return fmt.Errorf("sizing a pool: a margin of %g; give a ratio from 0 to 1", a.Margin)
+	case a.Keep == nil:
+		return fmt.Errorf("sizing a pool: nothing says what is good enough; give Keep")
+	}
+	return a.checkTrace()
+}
+
+func (a *Ask) checkTrace() error {
+	if len(a.Trace) < settling {
+		return fmt.Errorf("sizing a pool: a trace of %d jobs; give %d or more", len(a.Trace), settling)
+	}
+	_, err := Replay(Station{Kind: Goroutines, Cores: a.Cores, Turn: GoTurn}, a.Trace)
+	return err
+}
+
+// hopeless is the advice when workers cannot help, and why.
+func (a *Ask) hopeless() (Advice, string) {
+	all := func(rate float64) Outcome { return a.outcome(setting{0, Unbounded, rate, 1}) }
+	load := a.Rate * a.Service / float64(a.Cores)
+	full := load*(1+a.Margin) >= 1
+	adv := Advice{Expected: all(1)}
+	if !full && a.Keep(all(1+a.Margin)) {
+		return adv, ""
+	}
+	idle := 1e-3
+	if load > 0 {
+		idle = min(idle, 1e-3/load)
+	}
+	switch {
+	case !a.Keep(all(idle)):
+		adv.Hopeless = "a request alone on an idle server breaks it: its own demand is too long"
+		return adv, adv.Hopeless
+	case full:
+		adv.Hopeless = fmt.Sprintf("the requests need %.3g cores, and with the margin there are %d for them; workers make no CPU", a.Rate*a.Service, a.Cores)
+	default:
+		adv.Hopeless = "waiting for the cores alone breaks it, with a worker for each request; workers make no CPU"
+	}
+	low, high := idle, 1+a.Margin
+	if load > 0 {
+		high = min(high, 1/load)
+	}
+	for high-low > 0.005*high {
+		if mid := (low + high) / 2; a.Keep(all(mid)) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	adv.MostRate = a.Rate * low / (1 + a.Margin)
+	return adv, adv.Hopeless
+}
+
+// fewest is how many workers keep what is asked at a multiple of the rate, with a
+// queue that loses nothing.
+func (a *Ask) fewest(rate float64) int {
+	enough := Workers(a.Rate*rate, a.Service+a.Block)
+	return least(enough, func(workers int) bool {
+		return a.Keep(a.outcome(setting{workers, Unbounded, rate, 1}))
+	})
+}
+
+// least is the smallest number from low on that is good, where all above it are;
+// mostWorkers if none below is.
+func least(low int, good func(int) bool) int {
+	if good(low) {
+		return low
+	}
+	bad, step := low, 1
+	for bad+step < mostWorkers && !good(bad+step) {
+		bad += step
+		step *= 2
+	}
+	best := min(bad+step, mostWorkers)
+	for best-bad > 1 {
+		if mid := (bad + best) / 2; good(mid) {
+			best = mid
+		} else {
+			bad = mid
+		}
+	}
+	return best
+}
+
+// Waits returns what waits come of ever more workers with an unbounded queue, at the
+// rate asked for: from the fewest that keep up on to where next to nobody waits, 12
+// outcomes at most; and the index of the knee, the first at which the mean wait is below a
+// tenth of the time held. The slice is empty, and the knee 0, where the cores cannot
+// keep up.
+func Waits(a Ask) (all []Outcome, knee int, err error) {
+	a.Keep = func(Outcome) bool { return true }
+	if err := a.check(); err != nil {
+		return nil, 0, err
+	}
+	if a.Rate*a.Service >= float64(a.Cores) {
+		return nil, 0, nil
+	}
+	below := func(share float64) func(int) bool {
+		return func(workers int) bool {
+			o := a.outcome(setting{workers, Unbounded, 1, 1})
+			return o.Wait <= share*o.Held
+		}
+	}
+	low := Workers(a.Rate, a.Service+a.Block)
+	turn := least(low, below(0.1))
+	high := least(turn, below(0.001))
+	step := max(1, (high-low+9)/10)
+	knee = -1
+	for workers := low; ; workers += step {
+		if knee < 0 && workers >= turn {
+			workers, knee = turn, len(all)
+		}
+		all = append(all, a.outcome(setting{workers, Unbounded, 1, 1}))
+		if workers >= high {
+			return all, knee, nil
+		}
+	}
+}

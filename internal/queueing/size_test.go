@@ -1,0 +1,222 @@
+package queueing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// asked is an ask for exponential time held, whose trace is only replayed when
+// Erlang's formulas are not to be used.
+func asked(rate, held float64, erlang bool, keep func(Outcome) bool) Ask {
+	trace := draw(1, 40_000, rate, constant(0))
+	blocks := draw(2, len(trace), rate, exponential(time.Duration(held*1e9)))
+	for i := range trace {
+		trace[i].Block = blocks[i].CPU
+	}
+	return Ask{
+		Load:        Load{Rate: rate, CA2: 1, SCV: 1, Block: held, Trace: trace},
+		Exponential: erlang, Cores: 1, Keep: keep,
+	}
+}
+
+func size(t *testing.T, a Ask) Advice {
+	t.Helper()
+	adv, err := Size(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adv
+}
+
+// The tabled values of M/M/c and M/M/c/K are borders: just above them a pool is large
+// enough, just below it is not.
+func TestSizeFindsTheTabledBorders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what           string
+		load           float64
+		figure         func(Outcome) float64
+		border         float64
+		workers, queue int
+	}{
+		{"mean of M/M/4 at 0.8", 3.2, func(o Outcome) float64 { return o.Mean }, 1.7455, 4, -1},
+		{"mean of M/M/16 at 0.9", 14.4, func(o Outcome) float64 { return o.Mean }, 1.3696, 16, -1},
+		{"loss of M/M/1/17 at 0.9", 0.9, func(o Outcome) float64 { return o.Loss }, 0.0196, 1, 16},
+		{"p99 of M/M/1 at 0.5", 0.5, func(o Outcome) float64 { return o.Response(0.99) }, math.Log(100) / 0.5, 1, -1},
+	} {
+		for _, side := range []float64{0.997, 1.003} {
+			most := c.border * side
+			a := asked(c.load, 1, true, func(o Outcome) bool { return c.figure(o) <= most && (c.queue >= 0 || o.Loss < 1e-6) })
+			adv := size(t, a)
+			workers, queue := c.workers, c.queue
+			if side < 1 && queue >= 0 {
+				queue++
+			} else if side < 1 {
+				workers++
+			}
+			if adv.Workers != workers || queue >= 0 && adv.Queue != queue {
+				t.Errorf("%s up to %.4f: %d workers and a queue of %d, want %d and %d", c.what, most, adv.Workers, adv.Queue, workers, queue)
+			}
+		}
+	}
+}
+
+// Where a formula holds, the replay that stands in for it elsewhere says the same.
+func TestSizeByReplayAgreesWithErlang(t *testing.T) {
+	long(t)
+	for _, held := range []float64{0.005, 0.02} {
+		keep := func(o Outcome) bool { return o.Response(0.99) <= 6*held && o.Loss <= 0.005 }
+		formula, replay := size(t, asked(400, held, true, keep)), size(t, asked(400, held, false, keep))
+		if d := formula.Workers - replay.Workers; d < -1 || d > 1 {
+			t.Errorf("%g s held: %d workers by formula, %d by replay", held, formula.Workers, replay.Workers)
+		}
+		a := asked(400, held, true, keep)
+		s := setting{formula.Workers, formula.Queue, 1, 1}
+		want := a.outcome(s)
+		a.Exponential = false
+		got := a.outcome(s)
+		near(t, "mean", got.Mean, want.Mean, 0.03)
+		near(t, "p99", got.Response(0.99), want.Response(0.99), 0.06)
+		near(t, "mean wait", got.Wait+held, want.Wait+held, 0.03)
+		near(t, "p99 of the wait", got.Waited(0.99)+held, want.Waited(0.99)+held, 0.1)
+		near(t, "busy", got.Busy, want.Busy, 0.03)
+	}
+}
+
+// One worker fewer breaks what is asked at the rate with its margin, or it was not the
+// fewest; the advice keeps it there.
+func TestSizeIsTight(t *testing.T) {
+	t.Parallel()
+	for _, erlang := range []bool{true, false} {
+		a := asked(300, 0.02, erlang, func(o Outcome) bool { return o.Response(0.99) <= 0.12 && o.Loss <= 0.001 })
+		a.Margin = 0.1
+		adv := size(t, a)
+		if !a.Keep(adv.Strained) || !a.Keep(adv.Expected) || adv.Least > adv.Workers {
+			t.Errorf("erlang %v: %+v keeps nothing", erlang, adv)
+		}
+		near(t, "the strained rate", adv.Strained.Rate, 330, 1e-9)
+		if one := a.outcome(setting{adv.Workers - 1, Unbounded, 1.1, 1}); a.Keep(one) {
+			t.Errorf("erlang %v: %d workers would do, not %d", erlang, adv.Workers-1, adv.Workers)
+		}
+		if short := a.outcome(setting{adv.Workers, adv.Queue - 1, 1.1, 1}); a.Keep(short) {
+			t.Errorf("erlang %v: a queue of %d would do, not %d", erlang, adv.Queue-1, adv.Queue)
+		}
+		near(t, "busy workers", adv.Expected.Busy, Little(300*(1-adv.Expected.Loss), 0.02), 0.03)
+	}
+}
+
+// What being wrong costs points the right way, and 20 % fewer workers are at least one.
+func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
+	t.Parallel()
+	a := asked(1000, 0.02, true, func(o Outcome) bool { return o.Response(0.99) <= 0.1 && o.Loss <= 0.001 })
+	adv := size(t, a)
+	var got []string
+	for _, c := range adv.Wrong {
+		got = append(got, fmt.Sprintf("%s: %v", c.What, c.Kept))
+	}
+	want := []string{
+		"rate -20 %: true", "rate +20 %: false", "time held -20 %: true", "time held +20 %: false",
+		fmt.Sprintf("%d workers: false", Fewer(adv.Workers)), fmt.Sprintf("%d workers: true", int(math.Ceil(1.2*float64(adv.Workers)))),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	for workers, fewer := range map[int]int{1: 0, 2: 1, 4: 3, 5: 4, 10: 8, 21: 16} {
+		if got := Fewer(workers); got != fewer {
+			t.Errorf("20 %% fewer than %d: %d, want %d", workers, got, fewer)
+		}
+	}
+}
+
+// Workers make no CPU: the cores' limit, and an objective below a request's own
+// demand, are said, with the rate that could be promised.
+func TestSizeWithoutHope(t *testing.T) {
+	t.Parallel()
+	a := Ask{Load: Measure(draw(3, 20_000, 900, exponential(2*time.Millisecond))), Cores: 1, Margin: 0.1}
+	a.Rate, a.Service, a.CA2 = 900, 0.002, 1
+	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.030 }
+	adv := size(t, a)
+	if adv.Workers != 0 || adv.Hopeless == "" {
+		t.Fatalf("1.8 cores of demand on one: %+v", adv)
+	}
+	// M/M/1: ln 100/(500 - rate) = 30 ms at 346/s, a tenth less with the margin.
+	near(t, "the most rate", adv.MostRate, (500-math.Log(100)/0.030)/1.1, 0.05)
+
+	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.005 }
+	if adv = size(t, a); adv.MostRate != 0 || adv.Hopeless == "" {
+		t.Errorf("an objective below the demand itself: %+v", adv)
+	}
+
+	// 90 % of a core: there is CPU enough, and waiting for it takes too long.
+	a.Rate, a.Trace = 400, draw(3, 20_000, 400, exponential(2*time.Millisecond))
+	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.030 }
+	if adv = size(t, a); adv.Workers != 0 || !(adv.MostRate > 250 && adv.MostRate < 346) {
+		t.Errorf("a full core: %+v", adv)
+	}
+}
+
+func TestSizeRefuses(t *testing.T) {
+	t.Parallel()
+	good := asked(10, 0.1, true, func(Outcome) bool { return true })
+	for what, spoil := range map[string]func(*Ask){
+		"no rate":      func(a *Ask) { a.Rate = 0 },
+		"no demand":    func(a *Ask) { a.Block = 0 },
+		"NaN":          func(a *Ask) { a.Service = math.NaN() },
+		"no cores":     func(a *Ask) { a.Cores = 0 },
+		"margin":       func(a *Ask) { a.Margin = 1.5 },
+		"nothing kept": func(a *Ask) { a.Keep = nil },
+		"no trace":     func(a *Ask) { a.Trace = nil },
+		"disorder":     func(a *Ask) { a.Trace = slices.Concat(a.Trace[9:], a.Trace[:9]) },
+	} {
+		a := good
+		spoil(&a)
+		if adv, err := Size(a); err == nil {
+			t.Errorf("%s: %+v, want an error", what, adv)
+		}
+	}
+}
+
+// Waits fall with workers, and the knee is the first below a tenth of the time held.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	all, knee, err := Waits(asked(300, 0.02, true, nil))
+	if err != nil || len(all) < 3 || len(all) > 13 {
+		t.Fatalf("%d outcomes, error %v", len(all), err)
+	}
+	if all[0].Workers != 7 || all[knee].Wait > 0.002 || all[knee-1].Wait <= 0.002 {
+		t.Errorf("from %d workers, knee at %d with a wait of %g s", all[0].Workers, all[knee].Workers, all[knee].Wait)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i].Wait >= all[i-1].Wait || all[i].Workers <= all[i-1].Workers {
+			t.Errorf("%d workers wait %g s, %d wait %g s", all[i-1].Workers, all[i-1].Wait, all[i].Workers, all[i].Wait)
+		}
+	}
+	full := Ask{Load: Measure(draw(3, 1000, 900, exponential(2*time.Millisecond))), Cores: 1}
+	if all, _, err := Waits(full); err != nil || len(all) != 0 {
+		t.Errorf("cores that cannot keep up: %d outcomes, error %v", len(all), err)
+	}
+}
+
+// Quantiles of the wait are where its tail is, and a long bounded queue is unbounded.
+func TestWaitQuantiles(t *testing.T) {
+	t.Parallel()
+	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+		at := MMcWaitQuantile(14.4, 1, 16, q)
+		if tail := MMcWait(14.4, 1, 16, at); at > 0 {
+			near(t, "the tail at its quantile", tail, 1-q, 1e-9)
+		} else if tail > 1-q {
+			t.Errorf("p%g of the wait is 0, but %g wait", 100*q, tail)
+		}
+		mean, bounded := MMcKWait(14.4, 1, 16, 1000, q)
+		near(t, "the mean wait", mean, MMc(14.4, 1, 16)-1, 1e-6)
+		if math.Abs(bounded-at) > 1e-6 {
+			t.Errorf("p%g of the wait: %g bounded far away, %g unbounded", 100*q, bounded, at)
+		}
+	}
+	if _, wait := MMcKWait(5, 1, 2, 2, 0.99); wait != 0 {
+		t.Errorf("without a queue p99 of the wait is %g", wait)
+	}
+}

@@ -1,0 +1,223 @@
+// Package sizing reads what is known of a service's demand (a workload as scenarios
+// write it, a Prometheus histogram, a column of a CSV file) and draws the trace that
+// internal/queueing sizes a pool by. It measures nothing and advises nothing.
+package sizing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/workload"
+)
+
+// A Demand is what one request asks of its worker: CPU time, then a time blocked.
+// Its zero value asks nothing. It is safe for concurrent use once made.
+type Demand struct {
+	CPU, Sleep workload.Dist
+
+	// Samples, if there are any, are used instead of Sleep: times a worker is held,
+	// ascending, each as likely as the others. CPU, a constant then, is part of each.
+	Samples []time.Duration
+
+	From   string   // where it is from, a phrase
+	Doubts []string // what its source cannot tell, sentences without a full stop
+}
+
+// ParseWorkload reads "cpu=200us,sleep=exp(10ms)", in any order and either left out,
+// each as workload.ParseDist reads it.
+func ParseWorkload(text string) (Demand, error) {
+	d := Demand{From: "the workload " + text}
+	given := map[string]bool{}
+	for _, part := range split(text) {
+		key, value, _ := strings.Cut(part, "=")
+		key = strings.TrimSpace(key)
+		to := map[string]*workload.Dist{"cpu": &d.CPU, "sleep": &d.Sleep}[key]
+		switch {
+		case to == nil:
+			return Demand{}, fmt.Errorf("parsing workload %q: %q is neither cpu=DEMAND nor sleep=DEMAND", text, part)
+		case given[key]:
+			return Demand{}, fmt.Errorf("parsing workload %q: %s is there twice", text, key)
+		}
+		given[key] = true
+		var err error
+		if *to, err = workload.ParseDist(value); err != nil {
+			return Demand{}, fmt.Errorf("parsing workload %q: %s: %w", text, key, err)
+		}
+	}
+	if d.Held() == 0 {
+		return Demand{}, fmt.Errorf("parsing workload %q: it asks no time; give cpu or sleep above 0", text)
+	}
+	return d, nil
+}
+
+// split cuts at commas outside of parentheses.
+func split(text string) (parts []string) {
+	depth, from := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, text[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, text[from:])
+}
+
+// Held returns the demand whose worker is held for held on average, cpu of it on a
+// core. The time blocked has the coefficient of variation cv: 0 a constant, 1
+// exponential, else lognormal, up to 10.
+func Held(held, cpu time.Duration, cv float64) (Demand, error) {
+	switch {
+	case held <= 0:
+		return Demand{}, fmt.Errorf("a time held of %v; give one above 0", held)
+	case cpu < 0 || cpu > held:
+		return Demand{}, fmt.Errorf("%v of CPU time within %v held; give 0 up to the time held", cpu, held)
+	case !(cv >= 0 && cv <= 10):
+		return Demand{}, fmt.Errorf("a coefficient of variation of %g; give 0 to 10", cv)
+	}
+	blocked := held - cpu
+	text := blocked.String()
+	switch {
+	case cv == 1:
+		text = "exp(" + text + ")"
+	case cv > 0:
+		text = fmt.Sprintf("lognormal(%s,%s)", text, strconv.FormatFloat(cv*cv, 'g', -1, 64))
+	}
+	sleep, err := workload.ParseDist(text)
+	if err != nil {
+		return Demand{}, err
+	}
+	d, err := ParseWorkload(fmt.Sprintf("cpu=%s,sleep=%s", cpu, sleep))
+	d.From = fmt.Sprintf("a time held of %v, %s", held, shape(cv))
+	return d, err
+}
+
+// SetCPU says that cpu of each sample is time on a core.
+func (d *Demand) SetCPU(cpu time.Duration) error {
+	if cpu < 0 || cpu > d.Held() {
+		return fmt.Errorf("%v of CPU time within %v held on average; give 0 up to the time held", cpu, d.Held())
+	}
+	var err error
+	d.CPU, err = workload.ParseDist(cpu.String())
+	return err
+}
+
+func shape(cv float64) string {
+	switch cv {
+	case 0:
+		return "always the same"
+	case 1:
+		return "exponential"
+	}
+	return fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
+}
+
+// Held is the mean time a worker is held, without waits for a core.
+func (d Demand) Held() time.Duration {
+	if len(d.Samples) == 0 {
+		return d.CPU.Mean() + d.Sleep.Mean()
+	}
+	var sum float64
+	for _, s := range d.Samples {
+		sum += float64(s)
+	}
+	return time.Duration(math.Round(sum / float64(len(d.Samples))))
+}
+
+// Exponential reports whether the time held is exponential, but for CPU time of at
+// most a hundredth of it.
+func (d Demand) Exponential() bool {
+	text := d.Sleep.String()
+	sleeps := len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.CPU.Mean() <= d.Sleep.Mean()/100
+	text = d.CPU.String()
+	return sleeps || len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.Sleep.Mean() == 0
+}
+
+// maxAlone is how many samples stand for what they came from.
+const maxAlone = 1 << 20
+
+// Load returns n requests at a rate per second, drawn from the seed: Poisson
+// arrivals, with moments that are the demand's own rather than the trace's.
+func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
+	gaps, cpu, sleep := workload.NewRand(seed), workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
+	jobs := make([]queueing.Job, n)
+	at := 0.0
+	for i := range jobs {
+		at -= math.Log1p(-gaps.Float64()) / rate
+		j := queueing.Job{At: time.Duration(at * 1e9), CPU: d.CPU.Sample(cpu)}
+		if len(d.Samples) == 0 {
+			j.Block = d.Sleep.Sample(sleep)
+		} else {
+			held := d.Samples[int(sleep.Float64()*float64(len(d.Samples)))]
+			j.CPU = min(j.CPU, held)
+			j.Block = held - j.CPU
+		}
+		jobs[i] = j
+	}
+	l := queueing.Measure(jobs)
+	l.Rate, l.CA2 = rate, 1
+	if len(d.Samples) == 0 {
+		l.Service, l.Block = d.CPU.Mean().Seconds(), d.Sleep.Mean().Seconds()
+		held := l.Service + l.Block
+		l.SCV = (d.CPU.SquaredCV()*l.Service*l.Service + d.Sleep.SquaredCV()*l.Block*l.Block) / (held * held)
+	} else {
+		l.Block = max(0, d.Held().Seconds()-l.Service)
+	}
+	return l
+}
+
+// groups are where Workload cuts samples, by their share from below: finer where a
+// tail decides quantiles. workload.Dist holds so many terms.
+var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, 0.995, 1}
+
+// Workload is the demand as a scenario says it. Samples become a mix of eight values,
+// each the mean of its share of them.
+func (d Demand) Workload() (cpu, sleep string) {
+	if len(d.Samples) == 0 {
+		return d.CPU.String(), d.Sleep.String()
+	}
+	n, from := len(d.Samples), 0
+	var terms []string
+	for _, share := range groups {
+		to := int(math.Round(share * float64(n)))
+		if to <= from {
+			continue
+		}
+		var sum float64
+		for _, s := range d.Samples[from:to] {
+			sum += float64(max(0, s-d.CPU.Mean()))
+		}
+		mean := time.Duration(math.Round(sum / float64(to-from)))
+		terms = append(terms, fmt.Sprintf("%s*%v", strconv.FormatFloat(float64(to-from)/float64(n), 'g', -1, 64), mean))
+		from = to
+	}
+	mix, err := workload.ParseDist(strings.Join(terms, "+"))
+	if err != nil { // the weights are right by construction
+		panic(err)
+	}
+	return d.CPU.String(), mix.String()
+}
+
+// sampled is a demand of samples, thinned out evenly where there are too many.
+func sampled(samples []time.Duration, from string, doubts []string) Demand {
+	slices.Sort(samples)
+	if n := len(samples); n > maxAlone {
+		thin := make([]time.Duration, maxAlone)
+		for i := range thin {
+			thin[i] = samples[int((float64(i)+0.5)*float64(n)/maxAlone)]
+		}
+		samples = thin
+	}
+	return Demand{Samples: samples, From: from, Doubts: doubts}
+}

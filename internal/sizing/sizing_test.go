@@ -1,0 +1,258 @@
+package sizing
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/queueing"
+)
+
+const ms = time.Millisecond
+
+func TestParseWorkload(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"cpu=200us,sleep=exp(10ms)":                  "200us exp(10ms) 10.2ms",
+		"sleep=10ms":                                 "0s 10ms 10ms",
+		" sleep=lognormal(10ms,4) , cpu=exp(1ms)":    "exp(1ms) lognormal(10ms,4) 11ms",
+		"cpu=0.5*1ms+0.5*exp(3ms)":                   "0.5*1ms+0.5*exp(3ms) 0s 2ms",
+		"sleep=0.9*10ms+0.1*lognormal(100ms,2),cpu=": "",
+		"sleep=10ms,sleep=20ms":                      "",
+		"nap=10ms":                                   "",
+		"cpu=0s":                                     "",
+		"":                                           "",
+	} {
+		d, err := ParseWorkload(text)
+		if want == "" {
+			if err == nil || !strings.HasPrefix(err.Error(), "parsing workload ") {
+				t.Errorf("ParseWorkload(%q) = %+v, %v; want an error", text, d, err)
+			}
+			continue
+		}
+		cpu, sleep := d.Workload()
+		if got := fmt.Sprint(cpu, " ", sleep, " ", d.Held()); err != nil || got != want {
+			t.Errorf("ParseWorkload(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		held, cpu   time.Duration
+		cv          float64
+		sleep       string
+		exponential bool
+	}{
+		{20 * ms, 0, 1, "exp(20ms)", true},
+		{20 * ms, ms / 10, 1, "exp(19.9ms)", true},
+		{20 * ms, ms, 1, "exp(19ms)", false}, // too much of it constant
+		{20 * ms, ms, 0, "19ms", false},
+		{20 * ms, 0, 2, "lognormal(20ms,4)", false},
+	} {
+		d, err := Held(c.held, c.cpu, c.cv)
+		if _, sleep := d.Workload(); err != nil || sleep != c.sleep || d.Held() != c.held || d.Exponential() != c.exponential {
+			t.Errorf("Held(%v, %v, %g): sleep %s, held %v, exponential %v, error %v", c.held, c.cpu, c.cv, sleep, d.Held(), d.Exponential(), err)
+		}
+	}
+	for _, bad := range []struct {
+		held, cpu time.Duration
+		cv        float64
+	}{{0, 0, 1}, {ms, 2 * ms, 1}, {ms, -ms, 1}, {ms, 0, -1}, {ms, 0, 11}, {ms, 0, math.NaN()}} {
+		if d, err := Held(bad.held, bad.cpu, bad.cv); err == nil {
+			t.Errorf("Held(%v, %v, %g) = %+v, want an error", bad.held, bad.cpu, bad.cv, d)
+		}
+	}
+}
+
+// A trace has the demand's moments, its arrivals Poisson's.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	d, err := ParseWorkload("cpu=1ms,sleep=exp(9ms)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := d.Load(500, 40_000, 1)
+	m := queueing.Measure(l.Trace)
+	for what, pair := range map[string][2]float64{
+		"rate": {m.Rate, 500}, "Ca2": {m.CA2, 1}, "CPU": {m.Service, 0.001}, "blocked": {m.Block, 0.009}, "Cs2": {m.SCV, 0.81},
+		"exact CPU": {l.Service, 0.001}, "exact blocked": {l.Block, 0.009}, "exact rate": {l.Rate, 500}, "exact Cs2": {l.SCV, 0.81},
+	} {
+		if math.Abs(pair[0]/pair[1]-1) > 0.04 {
+			t.Errorf("%s: %g, want %g", what, pair[0], pair[1])
+		}
+	}
+}
+
+func TestReadCSV(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text, column, unit string
+		held               time.Duration // mean; 0: an error that says want
+		want               string
+	}{
+		{"0.010\n0.030\n", "", "s", 20 * ms, ""},
+		{"took\n10\n30\n", "", "ms", 20 * ms, ""},
+		{"id,took\n1, 10000\n2,30000\n", "took", "us", 20 * ms, ""},
+		{"id,took\n1,10\n", "time", "ms", 0, `t.csv:1: no column "time"; the header has id, took`},
+		{"10\nten\n", "", "ms", 0, `t.csv:2: "ten" is not a time; give a number of at least 0`},
+		{"10\n-1\n", "", "ms", 0, `t.csv:2: "-1" is not a time; give a number of at least 0`},
+		{"10\nNaN\n", "", "ms", 0, `t.csv:2: "NaN" is not a time; give a number of at least 0`},
+		{"a,b\n1,2\n3\n", "b", "ms", 0, `t.csv:3: 1 columns, and the times are in column 2`},
+		{"10000\n", "", "s", 0, `t.csv:1: 10000 is more than 1h0m0s; is the unit right?`},
+		{"took\n", "", "s", 0, `reading t.csv: no times in it; give one a row`},
+		{"0\n0\n", "", "s", 0, `reading t.csv: all times are 0; nothing is held`},
+		{"1\n", "", "days", 0, `unit "days" is none of s, ms, us, ns`},
+		{"a\"b\n", "", "s", 0, `reading t.csv: parse error on line 1, column 2: bare " in non-quoted-field`},
+	} {
+		d, err := ReadCSV(strings.NewReader(c.text), "t.csv", c.column, c.unit)
+		switch {
+		case c.held == 0 && (err == nil || err.Error() != c.want):
+			t.Errorf("%q: error %v\nwant %s", c.text, err, c.want)
+		case c.held != 0 && (err != nil || d.Held() != c.held):
+			t.Errorf("%q: held %v, error %v; want %v", c.text, d.Held(), err, c.held)
+		}
+	}
+}
+
+const exposition = `# TYPE other_bytes histogram
+other_bytes_bucket{le="+Inf"} 1
+other_bytes_sum 1
+other_bytes_count 1
+# TYPE handler_seconds histogram
+handler_seconds_bucket{path="/a",le="0.01"} 50
+handler_seconds_bucket{path="/a",le="0.02"} 90
+handler_seconds_bucket{path="/a",le="+Inf"} 100
+handler_seconds_sum{path="/a"} 1.85
+handler_seconds_count{path="/a"} 100
+handler_seconds_bucket{path="/b",le="0.01"} 50
+handler_seconds_bucket{path="/b",le="0.02"} 90
+handler_seconds_bucket{path="/b",le="+Inf"} 100
+handler_seconds_sum{path="/b"} 1.85
+handler_seconds_count{path="/b"} 100
+`
+
+// A histogram's times spread over their buckets, those beyond the last bound lie where
+// the sum leaves them: (3.7 - 100·5 ms - 80·15 ms)/20 = 100 ms. All that is said.
+func TestReadHistogram(t *testing.T) {
+	t.Parallel()
+	d, err := ReadHistogram(strings.NewReader(exposition), "m.txt", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := func(from, to time.Duration) (n float64) {
+		for _, s := range d.Samples {
+			if s > from && s <= to {
+				n++
+			}
+		}
+		return n / float64(len(d.Samples))
+	}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     float64
+	}{{0, 10 * ms, 0.5}, {0, 5 * ms, 0.25}, {10 * ms, 20 * ms, 0.4}, {99 * ms, 101 * ms, 0.1}} {
+		if got := share(c.from, c.to); math.Abs(got-c.want) > 1e-3 {
+			t.Errorf("%.4f of the times within %v to %v, want %g", got, c.from, c.to, c.want)
+		}
+	}
+	if got := d.Held().Seconds(); math.Abs(got-0.0185) > 1e-5 {
+		t.Errorf("mean %g s, want 18.5 ms", got)
+	}
+	if text := strings.Join(d.Doubts, "\n"); !strings.Contains(text, "within its bucket") || !strings.Contains(text, "10 % of the times are above its last bound of 0.02 s") {
+		t.Errorf("doubts are\n%s", text)
+	}
+}
+
+func TestReadHistogramErrors(t *testing.T) {
+	t.Parallel()
+	one := func(buckets string) string {
+		return "# TYPE a_seconds histogram\n" + buckets + "a_seconds_sum 1\na_seconds_count 10\n"
+	}
+	for _, c := range []struct{ text, metric, want string }{
+		{"", "", "no histogram *_seconds; it has none"},
+		{exposition, "nosuch", "no histogram nosuch; it has handler_seconds, other_bytes"},
+		{exposition, "other_bytes", "it has no bucket with a bound"},
+		{"not a metric at all {", "", "reading m.txt: "},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"2\"} 3\n"), "", "buckets are cumulative"},
+		{one("a_seconds_bucket{le=\"2\"} 3\na_seconds_bucket{le=\"1\"} 5\n"), "", "they ascend"},
+		{one("a_seconds_bucket{le=\"1e9\"} 3\n"), "", "they ascend, in seconds up to 1h0m0s"},
+		{one("a_seconds_bucket{le=\"1\"} 11\n"), "", "less than its buckets'"},
+	} {
+		if d, err := ReadHistogram(strings.NewReader(c.text), "m.txt", c.metric); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q of %q: %d samples, error %v\nwant %q", c.metric, c.text, len(d.Samples), err, c.want)
+		}
+	}
+}
+
+// A scenario's mix of eight values has the samples' mean, and a tail like theirs.
+func TestWorkloadOfSamples(t *testing.T) {
+	t.Parallel()
+	var samples []time.Duration
+	for i := range 10_000 {
+		samples = append(samples, time.Duration(-20e6*math.Log(1-(float64(i)+0.5)/10_000)))
+	}
+	d := sampled(samples, "a test", nil)
+	if err := d.SetCPU(ms); err != nil {
+		t.Fatal(err)
+	}
+	cpu, sleep := d.Workload()
+	mix, err := ParseWorkload("cpu=" + cpu + ",sleep=" + sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// CPU time is 1 ms of each, also of the few shorter than that.
+	if got, want := mix.Held().Seconds(), d.Held().Seconds(); math.Abs(got/want-1) > 0.01 {
+		t.Errorf("%s holds %g s, the samples %g s", sleep, got, want)
+	}
+	if c2 := mix.Sleep.SquaredCV(); c2 < 0.85 || c2 > 1.15 {
+		t.Errorf("C² of %s is %.2f, want about 1", sleep, c2)
+	}
+}
+
+// Whatever is accepted can be drawn from and written as a scenario.
+func check(t *testing.T, d Demand) {
+	t.Helper()
+	if d.Held() < 0 {
+		t.Errorf("held %v", d.Held())
+	}
+	for _, j := range d.Load(100, 50, 1).Trace {
+		if j.CPU < 0 || j.Block < 0 {
+			t.Errorf("a request asks %v and %v", j.CPU, j.Block)
+		}
+	}
+	d.Workload()
+}
+
+func FuzzParseWorkload(f *testing.F) {
+	f.Add("cpu=200us,sleep=exp(10ms)")
+	f.Add("sleep=0.5*lognormal(10ms,4)+0.5*1ms")
+	f.Fuzz(func(t *testing.T, text string) {
+		if d, err := ParseWorkload(text); err == nil {
+			check(t, d)
+		}
+	})
+}
+
+func FuzzReadCSV(f *testing.F) {
+	f.Add("took,id\n10,1\n30,2\n", "took", "ms")
+	f.Add("0.01\n0.03\n", "", "s")
+	f.Fuzz(func(t *testing.T, text, column, unit string) {
+		if d, err := ReadCSV(strings.NewReader(text), "f", column, unit); err == nil {
+			check(t, d)
+		}
+	})
+}
+
+func FuzzReadHistogram(f *testing.F) {
+	f.Add(exposition, "")
+	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 5\na_sum NaN\na_count 9\n", "a")
+	f.Fuzz(func(t *testing.T, text, metric string) {
+		if d, err := ReadHistogram(strings.NewReader(text), "f", metric); err == nil {
+			check(t, d)
+		}
+	})
+}

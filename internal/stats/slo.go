@@ -1,0 +1,194 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An SLO is what a service promises: it is kept when every term holds. The zero
+// value promises nothing. Terms stand in the order they were given, no metric twice.
+type SLO []Term
+
+// A Term is one promise. Goodput is promised from below, all else from above.
+type Term struct {
+	Metric   string  // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
+	Quantile float64 // of a "p" metric, above 0 and below 1; 0 for the others
+	Limit    float64 // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
+	AtLeast  bool    // the value must be Limit or more, rather than Limit or less
+}
+
+// mostSLO is the longest time a term may allow. Times up to it are exact in
+// nanoseconds, so that a term and its text are the same term.
+const mostSLO = 24 * time.Hour
+
+// mostDigits bounds the text of a quantile's percentage: a longer one may lie
+// between two numbers that a float64 can tell apart.
+const mostDigits = 9
+
+// ParseSLO reads terms such as "p99<=10ms,errors<=0.1%,goodput>=500/s". Times are
+// above 0 and at most 24 h and have a unit, errors are a percentage or a ratio, and
+// "/s" may be left out. An error names the term and says how to write it.
+func ParseSLO(text string) (SLO, error) {
+	var slo SLO
+	for part := range strings.SplitSeq(text, ",") {
+		term, err := parseTerm(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("parsing SLO term %q: %w", strings.TrimSpace(part), err)
+		}
+		for _, other := range slo {
+			if other.Metric == term.Metric {
+				return nil, fmt.Errorf("parsing SLO term %q: %s has a limit already; give each metric once", strings.TrimSpace(part), term.Metric)
+			}
+		}
+		slo = append(slo, term)
+	}
+	return slo, nil
+}
+
+func parseTerm(text string) (Term, error) {
+	at := strings.IndexAny(text, "<>=")
+	if at < 0 {
+		return Term{}, fmt.Errorf(`no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`)
+	}
+	t := Term{Metric: strings.TrimSpace(text[:at])}
+	t.AtLeast = t.Metric == "goodput"
+	want := "<="
+	if t.AtLeast {
+		want = ">="
+	}
+	value, found := strings.CutPrefix(text[at:], want)
+	value = strings.TrimSpace(value)
+	var err error
+	switch percent, isQuantile := strings.CutPrefix(t.Metric, "p"); {
+	case isQuantile:
+		t.Quantile, err = hundredth(percent)
+		if err != nil || t.Quantile <= 0 || t.Quantile >= 1 || len(percent) > mostDigits {
+			return Term{}, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", t.Metric)
+		}
+		t.Metric = "p" + percentage(t.Quantile)
+		t.Limit, err = parseTime(value)
+	case t.Metric == "mean":
+		t.Limit, err = parseTime(value)
+	case t.Metric == "errors":
+		t.Limit, err = parseRatio(value)
+	case t.Metric == "goodput":
+		t.Limit, err = parseRate(value)
+	default:
+		return Term{}, fmt.Errorf("unknown metric %q: use a quantile (p50, p99, p99.9), mean, errors or goodput", t.Metric)
+	}
+	if !found {
+		return Term{}, fmt.Errorf("%s is promised with %s, as in %q", t.Metric, want, t.Metric+want+example(t.Metric))
+	}
+	return t, err
+}
+
+func example(metric string) string {
+	switch metric {
+	case "errors":
+		return "0.1%"
+	case "goodput":
+		return "500/s"
+	}
+	return "10ms"
+}
+
+func parseTime(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time: use a number and a unit, as in 10ms or 1.5s", text)
+	}
+	if d <= 0 || d > mostSLO {
+		return 0, fmt.Errorf("a time of %s: use one above 0 and at most %v", text, mostSLO)
+	}
+	return d.Seconds(), nil
+}
+
+func parseRatio(text string) (float64, error) {
+	percent, found := strings.CutSuffix(text, "%")
+	read := parseDecimal
+	if found {
+		read = hundredth
+	}
+	ratio, err := read(percent)
+	if err != nil || ratio > 1 {
+		return 0, fmt.Errorf("%q is not a share of requests: use a percentage from 0%% to 100%%, or a ratio from 0 to 1", text)
+	}
+	return ratio, nil
+}
+
+func parseRate(text string) (float64, error) {
+	rate, err := parseDecimal(strings.TrimSuffix(text, "/s"))
+	if err != nil || rate == 0 || math.IsInf(rate, 0) {
+		return 0, fmt.Errorf("%q is not a rate: use a number above 0, as in 500/s", text)
+	}
+	return rate, nil
+}
+
+// parseDecimal reads digits with at most one point; signs, exponents, NaN and the
+// like are nothing a limit is written with.
+func parseDecimal(text string) (float64, error) {
+	if strings.Trim(text, "0123456789.") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// hundredth reads a percentage as the ratio nearest to it: "99.9" is 0.999, which
+// 99.9/100 in floating point is not.
+func hundredth(text string) (float64, error) {
+	if _, err := parseDecimal(text); err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(text+"e-2", 64)
+}
+
+// percentage is the shortest text that hundredth reads as this ratio.
+func percentage(ratio float64) string {
+	for digits := 1; ; digits++ {
+		short, _ := strconv.ParseFloat(strconv.FormatFloat(ratio*100, 'g', digits, 64), 64)
+		text := strconv.FormatFloat(short, 'f', -1, 64)
+		if back, _ := hundredth(text); back == ratio || digits == 17 {
+			return text
+		}
+	}
+}
+
+// String is the SLO as ParseSLO reads it.
+func (s SLO) String() string {
+	terms := make([]string, len(s))
+	for i, t := range s {
+		terms[i] = t.String()
+	}
+	return strings.Join(terms, ",")
+}
+
+// String is the term as ParseSLO reads it, as in "p99<=10ms".
+func (t Term) String() string {
+	switch t.Metric {
+	case "errors":
+		if text := percentage(t.Limit); t.Limit == 0 || parsesTo(text, t.Limit) {
+			return "errors<=" + text + "%"
+		}
+		return "errors<=" + strconv.FormatFloat(t.Limit, 'f', -1, 64)
+	case "goodput":
+		return "goodput>=" + strconv.FormatFloat(t.Limit, 'f', -1, 64) + "/s"
+	}
+	return t.Metric + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
+}
+
+func parsesTo(percent string, ratio float64) bool {
+	back, err := hundredth(percent)
+	return err == nil && back == ratio
+}
+
+// Holds reports whether a measured or predicted value, in the unit of Limit, keeps
+// the term. NaN, a value nobody knows, keeps none.
+func (t Term) Holds(value float64) bool {
+	if t.AtLeast {
+		return value >= t.Limit
+	}
+	return value <= t.Limit
+}

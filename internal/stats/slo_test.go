@@ -1,0 +1,104 @@
+package stats
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseSLO(t *testing.T) {
+	t.Parallel()
+	got, err := ParseSLO("p99 <= 10ms, p99.90<=1.5s,mean<=250us,errors<=0.1%,goodput>=500/s")
+	want := SLO{
+		{Metric: "p99", Quantile: 0.99, Limit: 0.01},
+		{Metric: "p99.9", Quantile: 0.999, Limit: 1.5},
+		{Metric: "mean", Limit: 0.00025},
+		{Metric: "errors", Limit: 0.001},
+		{Metric: "goodput", Limit: 500, AtLeast: true},
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("terms (-want +got):\n%s", diff)
+	}
+	if got, want := got.String(), "p99<=10ms,p99.9<=1.5s,mean<=250µs,errors<=0.1%,goodput>=500/s"; got != want {
+		t.Errorf("String is %q, want %q", got, want)
+	}
+	for _, same := range []string{"errors<=0", "errors<=0%", "errors<=0.00%"} {
+		if slo, err := ParseSLO(same); err != nil || slo[0].Limit != 0 {
+			t.Errorf("ParseSLO(%q) = %v, %v; want no errors allowed", same, slo, err)
+		}
+	}
+}
+
+// What an error says is what somebody needs to write the term right.
+func TestParseSLOErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                   `parsing SLO term "": no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`,
+		"p99=10ms":           `parsing SLO term "p99=10ms": p99 is promised with <=, as in "p99<=10ms"`,
+		"p99<10ms":           `parsing SLO term "p99<10ms": p99 is promised with <=, as in "p99<=10ms"`,
+		"p99>=10ms":          `parsing SLO term "p99>=10ms": p99 is promised with <=, as in "p99<=10ms"`,
+		"goodput<=5":         `parsing SLO term "goodput<=5": goodput is promised with >=, as in "goodput>=500/s"`,
+		"p100<=1s":           `parsing SLO term "p100<=1s": "p100" is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9`,
+		"p-1<=1s":            `parsing SLO term "p-1<=1s": "p-1" is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9`,
+		"p99<=10":            `parsing SLO term "p99<=10": "10" is not a time: use a number and a unit, as in 10ms or 1.5s`,
+		"mean<=-1s":          `parsing SLO term "mean<=-1s": a time of -1s: use one above 0 and at most 24h0m0s`,
+		"mean<=25h":          `parsing SLO term "mean<=25h": a time of 25h: use one above 0 and at most 24h0m0s`,
+		"errors<=2":          `parsing SLO term "errors<=2": "2" is not a share of requests: use a percentage from 0% to 100%, or a ratio from 0 to 1`,
+		"errors<=NaN":        `parsing SLO term "errors<=NaN": "NaN" is not a share of requests: use a percentage from 0% to 100%, or a ratio from 0 to 1`,
+		"goodput>=0":         `parsing SLO term "goodput>=0": "0" is not a rate: use a number above 0, as in 500/s`,
+		"p99<=1s,p99.0<=2s":  `parsing SLO term "p99.0<=2s": p99 has a limit already; give each metric once`,
+		"latency<=1s":        `parsing SLO term "latency<=1s": unknown metric "latency": use a quantile (p50, p99, p99.9), mean, errors or goodput`,
+		"p99<=1s,":           `parsing SLO term "": no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`,
+		"p99<=10ms errors<=": `parsing SLO term "p99<=10ms errors<=": "10ms errors<=" is not a time: use a number and a unit, as in 10ms or 1.5s`,
+	} {
+		if slo, err := ParseSLO(text); err == nil || err.Error() != want {
+			t.Errorf("ParseSLO(%q) = %v\n got %v\nwant %s", text, slo, err, want)
+		}
+	}
+}
+
+func TestTermHolds(t *testing.T) {
+	t.Parallel()
+	most, least := Term{Metric: "p99", Limit: 0.01}, Term{Metric: "goodput", Limit: 500, AtLeast: true}
+	for _, c := range []struct {
+		term  Term
+		value float64
+		want  bool
+	}{
+		{most, 0.01, true}, {most, 0.0101, false}, {most, math.NaN(), false}, {most, math.Inf(1), false},
+		{least, 500, true}, {least, 499, false}, {least, math.NaN(), false},
+	} {
+		if got := c.term.Holds(c.value); got != c.want {
+			t.Errorf("%v holds for %g: %v, want %v", c.term, c.value, got, c.want)
+		}
+	}
+}
+
+// Whatever is accepted has limits in range and a text that means the same.
+func FuzzParseSLO(f *testing.F) {
+	for _, seed := range []string{"p99<=10ms,errors<=0.1%", "p99.9<=1.5s", "goodput>=500/s", "mean<=250us,errors<=0.07", "p0.1<=1ns"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		slo, err := ParseSLO(text)
+		if err != nil {
+			return
+		}
+		for _, term := range slo {
+			if !(term.Limit >= 0) || math.IsInf(term.Limit, 0) || term.Quantile < 0 || term.Quantile >= 1 {
+				t.Errorf("%q is read as %+v", text, term)
+			}
+		}
+		again, err := ParseSLO(slo.String())
+		if err != nil {
+			t.Fatalf("%q is printed as %q: %v", text, slo, err)
+		}
+		if diff := cmp.Diff(slo, again); diff != "" {
+			t.Errorf("%q is printed as %q (-before +after):\n%s", text, slo, diff)
+		}
+	})
+}
