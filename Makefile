@@ -14,7 +14,7 @@ OLD      ?=
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 
-# A missing real part (Prometheus, Chromium) fails the tests instead of skipping
+# A missing real part (Prometheus, Chromium, nginx) fails the tests instead of skipping
 # them. Shuffled tests find those that lean on each other.
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
@@ -62,7 +62,7 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt
 	bin/benchstat $(OLD) bin/bench.txt
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium; and wrk, jq for tools/peers (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx; and wrk, jq for tools/peers (apt)
 	@tools/deps
 
 experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes

@@ -44,6 +44,7 @@ type attackFlags struct {
 	timestamps    string
 	output        string
 	allowRemote   bool
+	replayed      *load.AccessLog // of --arrivals log(FILE), once it is read
 
 	changed func(flag string) bool // on the command line or in the environment
 }
@@ -69,6 +70,8 @@ With a SCENARIO the request, arrivals, connections and demand are its own and
                         then none until --rate allows the next 396
   in-phase              every connection at once; in-phase(64): 64 at once
   trace(FILE)           a line per request: time[,iterations[,sleep]], or named columns
+  log(FILE)             as an access log has them (Common or Combined Log Format); it
+                        says what is asked, too; log(FILE,10x) ten times as fast
 A ramp or sine is random like poisson; with even inside its brackets, as in
 sine(0.5,2s,even), it is not.
 
@@ -89,6 +92,7 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
   schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --spin --pipeline 16
   schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
+  schedlab attack --target http://127.0.0.1:8080 --arrivals 'log(access.log,10x)'
   schedlab attack --target http://127.0.0.1:8080/json --rate 500/s --results out.bin
   go tool vegeta report out.bin`,
 		Args:              cobra.MaximumNArgs(1),
@@ -100,7 +104,7 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	fl.StringVar(&f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
-	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace: default all of it)")
+	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+load.ArrivalsHelp+" (default poisson, or the scenario's)")
 	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
@@ -126,7 +130,7 @@ Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
 		fl.Lookup(name).DefValue = "" // said above
 	}
 	complete(cmd, "loop", "open", "closed")
-	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(")
+	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	complete(cmd, "timestamps", "scheduled", "sent")
 	complete(cmd, "output", "text", "json")
 	return cmd
@@ -151,7 +155,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := held(opts); err != nil {
 		return err
 	}
-	files, err := f.openFiles(opts.Targets)
+	files, err := f.openFiles(opts.Targets, opts.Trace.Which)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type attackFiles struct {
 	writer        *load.VegetaWriter
 }
 
-func (f *attackFlags) openFiles(targets []load.Target) (*attackFiles, error) {
+func (f *attackFlags) openFiles(targets []load.Target, which []uint32) (*attackFiles, error) {
 	files := &attackFiles{}
 	if f.results != "" && f.loop == "closed" && len(targets) > 1 {
 		return nil, usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
@@ -39,6 +39,7 @@ func (f *attackFlags) openFiles(targets []load.Target) (*attackFiles, error) {
 			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, stamp); err != nil {
 				return usage(err)
 			}
+			files.writer.Which = which
 		}
 		if f.hgrm != "" {
 			files.hgrm, _, err = newFile("hgrm", f.hgrm, "")

@@ -26,6 +26,9 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, err
 		}
 		s = &found
+		if err := found.Open(); err != nil {
+			return o, usage(err)
+		}
 		u, err := url.Parse(f.target)
 		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
 			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
@@ -33,8 +36,13 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if s.Load.Loop == "closed" && f.loop != "closed" {
 			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
 		}
+		if f.arrivals.Kind == load.KindLog {
+			return o, usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)
+		}
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
+	} else if f.arrivals.Kind == load.KindLog {
+		sum.Target = f.target
 	} else if o.Targets, err = f.asked(sum); err != nil {
 		return o, err
 	}
@@ -45,6 +53,11 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 	} else if o.Trace, err = f.schedule(s, o.Connections, sum); err != nil {
 		return o, err
+	}
+	if s == nil && f.replayed != nil {
+		if o.Targets, err = f.logged(); err != nil {
+			return o, err
+		}
 	}
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
 		sum.Connections = o.Connections
@@ -70,6 +83,18 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	o.Idle, o.OpenRate = f.idle, f.openRate
 }
 
+// logged is what the log asks of the target.
+func (f *attackFlags) logged() (targets []load.Target, err error) {
+	u, err := url.Parse(f.target)
+	if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
+		return nil, usagef("with --arrivals %s give the server as --target http://host:port, and nothing else of the requests: the log says what is asked", f.arrivals)
+	}
+	for _, t := range f.replayed.Targets {
+		targets = append(targets, t.At(u.Host))
+	}
+	return targets, nil
+}
+
 // schedule draws the arrivals of an open loop, with their demands.
 func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
 	arrivals, rate := f.arrivals, f.rate.PerSecond
@@ -83,6 +108,7 @@ func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *rec
 	case timed && f.rate.PerSecond > 0:
 		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, arrivals)
 	case timed:
+	case rate == 0 && arrivals.Kind == load.KindLog && (s == nil || s.Load.Rate == (experiment.Rate{})): // its own, below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
 			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
@@ -96,6 +122,20 @@ func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *rec
 		}
 		if !f.changed("duration") {
 			f.duration = arrivals.Span()
+		}
+	}
+	if arrivals.Kind == load.KindLog {
+		if arrivals, err = arrivals.Open(0); err != nil {
+			return t, usagef("--arrivals: %w", err)
+		}
+		switch f.replayed = arrivals.Log(); {
+		case rate == 0:
+			rate = arrivals.OwnRate()
+		case arrivals.Speed > 0:
+			return t, usagef("--rate %s and the speed in --arrivals %s both say how fast; drop one", f.rate, arrivals)
+		}
+		if !f.changed("duration") {
+			f.duration = arrivals.LogSpan(rate)
 		}
 	}
 	arrivals = arrivals.WithConnections(connections)
@@ -144,6 +184,9 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		s := result.Stamps[i]
 		return load.Mark{Ready: s.Ready, Wrote: s.Wrote}
 	})
+	if f.replayed != nil && f.replayed.LeftOut() != "" {
+		doubt(sum, "%s", f.replayed.LeftOut())
+	}
 	if o.Idle > 0 {
 		i := result.Idle
 		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}

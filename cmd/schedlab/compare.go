@@ -32,6 +32,8 @@ type compareFlags struct {
 	output        string
 	dryRun        bool
 	progress      string
+	adhoc         adhocFlags
+	allowRemote   bool
 }
 
 func newCompare() *cobra.Command {
@@ -50,6 +52,12 @@ each runs with a record of its own, and every expectation of theirs is told as
 pass, fail or REFUSED, with a table at the end. One fails only when the blocks
 are sure of it.
 
+Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
+{port} become an address, {admin} a second one and {dir} an empty directory, and
+VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:9000
+takes one that runs already. --path, --targets or --log ask without a scenario, of
+the arms you name and no others.
+
 Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
 measurement cannot be trusted is refused with its reason. The record, with
 report.html, is kept below --out; 'schedlab report' renders it again.
@@ -64,18 +72,22 @@ interrupted (what was measured is kept).`,
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare all --total 30m
   schedlab compare --arm mine='./server -listen {addr}'
+  schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
+  schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
+  schedlab compare --targets reqs.txt --rate 2000/s --arm a=http://127.0.0.1:9000 --arm b='GOGC=50 ./b {addr}'
+  schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare ./mine.yaml --dry-run`,
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !f.adhoc.given() {
 				args = []string{defaultScenario}
 			}
 			return f.run(cmd, args)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
-	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
@@ -85,6 +97,11 @@ interrupted (what was measured is kept).`,
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
+	fl.StringVar(&f.adhoc.path, "path", "", "ask GET of this path, without a scenario")
+	fl.StringVar(&f.adhoc.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
+	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
+	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
@@ -117,6 +134,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
 	}
+	if err := f.adhoc.check(scenarios); err != nil {
+		return err
+	}
 	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
 	if err != nil {
 		return err
@@ -132,11 +152,25 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
+	if f.adhoc.given() {
+		names = []string{""} // the flags' own
+	}
 	all, err := f.plans(names)
 	if err != nil {
 		return err
 	}
+	for _, p := range all {
+		if f.allowRemote {
+			break
+		}
+		if err := armsOnLoopback(cmd.Context(), p.scenario.Arms); err != nil {
+			return err
+		}
+	}
 	f.Iters = workload.Calibrate()
+	if err := f.sayMachine(cmd); err != nil {
+		return err
+	}
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), all)
@@ -174,15 +208,33 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 
 // scenario reads a scenario and puts the command line's arms into it.
 func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
-	s, _, err := findScenario(name)
+	s, err := f.question(name)
 	if err != nil {
 		return s, err
+	}
+	return f.withArms(s)
+}
+
+// withArms puts the command line's arms into a scenario.
+func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, error) {
+	var added []experiment.Arm
+	for _, text := range f.addArms {
+		a, err := experiment.ParseArm(text)
+		if err != nil {
+			return s, usagef("--arm: %w", err)
+		}
+		added = append(added, a)
 	}
 	if len(f.arms) > 0 {
 		own := s.Arms
 		s.Arms = nil
 		for _, name := range f.arms {
-			if i := slices.IndexFunc(own, func(a experiment.Arm) bool { return a.Name == name }); i >= 0 {
+			called := func(a experiment.Arm) bool { return a.Name == name }
+			if i := slices.IndexFunc(added, called); i >= 0 {
+				s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
+				continue
+			}
+			if i := slices.IndexFunc(own, called); i >= 0 {
 				s.Arms = append(s.Arms, own[i])
 				continue
 			}
@@ -193,13 +245,7 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 			s.Arms = append(s.Arms, a)
 		}
 	}
-	for _, text := range f.addArms {
-		a, err := experiment.ParseArm(text)
-		if err != nil {
-			return s, usagef("--arm: %w", err)
-		}
-		s.Arms = append(s.Arms, a)
-	}
+	s.Arms = append(s.Arms, added...)
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
 		if err := s.Vary(factor, strings.FieldsFunc(values, func(r rune) bool { return r == ',' }), f.Modes); err != nil {
@@ -214,6 +260,15 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 		seen[a.Name] = true
 	}
 	return s, nil
+}
+
+// question is a named scenario, or what the flags ask without one.
+func (f *compareFlags) question(name string) (experiment.Scenario, error) {
+	if f.adhoc.given() {
+		return f.adhoc.scenario()
+	}
+	s, _, err := findScenario(name)
+	return s, err
 }
 
 func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, error) {
@@ -300,6 +355,13 @@ func answered(r *record.Result, a record.Answer) (n int) {
 
 // writeReports puts the files for people and benchstat into the record.
 func writeReports(dir *record.Dir, r *record.Result) error {
+	if r.Capacity != nil {
+		return errors.Join(
+			dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
+			dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+			dir.WriteFile("capacity.svg", func(w io.Writer) error { return report.CapacitySVG(w, r) }),
+		)
+	}
 	return errors.Join(
 		dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
 		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
@@ -313,6 +375,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "protocol    %s: %d blocks of %d arms, %v + %v each, up to %d spare blocks\n", p.Protocol, p.Blocks, len(p.Arms),
 		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond), p.Spare)
 	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
+	if p.Asked != "" {
+		fmt.Fprintf(w, "asks        %s\n", p.Asked)
+	}
 	var loads []string
 	for _, a := range p.Arms {
 		if text := experiment.DescribeClients(a.Clients); !slices.Contains(loads, text) {

@@ -47,3 +47,10 @@ func starts(file string) int64 {
 	}
 	return info.Size()
 }
+
+// hog takes all the time of a CPU until it is killed.
+func hog() {
+	for n := 0; ; n++ {
+		_ = n
+	}
+}

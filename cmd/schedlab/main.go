@@ -23,7 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitExpectation = 3 // an expectation failed
+	exitExpectation = 3 // an expectation failed, or the machine is unfit
 	exitPartial     = 4
 	exitInterrupted = 130
 )

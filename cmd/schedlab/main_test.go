@@ -16,6 +16,7 @@ func TestMain(m *testing.M) {
 		"schedlab":    main,
 		"bare-server": bareServer,
 		"frail":       frail,
+		"hog":         hog,
 	})
 }
 

@@ -21,19 +21,29 @@ func newReport() *cobra.Command {
 		Use:   "report [RUN...]",
 		Short: "Render a run's record again: text, JSON, Markdown, HTML, CSV, benchstat",
 		Long: `Compute a run's result again from its raw requests and render it. RUN is a
-path, a run's name below --out, or 'latest' (the default). Nothing is re-run.`,
+path, a run's name below --out, or 'latest' (the default). Nothing is re-run. A
+map is rendered as it was recorded, also as svg; its cells are runs of their own.`,
 		Example: `  schedlab report
   schedlab report latest --output json
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(output); err != nil {
+			if err := checkFormat(output); err != nil && checkMapFormat(output) != nil {
 				return err
 			}
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
 			for _, name := range args {
+				if found, err := reportMap(cmd, name, root, output, rewrite); found {
+					if err != nil {
+						return err
+					}
+					continue
+				}
+				if err := checkFormat(output); err != nil {
+					return err
+				}
 				dir, run, err := record.Open(name, root)
 				if err != nil {
 					return usage(err)

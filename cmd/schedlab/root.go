@@ -19,9 +19,9 @@ pool. It runs each as a real server, drives it with open-loop load, and says
 which wins, by how much, and how sure that is.
 
 Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. serve, compare, attack and report take flags from a YAML
-file as well, --config FILE, with lines like 'queue-depth: 64'. The command line
-wins over the environment, and that over the file.
+SCHEDLAB_QUEUE_DEPTH. serve, compare, capacity, map, attack and report take flags
+from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
+command line wins over the environment, and that over the file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 4 partial or refused
 result, 130 interrupted.`,
@@ -38,12 +38,12 @@ result, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	configured := []*cobra.Command{newCompare(), newServe(), newAttack(), newReport()}
+	configured := []*cobra.Command{newCompare(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newSize(), newModes(), newScenarios(), newMan(), newVersion())
+	root.AddCommand(newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion())
 	for _, cmd := range root.Commands() {
 		args := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, got []string) error {

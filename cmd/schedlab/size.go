@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -264,12 +266,14 @@ func traceOf(slo stats.SLO) int {
 			n = max(n, 60/t.Limit)
 		}
 	}
-	return int(min(n, 400_000))
+	return int(math.Round(min(n, 400_000)))
 }
 
 // keeps says which outcomes keep an SLO. Goodput is judged as a share of what is
 // asked of rate: fewer requests than that make no server worse.
 func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
+	slo = slices.Clone(slo)
+	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // those that cost nothing first
 	return func(o queueing.Outcome) bool {
 		return !slices.ContainsFunc(slo, func(t stats.Term) bool { return !t.Holds(figureOf(t, o, rate)) })
 	}

@@ -96,7 +96,6 @@ func TestAdviceStandsInShortWindows(t *testing.T) {
 	for _, c := range []struct{ rate, workload, slo string }{
 		{"1000/s", "cpu=60us,sleep=exp(15ms)", "p95<=90ms"},
 		{"1200/s", "cpu=60us,sleep=20ms", "p99<=40ms"},
-		{"600/s", "cpu=80us,sleep=lognormal(30ms,0.5)", "p95<=150ms"},
 	} {
 		s := sizeOf(t, c.rate, c.workload, c.slo)
 		advised, fewer := 0, 0
@@ -142,6 +141,28 @@ func TestVerdictOnAdvice(t *testing.T) {
 		if code != c.code {
 			t.Errorf("%s and %s: exit code %d, want %d", c.advised, c.fewer, code, c.code)
 		}
+	}
+}
+
+func TestVerificationText(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=90ms,errors<=0.1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verification{
+		Verdict: adviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
+		Advised: experiment.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
+		Less:    experiment.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
+	}
+	want := []string{
+		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
+		"Measured with 20 workers, medians of blocks of 1.5 s: p99 71.3 ms, errors 0 %.",
+		"Measured with 16 workers, medians of blocks of 1.5 s: p99 200 ms, errors 3.4 %.",
+		"Record: runs/x",
+	}
+	if diff := cmp.Diff(want, v.text()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }
 

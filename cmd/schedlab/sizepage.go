@@ -55,7 +55,11 @@ func (s *sized) lead() string {
 		return fmt.Sprintf("No SLO given: %d workers at least for %s; from %d on a request waits, on average, less than a tenth of the time it is held.",
 			s.waits[0].Workers, rate, s.waits[s.knee].Workers)
 	case s.advice.Workers > 0:
-		return fmt.Sprintf("%d workers and a queue of %d keep %s at %s.", s.advice.Workers, s.advice.Queue, slo, rate)
+		workers := "1 worker"
+		if s.advice.Workers > 1 {
+			workers = fmt.Sprintf("%d workers", s.advice.Workers)
+		}
+		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", workers, s.advice.Queue, slo, rate)
 	case s.advice.MostRate > 0:
 		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.advice.Hopeless, digits(s.advice.MostRate))
 	}
@@ -157,15 +161,15 @@ func (p *sizePage) waits(s *sized) {
 	if len(s.waits) == 0 {
 		return
 	}
-	t := sizeTable{{"workers", "busy", "wait, mean", "wait, p99", "response, mean", "p99", "by", ""}}
+	t := sizeTable{{"workers", "busy", "wait, mean", "wait, p99", "response, mean", "p99", "by"}}
 	for i, o := range s.waits {
-		knee := ""
+		workers := fmt.Sprint(o.Workers)
 		if i == s.knee {
-			knee = "<- the knee"
+			workers += " (the knee)"
 		}
 		t = append(t, []string{
-			fmt.Sprint(o.Workers), percentText(o.Busy / float64(o.Workers)), timeText(o.Wait), timeText(o.Waited(0.99)),
-			timeText(o.Mean), timeText(o.Response(0.99)), s.formula(o), knee,
+			workers, percentText(o.Busy / float64(o.Workers)), timeText(o.Wait), timeText(o.Waited(0.99)),
+			timeText(o.Mean), timeText(o.Response(0.99)), s.formula(o),
 		})
 	}
 	p.tables = append(p.tables, t)
@@ -204,7 +208,7 @@ func (p sizePage) writeMarkdown(w io.Writer) error {
 			if i == 0 {
 				fmt.Fprintln(&b)
 			}
-			fmt.Fprintf(&b, "| %s |\n", strings.ReplaceAll(strings.Join(row, " | "), "<-", "←"))
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 			if i == 0 {
 				fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
 			}

@@ -82,6 +82,13 @@ func (s *sized) compare(cmd *cobra.Command) (*verification, error) {
 	if err != nil {
 		return nil, err
 	}
+	here, err := experiment.ServerCPUs(f.options)
+	if err != nil {
+		return nil, usage(err)
+	}
+	if s.ask.Service > 0 && here != s.ask.Cores {
+		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.ask.Cores)
+	}
 	text, err := s.scenario()
 	if err != nil {
 		return nil, err
@@ -132,11 +139,11 @@ func (s *sized) judge(kept []experiment.Keeping) *verification {
 	case kept[0].Answer == record.Passed && kept[1].Answer == record.Failed:
 		v.Verdict = adviceRight
 	default:
-		for i, workers := range []int{v.Workers, v.Fewer} {
-			if kept[i].Answer == record.Undecided {
-				v.Why = fmt.Sprintf("With %d workers, %s", workers, kept[i].Reason)
-			}
+		workers, open := v.Workers, kept[0]
+		if open.Answer != record.Undecided {
+			workers, open = v.Fewer, kept[1]
 		}
+		v.Why = fmt.Sprintf("With %d workers, %s", workers, open.Reason)
 	}
 	return v
 }

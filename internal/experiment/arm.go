@@ -13,15 +13,18 @@ import (
 	"schedlab/internal/record"
 )
 
-// An Arm is a contestant: one of our modes with flags, or any command that
-// serves HTTP on {addr}.
+// An Arm is a contestant: one of our modes with flags, any command that serves
+// HTTP on {addr}, or a server that runs already.
 type Arm struct {
 	Name    string
 	Mode    string
 	Flags   map[string]string // serve flags without dashes
 	Clients map[string]string // load settings of its own, by their keys
 	Vary    Varied            // flags or load settings with several values
-	Command []string          // instead of Mode; {addr} is replaced by host:port
+	Env     map[string]string // of its process, beside what it inherits
+	Command []string          // instead of Mode; see the marks
+	URL     string            // instead of both: a server that runs already, http://host:port
+	Metrics string            // where a Command or URL shows its own metrics: see metricsAt
 	// KeepAlive, if not nil, overrides the scenario's for this arm's clients.
 	KeepAlive *bool
 	// Levels are the varied values that an expanded arm has, Family its name
@@ -46,7 +49,7 @@ var armFlags = []string{
 }
 
 // armKeys are the keys of an arm in YAML beside the serve flags.
-var armKeys = []string{"name", "mode", "command", "keepalive", "vary"}
+var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "keepalive", "vary"}
 
 // arm reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
 // `{name: x, command: './server -addr {addr}'}`.
@@ -70,9 +73,16 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 
 func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	d.at[path] = start(n)
-	if key == "vary" {
+	switch key {
+	case "vary":
 		a.Vary, err = d.varied(path, n, armSettings())
 		return err
+	case "env":
+		return d.fields(path, n, []string{anyVariable}, func(name, path string, n ast.Node) error {
+			value, err := d.text(path, n)
+			a.set(envPrefix+name, value)
+			return err
+		})
 	}
 	text, err := d.text(path, n)
 	if err != nil {
@@ -90,19 +100,27 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 		}
 		a.KeepAlive = &keep
 	case "command":
-		if a.Command, err = SplitCommand(text); err != nil {
+		words, err := SplitCommand(text)
+		if err != nil {
 			return d.errorf(path, "%w", err)
 		}
+		a.setCommand(words)
+	case "url":
+		a.URL = strings.TrimSuffix(text, "/")
+	case "metrics":
+		a.Metrics = text
 	default:
 		a.set(key, text)
 	}
 	return nil
 }
 
-// set gives a a server flag or a load setting.
+// set gives a a server flag, a load setting or a variable of its environment.
 func (a *Arm) set(key, value string) {
 	to := &a.Clients
-	if isFlag(key, value) {
+	if name, is := strings.CutPrefix(key, envPrefix); is {
+		key, to = name, &a.Env
+	} else if isFlag(key, value) {
 		to = &a.Flags
 	}
 	if *to == nil {
@@ -142,21 +160,29 @@ func (a *Arm) title() string {
 	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
 		parts = append(parts, key+"="+a.Clients[key])
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		parts = append(parts, envPrefix+name+"="+nameOf(envPrefix+name, a.Env[name]))
+	}
 	return strings.Join(parts, ",")
 }
 
 func (a *Arm) check() error {
 	switch {
-	case a.Mode == "" && len(a.Command) == 0:
-		return errors.New("an arm needs a mode or a command")
-	case a.Mode != "" && len(a.Command) > 0:
-		return errors.New("an arm has a mode or a command, not both")
-	case len(a.Command) > 0 && !slices.ContainsFunc(a.Command, func(w string) bool { return strings.Contains(w, addrMark) }):
-		return fmt.Errorf("the command does not say %s, so the server cannot be told where to listen", addrMark)
-	case len(a.Command) > 0 && (len(a.Flags) > 0 || a.variesFlags()):
+	case a.kinds() == 0:
+		return errors.New("an arm needs a mode, a command or a url")
+	case a.kinds() > 1:
+		return errors.New("an arm has a mode, a command or a url, only one of them")
+	case len(a.Command) > 0 && !a.says(addrMark) && !a.says(portMark):
+		return fmt.Errorf("the command does not say %s or %s, so the server cannot be told where to listen", addrMark, portMark)
+	case a.Mode == "" && (len(a.Flags) > 0 || a.variesFlags()):
 		return errors.New("flags and vary of them belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
+	}
+	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	combinations := 1
 	for _, values := range a.Vary {
@@ -170,17 +196,17 @@ func (a *Arm) check() error {
 		}
 	}
 	for factor := range a.Vary {
-		if a.Flags[factor]+a.Clients[factor] != "" {
+		if a.value(factor) != "" {
 			return fmt.Errorf("%s has a value and is varied; drop one", factor)
 		}
 	}
 	return nil
 }
 
-// isFlag reports whether a setting is a serve flag, not one of the arm's load.
-// spin is both: of the load true or false, of serve a number.
+// isFlag reports whether a setting is a serve flag, not one of the arm's load or
+// environment. spin is both: of the load true or false, of serve a number.
 func isFlag(key, value string) bool {
-	return !slices.Contains(clientKeys, key) || slices.Contains(armFlags, key) && value != "true" && value != "false"
+	return !strings.HasPrefix(key, envPrefix) && (!slices.Contains(clientKeys, key) || slices.Contains(armFlags, key) && value != "true" && value != "false")
 }
 
 // armSettings are the names of all an arm may set, each once.
@@ -191,7 +217,7 @@ func armSettings() []string {
 			all = append(all, key)
 		}
 	}
-	return all
+	return append(all, envPrefix+anyVariable)
 }
 
 func (a *Arm) variesFlags() bool {
@@ -214,7 +240,7 @@ func (a *Arm) expand() []Arm {
 			for _, value := range a.Vary[flag] {
 				v := base
 				v.Name += fmt.Sprintf(",%s=%s", flag, nameOf(flag, value))
-				v.Flags, v.Clients = maps.Clone(base.Flags), maps.Clone(base.Clients)
+				v.Flags, v.Clients, v.Env = maps.Clone(base.Flags), maps.Clone(base.Clients), maps.Clone(base.Env)
 				v.set(flag, value)
 				v.Levels = append(slices.Clone(base.Levels), record.Level{Factor: flag, Value: value})
 				next = append(next, v)
@@ -232,7 +258,7 @@ func nameOf(factor, value string) string {
 		return value
 	}
 	unnamed := func(r rune) rune {
-		if strings.ContainsRune("._+-", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+		if strings.ContainsRune("._+-", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
 		}
 		return '-'
@@ -240,18 +266,22 @@ func nameOf(factor, value string) string {
 	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
 }
 
-// Marks in a command that become addresses when a trial starts.
-const (
-	addrMark  = "{addr}"
-	adminMark = "{admin}"
-)
-
-// argv is the command of an arm, with the marks in it. self is this program;
-// iters the calibration every server must share, stamps the level of stamping.
+// argv is the command of an arm as a shell takes it, with the marks in it and its
+// environment before it, or the address of one that runs already. self is this
+// program; iters the calibration every server must share, stamps the level of
+// stamping.
 func (a *Arm) argv(self string, iters float64, stamps string) []string {
-	if len(a.Command) > 0 {
-		return a.Command
+	switch {
+	case a.URL != "":
+		return []string{a.URL}
+	case len(a.Command) > 0:
+		return append(a.assignments(), a.Command...)
 	}
+	return append(a.assignments(), a.serve(self, iters, stamps)...)
+}
+
+// serve is the command of an arm with a mode.
+func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", addrMark, "--admin", adminMark, "--iters", fmt.Sprintf("%.6g", iters)}
 	if _, own := a.Flags["stamps"]; !own && stamps != stampsOff {
 		argv = append(argv, "--stamps", stamps)
@@ -265,77 +295,4 @@ func (a *Arm) argv(self string, iters float64, stamps string) []string {
 		argv = append(argv, "--"+flag, value)
 	}
 	return argv
-}
-
-// SplitCommand splits a command line into words at blanks; single and double
-// quotes keep blanks, and a backslash keeps the next character, except within
-// single quotes.
-func SplitCommand(s string) (words []string, err error) {
-	var word strings.Builder
-	var quote rune
-	inWord, escaped := false, false
-	for _, r := range s {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, inWord = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, fmt.Errorf("unfinished quote in %q", s)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
-		return nil, errors.New("empty command")
-	}
-	return words, nil
-}
-
-// ParseArm reads a command-line arm: name='CMD {addr}', or a mode, or
-// mode,flag=value,....
-func ParseArm(s string) (Arm, error) {
-	name, rest, ok := strings.Cut(s, "=")
-	if ok && strings.Contains(rest, addrMark) {
-		words, err := SplitCommand(rest)
-		if err != nil {
-			return Arm{}, err
-		}
-		a := Arm{Name: name, Command: words}
-		return a, a.check()
-	}
-	mode, flags, _ := strings.Cut(s, ",")
-	a := Arm{Name: s, Mode: mode}
-	for flag := range strings.SplitSeq(flags, ",") {
-		if flag == "" {
-			continue
-		}
-		k, v, ok := strings.Cut(flag, "=")
-		if !ok {
-			return Arm{}, fmt.Errorf("%q is not flag=value", flag)
-		}
-		a.set(k, v)
-	}
-	if strings.ContainsAny(mode, " =/") {
-		return Arm{}, fmt.Errorf("%q is neither MODE[,flag=value...] nor name='CMD %s': a command must say %s where it listens", s, addrMark, addrMark)
-	}
-	return a, a.check()
 }

@@ -25,8 +25,8 @@ func TestArmErrors(t *testing.T) {
 		{"same mode twice", armed("nethttp"), `9:5: arms[1]: the name "nethttp" is taken; give one of them a name`},
 		{"the copy's name", armed("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
 		{"bad name", armed("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
-		{"unknown key", armed("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, ` + flags + `)`},
-		{"unknown key in lines", armed("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, keepalive, vary, ` + flags + `)`},
+		{"unknown key", armed("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
+		{"unknown key in lines", armed("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
 		{"unknown flag varied", armed("{mode: pool, vary: {wrkers: [4]}}"), `9:25: arms[1].vary: unknown key "wrkers" (want one of ` + flags + `)`},
 		{"nothing varied", armed("{mode: pool, vary: {workers: []}}"), "9:34: arms[1].vary.workers: is empty; list the values, like [1, 4]"},
 		{"vary without lists", armed("{mode: pool, vary: 4}"), `9:24: arms[1].vary: want keys and values (` + flags + `), not "4"`},
@@ -40,9 +40,9 @@ func TestArmErrors(t *testing.T) {
 		{"flag twice", armed("{mode: pool, workers: 1, workers: 2}"), `9:30: mapping key "workers" already defined at [9:18]`},
 		{"mode of keys", armed("{mode: {a: b}}"), "9:12: arms[1].mode: want one value, not keys and values"},
 		{"keepalive neither", armed("{mode: pool, keepalive: 4}"), `9:29: arms[1].keepalive: "4" is neither true nor false`},
-		{"neither mode nor command", armed("{name: x}"), "9:5: arms[1]: an arm needs a mode or a command"},
-		{"mode and command", armed("{name: x, mode: pool, command: './server {addr}'}"), "9:5: arms[1]: an arm has a mode or a command, not both"},
-		{"command without an address", armed("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr}, so the server cannot be told where to listen"},
+		{"neither mode nor command", armed("{name: x}"), "9:5: arms[1]: an arm needs a mode, a command or a url"},
+		{"mode and command", armed("{name: x, mode: pool, command: './server {addr}'}"), "9:5: arms[1]: an arm has a mode, a command or a url, only one of them"},
+		{"command without an address", armed("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr} or {port}, so the server cannot be told where to listen"},
 		{"command with an open quote", armed(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
 		{"empty command", armed("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
 		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
@@ -73,10 +73,10 @@ func TestParseArm(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", "an arm needs a mode or a command"},
+		{"", "an arm needs a mode, a command or a url"},
 		{"pool,workers", `"workers" is not flag=value`},
 		{"pool,mode=4", `unknown flag "mode" (want one of ` + strings.Join(armSettings(), ", ") + ")"},
-		{"mine=./server -l 8080", `"mine=./server -l 8080" is neither MODE[,flag=value...] nor name='CMD {addr}': a command must say {addr} where it listens`},
+		{"mine=./server -l 8080", `"mine=./server -l 8080" is none of MODE[,setting=value...], name='CMD {addr}' and name=http://HOST:PORT: a command must say {addr} where it listens`},
 		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
 		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},
 		{"mine='./server {addr}", `unfinished quote in "'./server {addr}"`},
@@ -181,13 +181,16 @@ func FuzzSplitCommand(f *testing.F) {
 func FuzzParseArm(f *testing.F) {
 	f.Add("pool,workers=4")
 	f.Add("mine='./server' {addr}")
+	f.Add("mine=metrics=/m GOGC=5 ./server {host} {port}")
+	f.Add("prod=metrics=:9/m http://127.0.0.1:9000")
+	f.Add("pool,env.A=b/c")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := ParseArm(text)
 		if err != nil {
 			oneLineError(t, err)
 			return
 		}
-		if !armName.MatchString(a.Name) || (a.Mode == "") == (len(a.Command) == 0) {
+		if !armName.MatchString(a.Name) || a.kinds() != 1 {
 			t.Errorf("%q: accepted %+v", text, a)
 		}
 	})

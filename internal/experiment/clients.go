@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -61,14 +62,16 @@ func (s *Scenario) clients(a Arm) (Load, error) {
 // check reports the first impossible value of a load, nil if there is none.
 func (l Load) check() *fieldError {
 	closed := l.Loop == "closed"
-	_, badArrivals := load.ParseArrivals(l.Arrivals)
+	arrivals, badArrivals := load.ParseArrivals(l.Arrivals)
 	for _, rule := range []struct {
 		bad       bool
 		key, want string
 	}{
 		{l.Loop != "open" && !closed, "loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
 		{badArrivals != nil, "arrivals", fmt.Sprint(badArrivals)},
-		{!closed && l.Rate == (Rate{}), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{closed && arrivals.Kind == load.KindLog, "arrivals", "of a log belong to an open loop"},
+		{arrivals.Speed > 0 && l.Rate != (Rate{}), "rate", "and the log's speed both say how fast; drop one"},
+		{!closed && l.Rate == (Rate{}) && !isLog(l.Arrivals), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
 		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
 		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},
 		{closed && l.MinRate != (Rate{}), "min_rate", "belongs to an open loop"},
@@ -104,17 +107,18 @@ func (l Load) recorded() record.Clients {
 	}
 }
 
-// Vary makes every arm one for each value of a factor: a load setting, or a
-// server flag, which applies to the arms whose mode takes it. It is the command
+// Vary makes every arm one for each value of a factor: a load setting, a variable
+// of the server's environment (env.GOGC), or a server flag, which applies to the
+// arms whose mode takes it. It is the command
 // line's; what the scenario says of the factor gives way.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) error {
 	switch {
 	case len(values) == 0:
 		return fmt.Errorf("%s: no values; list them, like %s=1,2,4", factor, factor)
-	case !slices.Contains(armSettings(), factor):
+	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
-	client := !isFlag(factor, values[0])
+	client, variable := !isFlag(factor, values[0]), strings.HasPrefix(factor, envPrefix)
 	var refused error
 	taken := false
 	for i := range s.Arms {
@@ -136,10 +140,17 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 				}
 			}
 		}
+		if variable && a.URL != "" {
+			refused = fmt.Errorf("%s runs already", a.Name)
+			continue
+		}
 		taken = true
-		a.Flags, a.Clients, a.Vary = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Vary)
+		a.Flags, a.Clients, a.Env, a.Vary = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Env), maps.Clone(a.Vary)
 		delete(a.Flags, factor)
 		delete(a.Clients, factor)
+		if variable {
+			delete(a.Env, strings.TrimPrefix(factor, envPrefix))
+		}
 		if a.Vary == nil {
 			a.Vary = Varied{}
 		}

@@ -26,7 +26,7 @@ type reading struct {
 func readClocks(pid int, cpus cpuSet) reading {
 	return reading{
 		at:        time.Now(),
-		server:    overFamily(pid, processCPU),
+		server:    familyCPU(pid),
 		runWait:   overFamily(pid, runWait),
 		idle:      idle(cpus),
 		load:      processCPU(os.Getpid()),
@@ -43,6 +43,9 @@ func (r reading) since(earlier reading) reading {
 		}
 		return max(0, now-then)
 	}
+	if r.server < earlier.server-backwards {
+		r.server = -1 // processes ended that nobody waited for
+	}
 	return reading{
 		server:    diff(r.server, earlier.server),
 		runWait:   diff(r.runWait, earlier.runWait),
@@ -51,28 +54,6 @@ func (r reading) since(earlier reading) reading {
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
 	}
-}
-
-// overFamily sums what is read of a process over it and its children: a server may
-// be several processes. It is negative where the first cannot be read.
-func overFamily(pid int, read func(pid int) float64) float64 {
-	sum := read(pid)
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil || sum < 0 {
-		return sum
-	}
-	for _, list := range lists {
-		pids, err := os.ReadFile(list)
-		if err != nil {
-			continue
-		}
-		for field := range strings.FieldsSeq(string(pids)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				sum += max(0, overFamily(child, read))
-			}
-		}
-	}
-	return sum
 }
 
 // runWait sums the second field of every thread's schedstat. Threads that have

@@ -61,7 +61,7 @@ func proven(p load.Proof) *record.Proof {
 func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, clocks *watcher) (loaded, error) {
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	o := load.ClosedOptions{
-		Targets: p.scenario.targets(addr), Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Record: true,
 		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Seed: blockSeed(p.Seed, block), Started: clocks.begin,
 	}

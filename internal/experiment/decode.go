@@ -236,7 +236,7 @@ func setText(v reflect.Value, text string) error {
 // keysOf lists the YAML names of a struct's fields.
 func keysOf(t reflect.Type) (keys []string) {
 	for f := range t.Fields() {
-		if key := f.Tag.Get("yaml"); key != "-" {
+		if key := f.Tag.Get("yaml"); key != "-" && f.IsExported() {
 			keys = append(keys, key)
 		}
 	}
@@ -263,7 +263,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 		key := pair.Key().GetToken().Value
 		inner := strings.TrimPrefix(path+"."+key, ".")
 		d.at[inner] = placeOf(pair.Key().GetToken())
-		if !slices.Contains(known, key) {
+		if !slices.Contains(known, key) && !(strings.HasPrefix(key, envPrefix) && slices.Contains(known, envPrefix+anyVariable)) && !slices.Contains(known, anyVariable) {
 			err := fmt.Errorf("unknown key %q (want one of %s)", key, strings.Join(known, ", "))
 			if path != "" {
 				err = fmt.Errorf("%s: %w", path, err)

@@ -124,6 +124,12 @@ func (p *plan) checkArrivals() error {
 		if c.Closed() || c.Rate == 0 {
 			continue
 		}
+		if p.scenario.log != nil {
+			if err := p.checkReplay(c.Rate); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1, p.Seed); err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}

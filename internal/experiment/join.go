@@ -66,7 +66,7 @@ func (p *plan) command(arm int) []string {
 func (p *process) timeline(ctx context.Context) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
-	reply, err := p.ask(ctx, "/debug/timeline?format=binary", "application/octet-stream")
+	reply, err := p.ask(ctx, "http://"+p.admin+"/debug/timeline?format=binary", "application/octet-stream")
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the server's timeline: %w", err)
 	}

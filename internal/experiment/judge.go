@@ -26,6 +26,9 @@ func (j *judge) notChecked() []string {
 // the raw requests, then the rules, then the verdicts. Trials that cannot be
 // read are doubts, not errors.
 func Judge(dir *record.Dir, run record.Run) (*record.Result, error) {
+	if run.Plan.SLO != "" {
+		return judgeCapacity(dir, run)
+	}
 	j, err := newJudge(dir.Name(), dir.Path(), run)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]window{}
 	}
+	j.note(t.Trial)
 	w := reduce(t, j.run.Env, j.clients(t.Arm))
 	j.imagine(&w, t)
 	j.foresee(&w, t)
@@ -82,11 +86,12 @@ func (j *judge) finish(cut int) *record.Result {
 	if cut > 0 {
 		j.doubt("", "%s cut short and left out", plural(cut, "trial"))
 	}
+	j.tellNotes()
 	j.judgeClosed()
 	j.validate()
 	j.fillArms()
-	j.fillTwins()
 	j.doubtLost()
+	j.fillTwins()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()
@@ -151,6 +156,7 @@ type judge struct {
 	judged  map[string]bool           // quantiles the plan can judge
 	windows map[int]map[string]window // by block and arm
 	valid   []int                     // blocks that count
+	noted   map[string][]string       // doubts of an arm's trials, each once
 	over    map[string]bool           // arms whose queue grows without end
 	refusal string                    // why every verdict of the run is refused, "" if not
 	result  *record.Result
@@ -180,7 +186,7 @@ func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
-		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{},
 	}
@@ -295,6 +301,7 @@ func (j *judge) fillArms() {
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
+		a.Footprint = j.footprint(pa.Name)
 		a.Phases, a.Joined = j.armPhases(pa.Name), j.joined(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}

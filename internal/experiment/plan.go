@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Version    string
 	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]Mode // the modes Self serves, by name
+	Machine    string          // a doubt about the machine, kept in the plan; "" for none
 }
 
 // A Mode is what planning must know of a mode.
@@ -94,7 +96,8 @@ type plan struct {
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
-	ring     int // see chooseRing
+	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
+	ring     int       // see chooseRing
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -128,6 +131,10 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err := p.takeStamps(o); err != nil {
 		return nil, err
 	}
+	if err := p.takeAsked(); err != nil {
+		return nil, err
+	}
+	s = p.scenario
 	if err := p.takeArms(s, o); err != nil {
 		return nil, err
 	}
@@ -146,6 +153,9 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if n := len(cpus.server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
+	}
+	if o.Machine != "" {
+		p.doubt("", "%s", o.Machine)
 	}
 	p.warn()
 	p.identify()
@@ -173,12 +183,14 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	if len(arms) > maxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
 	}
-	if len(arms) < 2 {
-		return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+	if p.slo == nil {
+		if len(arms) < 2 {
+			return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+		}
+		twin := arms[0]
+		twin.Name += "'"
+		arms = slices.Insert(arms, 1, twin)
 	}
-	twin := arms[0]
-	twin.Name += "'"
-	arms = slices.Insert(arms, 1, twin)
 	names := map[string]bool{}
 	for i, a := range arms {
 		if names[a.Name] {
@@ -186,10 +198,10 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		names[a.Name] = true
 		role := record.Challenger
-		switch i {
-		case 0:
+		switch {
+		case i == 0:
 			role = record.Baseline
-		case 1:
+		case i == 1 && p.slo == nil:
 			role = record.Copy
 		}
 		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
@@ -208,12 +220,18 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
 			}
 		}
+		if a.URL != "" && role != record.Copy {
+			p.doubt(a.Name, "runs already: its trials share its state, and it is neither pinned nor fresh")
+		}
 		l, err := s.clients(a)
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 		if bad := l.check(); bad != nil {
 			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
+		}
+		if s.log != nil && l.Rate == (Rate{}) {
+			l.Rate.PerSecond = s.log.OwnRate()
 		}
 		stamps := p.Stamps
 		if l.Pipeline > timeline.MaxPending {
@@ -225,11 +243,12 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 			Clients: l.recorded(), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
+			URL: a.URL, Metrics: a.Metrics,
 		}
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))
 		}
-		if i == 1 {
+		if role == record.Copy {
 			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone
 		}
 		p.Arms, p.loads = append(p.Arms, pa), append(p.loads, l)
@@ -365,6 +384,9 @@ func (p *plan) workers(a Arm) int {
 func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 	seed := blockSeed(p.Seed, block)
 	l := p.Arms[arm].Clients
+	if p.scenario.log != nil {
+		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
+	}
 	at, err := arrivals(l.Arrivals, l.Rate, l.Connections, seconds(p.Warmup+p.Window), seed)
 	t := load.Trace{At: at}
 	if p.scenario.asksWork() {

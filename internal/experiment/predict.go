@@ -88,10 +88,6 @@ func (p *plan) stationOf(a Arm) record.Station {
 		s.Cores = min(s.Cores, p.number(a, "threads", 1))
 	}
 	p.queueOf(a, &s)
-	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
-		target := length(a, "codel-target", queueing.CoDelTarget)
-		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
-	}
 	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)
 	return s
 }
@@ -120,6 +116,10 @@ func (p *plan) queueOf(a Arm, s *record.Station) {
 	case overflows(a):
 		s.Places, s.Overflow = depth+s.Workers, cmp.Or(a.Flags["overflow"], "reject")
 	}
+	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
+		target := length(a, "codel-target", queueing.CoDelTarget)
+		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
+	}
 }
 
 // codelTargets is a server's interval of CoDel in targets, when it is given a target
@@ -137,9 +137,9 @@ func length(a Arm, flag string, otherwise time.Duration) time.Duration {
 func station(s record.Station) queueing.Station {
 	st := queueing.Station{
 		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
+		Aging:  queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
 		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: seconds(s.Patience), Steal: s.Steal,
-		Pick:  map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
-		Aging: queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
+		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
 	}
 	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
 		if k.String() == s.Kind {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,23 +28,33 @@ const (
 	pipeLimit  = time.Second            // how long a dead server's children may hold its output
 	logTail    = 2000                   // bytes of a dead server's log in an error
 	logLimit   = 64 << 10               // bytes of a server's log that are kept
+
+	mostMetrics = 4 << 20 // bytes of a scrape
 )
 
-// A process is one arm's server, fresh for one trial.
+// A process is one arm's server, fresh for one trial unless it runs already.
 type process struct {
-	cmd    *exec.Cmd
-	addr   string // of the service
-	admin  string // of its metrics, "" for a foreign command
-	log    *tail
-	exited chan struct{}
-	err    error // how it ended; read after exited is closed
-	dialed int   // connections opened to see whether it is ready
+	cmd     *exec.Cmd // nil for one that runs already
+	found   int       // the pid of such a one, 0 when it is not known
+	addr    string    // of the service
+	admin   string    // of its admin side, "" when its command names none
+	metrics string    // URL of them, "" when it shows none
+	dir     string    // its directory, "" when its command names none
+	log     *tail
+	exited  chan struct{}
+	err     error    // how it ended; read after exited is closed
+	dialed  int      // connections opened to see whether it is ready
+	doubts  []string // raised at its start
 
 	readyLimit, stopLimit time.Duration
 }
 
-// start runs argv and waits until it answers path.
+// start runs argv and waits until it answers path. argv may begin with variables,
+// or be the address of a server that runs already, which is asked once.
 func (l *launcher) start(ctx context.Context, argv []string, path string) (*process, error) {
+	if isAddress(argv) {
+		return l.attach(ctx, argv[0], path)
+	}
 	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
@@ -52,20 +63,18 @@ func (l *launcher) start(ctx context.Context, argv []string, path string) (*proc
 		addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{}),
 		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
 	}
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		if strings.Contains(w, adminMark) {
-			p.admin = ports[1]
-		}
-		words[i] = strings.NewReplacer(addrMark, p.addr, adminMark, ports[1]).Replace(w)
+	words, err := p.fill(argv, ports[1])
+	if err != nil {
+		return nil, err
 	}
+	variables, words := splitVariables(words)
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.Env = serverEnv()
+	p.cmd.Env = append(serverEnv(), variables...)
 	p.cmd.WaitDelay = pipeLimit
 	isolate(p.cmd)
 	if err := l.run(p.cmd.Start); err != nil {
-		return nil, fmt.Errorf("starting %q: %w", words[0], err)
+		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), p.clean())
 	}
 	go func() {
 		p.err = p.cmd.Wait()
@@ -75,7 +84,41 @@ func (l *launcher) start(ctx context.Context, argv []string, path string) (*proc
 		p.kill()
 		return nil, err
 	}
+	p.showsMetrics("")
 	return p, nil
+}
+
+// fill replaces the marks in argv, and makes the directory if one asks for it.
+func (p *process) fill(argv []string, admin string) ([]string, error) {
+	host, port, err := net.SplitHostPort(p.addr)
+	if err != nil {
+		return nil, fmt.Errorf("the address %s: %w", p.addr, err)
+	}
+	says := func(mark string) bool {
+		return slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, mark) })
+	}
+	if says(adminMark) {
+		p.admin = admin
+	}
+	if says(dirMark) {
+		if p.dir, err = os.MkdirTemp("", "schedlab-arm-"); err != nil {
+			return nil, fmt.Errorf("making a directory for the server: %w", err)
+		}
+	}
+	marks := strings.NewReplacer(addrMark, p.addr, hostMark, host, portMark, port, adminMark, admin, dirMark, p.dir)
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = marks.Replace(w)
+	}
+	return words, nil
+}
+
+// clean removes the server's directory.
+func (p *process) clean() error {
+	if p.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(p.dir)
 }
 
 // serverEnv is this process's environment without what would configure a
@@ -107,26 +150,18 @@ func freePorts(n int) (addrs []string, err error) {
 func (p *process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit}
 	last := "nothing listens there"
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+path, nil)
-		if err != nil {
-			return fmt.Errorf("asking %s%s: %w", p.addr, path, err)
-		}
 		asked := time.Now()
-		reply, err := client.Do(req)
-		if err == nil {
-			p.dialed++
-			_, err = io.Copy(io.Discard, reply.Body)
-			reply.Body.Close()
-			if err == nil && reply.StatusCode < 500 {
-				return nil
-			}
-			last = fmt.Sprintf("GET %s is answered %d", path, reply.StatusCode)
-		} else if refused := errors.Is(err, syscall.ECONNREFUSED); !refused && time.Since(asked) > slowReply {
+		switch status, err := p.askOnce(ctx, path); {
+		case err == nil && status < http.StatusInternalServerError:
+			return nil
+		case err == nil:
+			last = fmt.Sprintf("GET %s is answered %d", path, status)
+		case errors.Is(err, syscall.ECONNREFUSED):
+		case time.Since(asked) > slowReply:
 			last = "it does not reply"
-		} else if !refused && ctx.Err() == nil {
+		case ctx.Err() == nil:
 			last = oneLine(err.Error())
 		}
 		select {
@@ -137,6 +172,26 @@ func (p *process) ready(ctx context.Context, path string) error {
 		case <-time.After(readyPoll):
 		}
 	}
+}
+
+// askOnce is the status of a whole reply, on a connection of its own.
+func (p *process) askOnce(ctx context.Context, path string) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+path, nil)
+	if err != nil {
+		return 0, fmt.Errorf("asking %s%s: %w", p.addr, path, err)
+	}
+	client := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // where it leads is nobody's arm
+	}
+	reply, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer reply.Body.Close()
+	p.dialed++
+	_, err = io.Copy(io.Discard, reply.Body)
+	return reply.StatusCode, err
 }
 
 // died describes an exit nobody asked for.
@@ -170,7 +225,13 @@ func lastWords(log string) string {
 	return last[max(0, len(last)-logTail):]
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// pid is 0 for a server that runs already and cannot be found.
+func (p *process) pid() int {
+	if p.cmd == nil {
+		return p.found
+	}
+	return p.cmd.Process.Pid
+}
 
 func (p *process) alive() bool {
 	select {
@@ -181,24 +242,55 @@ func (p *process) alive() bool {
 	}
 }
 
-// scrape reads the server's metrics as OpenMetrics, nil for a foreign command.
+// showsMetrics has scrape read the server's own metrics, where an arm says they
+// are; or those of its admin side, when that is "".
+func (p *process) showsMetrics(where string) {
+	switch {
+	case where != "":
+		p.metrics = metricsAt(where, p.addr, p.admin)
+	case p.admin != "":
+		p.metrics = "http://" + p.admin + "/metrics"
+	}
+}
+
+// scrape reads the server's metrics, as OpenMetrics if it knows that; nil for one
+// that shows none.
 func (p *process) scrape(ctx context.Context) ([]byte, error) {
-	if p.admin == "" {
+	if p.metrics == "" {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	reply, err := p.ask(ctx, "/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8")
+	reply, err := p.ask(ctx, p.metrics, "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5")
 	if err != nil {
 		return nil, err
 	}
 	defer reply.Body.Close()
-	return io.ReadAll(io.LimitReader(reply.Body, 16<<20))
+	text, err := io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s is answered %d", p.metrics, reply.StatusCode)
+	case len(text) > mostMetrics:
+		return nil, fmt.Errorf("%s is longer than %d MiB", p.metrics, mostMetrics>>20)
+	}
+	return text, nil
 }
 
-// ask gets a page of the server's admin side, on a connection of its own.
-func (p *process) ask(ctx context.Context, path, accept string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+path, nil)
+// general is a text about the server without the addresses of this trial, so that
+// it is the same in every one.
+func (p *process) general(text string) string {
+	text = strings.ReplaceAll(text, p.addr, addrMark)
+	if p.admin != "" {
+		text = strings.ReplaceAll(text, p.admin, adminMark)
+	}
+	return text
+}
+
+// ask gets a page of the server, on a connection of its own.
+func (p *process) ask(ctx context.Context, page, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +309,11 @@ func (p *process) awaitDeath() {
 }
 
 // stop asks the server to drain and waits for its end; a server that does not
-// end is killed, and that is an error.
+// end is killed, and that is an error. One that ran already goes on.
 func (p *process) stop() error {
+	if p.cmd == nil {
+		return nil
+	}
 	if !p.alive() {
 		return p.died("during its trial")
 	}
@@ -234,11 +329,16 @@ func (p *process) stop() error {
 	}
 }
 
-// kill ends the server and what it started.
+// kill ends the server and what it started, and removes its directory. One that
+// ran already goes on.
 func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
 	// The group is the server's own, made at its start, and may outlive it.
 	_ = unix.Kill(-p.pid(), unix.SIGKILL)
 	<-p.exited
+	_ = p.clean() // a temporary directory: what cannot be removed is the system's
 }
 
 // A tail keeps the last bytes written to it.

@@ -85,6 +85,8 @@ func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
 			had = fmt.Sprintf("%.0f a window, ", rate*j.run.Plan.Window)
 		}
 		return fmt.Sprintf("too few requests: %s%s needs %.0f", had, m.Name, runMargin*float64(stats.MinRequests(q)))
+	case m.Name == "cpu_per_request" && slices.ContainsFunc(j.series(a.Name, m.Name), math.IsNaN):
+		return fmt.Sprintf("the server CPU time of %s is not known", a.Name)
 	case timed && j.run.Env.Pause > (1-q)*j.run.Plan.Window:
 		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
 	case m.Name != "goodput" && j.over[a.Name]:

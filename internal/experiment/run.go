@@ -14,7 +14,8 @@ import (
 // long it should still take. It is called between windows only.
 type Progress func(doing string, done, total int, left time.Duration)
 
-// A Comparison is planned and ready to run.
+// A Comparison is planned and ready to run; so is a search for capacity, which
+// compares nothing but the arms' capacities.
 type Comparison struct {
 	plan *plan
 	opts Options
@@ -33,11 +34,15 @@ func Plan(s Scenario, o Options) (*Comparison, error) {
 // Planned is what will run; its rate is 0 when it depends on the probes.
 func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 
-// Rate is the planned rate as the scenario says it; in a closed loop without a
-// pace there is none.
+// Rate is the planned rate as the scenario says it, or the log's own; in a closed
+// loop without a pace there is none.
 func (c *Comparison) Rate() string {
-	if r := c.plan.scenario.Load.Rate; r != (Rate{}) {
-		return r.String()
+	s := c.plan.scenario
+	switch {
+	case s.Load.Rate != (Rate{}):
+		return s.Load.Rate.String()
+	case s.log != nil:
+		return Rate{PerSecond: s.log.OwnRate()}.String()
 	}
 	return "as the replies come"
 }
@@ -109,6 +114,9 @@ func (r *runner) carryOut(ctx context.Context) error {
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err
+	}
+	if r.plan.slo != nil {
+		return r.search(ctx)
 	}
 	if err := r.plan.chooseRate(r.run.XMax); err != nil {
 		return err

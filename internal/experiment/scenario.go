@@ -33,15 +33,21 @@ type Scenario struct {
 	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
 
 	Source string `yaml:"-"` // the file's text
+
+	asks []load.Target  // read from a file: see Open
+	log  *load.Arrivals // opened, when an access log is replayed
 }
 
-// Workload is what one request asks: CPU time and sleep of /work, or a path.
+// Workload is what one request asks: CPU time and sleep of /work, a path, or what
+// a file of vegeta's targets says in turn.
 type Workload struct {
 	CPU    workload.Dist `yaml:"cpu"`
 	Sleep  workload.Dist `yaml:"sleep"`
 	Path   string        `yaml:"path"`   // instead of cpu and sleep
 	Method string        `yaml:"method"` // default GET
 	Body   string        `yaml:"body"`
+
+	Targets string `yaml:"targets"` // instead of all these: a file; whose server it names does not matter
 }
 
 // Load is how requests arrive: in an open loop at a rate, whatever the server
@@ -228,6 +234,9 @@ func (s *Scenario) check() *fieldError {
 			return fieldErrorf(rule.path, "%s", rule.msg)
 		}
 	}
+	if bad := s.checkAsked(); bad != nil {
+		return bad
+	}
 	plain := s.Load
 	plain.KeepAlive = plain.KeepAlive || s.anyKeepAlive() // the connections are for those arms
 	if bad := plain.check(); bad != nil && len(s.Load.Vary) == 0 {
@@ -254,6 +263,9 @@ func (s *Scenario) check() *fieldError {
 			if bad := l.check(); bad != nil {
 				return fieldErrorf(path, "%s %s", bad.path, bad.msg)
 			}
+			if l.Arrivals != s.Load.Arrivals && (isLog(l.Arrivals) || isLog(s.Load.Arrivals)) {
+				return fieldErrorf(path, "arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
+			}
 		}
 	}
 	if len(names) < 2 {
@@ -279,15 +291,3 @@ func (s *Scenario) arms() (all []Arm) {
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
 }
-
-// targets is what the scenario asks of a server at addr.
-func (s *Scenario) targets(addr string) []load.Target {
-	path := s.Workload.Path
-	if path == "" {
-		path = "/work"
-	}
-	return []load.Target{{Method: s.Workload.Method, URL: "http://" + addr + path, Body: []byte(s.Workload.Body)}}
-}
-
-// asksWork reports whether requests carry CPU and sleep demand.
-func (s *Scenario) asksWork() bool { return s.Workload.Path == "" }

@@ -42,11 +42,13 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
-	t.Server.PID = server.pid()
+	server.showsMetrics(a.Metrics)
+	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
+	before := server.scrapeOwn(ctx, a, &t.Server)
 
 	quiet := quietCollector()
 	clocks := watch(server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
-	if usesAny(p.Expect, "accepted", "done", "open") {
+	if a.Mode != "" && usesAny(p.Expect, "accepted", "done", "open") {
 		clocks.count = func() (sums map[string]float64) {
 			if text, err := server.scrape(ctx); err == nil && text != nil {
 				sums = counters(text)
@@ -61,7 +63,11 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Server.Within = clocks.connections()
+	t.Server.Within, t.Server.Footprint = clocks.connections(), clocks.footprint
+	if used.server < 0 && familyCPU(server.pid()) >= 0 {
+		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
+	}
+	p.cpus.place(server, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
 	if !got.ran {
@@ -70,7 +76,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if brokeOff(got.requests) {
 		server.awaitDeath()
 	}
-	metrics := r.settle(ctx, server, &t.Server)
+	metrics := r.settle(ctx, server, a, &t.Server)
 	if p.accounts(arm) && server.alive() {
 		stamps, lost, err := server.timeline(ctx)
 		if err != nil {
@@ -85,7 +91,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.log.Bytes()}))
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
-	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Log: server.log.Bytes()})
+	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Before: before, Log: server.log.Bytes()})
 }
 
 // brokeOff reports whether the last request to end found no server any more.
@@ -115,9 +121,28 @@ func quietCollector() (undo func()) {
 // have gone.
 const settleTime = 500 * time.Millisecond
 
+// scrapeOwn reads the metrics of a server that is not ours, nil for others. That
+// they cannot be read is a doubt.
+func (p *process) scrapeOwn(ctx context.Context, a Arm, side *record.ServerSide) []byte {
+	if a.Metrics == "" {
+		return nil
+	}
+	text, err := p.scrape(ctx)
+	if err != nil {
+		said := "its metrics could not be read: " + p.general(oneLine(err.Error()))
+		if !slices.Contains(side.Doubts, said) {
+			side.Doubts = append(side.Doubts, said)
+		}
+	}
+	return text
+}
+
 // settle scrapes the server until its connections are closed, and reads the
-// counters. A server without metrics stays unknown.
-func (r *runner) settle(ctx context.Context, server *process, side *record.ServerSide) []byte {
+// counters. A server without them stays unknown.
+func (r *runner) settle(ctx context.Context, server *process, a Arm, side *record.ServerSide) []byte {
+	if a.Mode == "" {
+		return server.scrapeOwn(ctx, a, side)
+	}
 	deadline := time.Now().Add(settleTime)
 	for {
 		text, err := server.scrape(ctx)
@@ -169,6 +194,8 @@ type watcher struct {
 	count   func() map[string]float64
 	counts  [2]map[string]float64
 	counted [2]time.Time
+	// footprint is what the server held at the window's end.
+	footprint *record.Footprint
 }
 
 func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
@@ -186,6 +213,7 @@ func (w *watcher) begin(start time.Time) {
 		}
 		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
 		last := readClocks(w.pid, w.cpus.server)
+		w.footprint = footprint(w.pid)
 		if w.count != nil {
 			w.counts[1], w.counted[1] = w.count(), time.Now()
 		}
@@ -245,7 +273,7 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 	// A server that is slower than the probe's window gets a longer one.
 	for window := probeWindow; ; window *= 4 {
 		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.targets(server.addr), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
+			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
 		})
 		switch {

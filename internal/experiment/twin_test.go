@@ -176,8 +176,6 @@ func TestTwinOf(t *testing.T) {
 	refusing, dropping := pool, pool
 	refusing.Places, refusing.Overflow = 6, "reject"
 	dropping.Places, dropping.Overflow = 6, "drop"
-	aging := pool
-	aging.Places, aging.Overflow, aging.Target, aging.Interval = 1028, "reject", .005, .1
 	p2c := sticky
 	p2c.Kind, p2c.Pick = "per-worker", "p2c"
 	for _, c := range []struct {
@@ -196,8 +194,6 @@ func TestTwinOf(t *testing.T) {
 		{"fewer connections than places", refusing, kept(5), "pool of 4, places 5 outside"},
 		{"dropped on kept connections", dropping, kept(64), "keeps its connection until the client gives up"},
 		{"dropped with its connection", dropping, open, "pool of 4, places 6"},
-		{"an aging queue", aging, open, "pool of 4, places 1028"},
-		{"an aging queue behind kept connections", aging, kept(64), "its kept connections bound the queue"},
 		{"a closed loop", pool, record.Clients{Loop: "closed", KeepAlive: true, Connections: 64}, "pool of 4, places 0"},
 		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: .01}, "think"},
 	} {
@@ -245,6 +241,7 @@ func TestStationOf(t *testing.T) {
 		"pool-request,workers=2,queue-depth=5,overflow=drop-oldest": {Kind: "pool", Workers: 2, Cores: 2, Places: 7, Overflow: "drop-oldest"},
 		"pool-perworker,workers=2,queue=least,steal=true":           {Kind: "per-worker", Workers: 2, Cores: 2, Sticky: true, Pick: "least", Steal: true},
 		"pool-perworker,workers=2,queue-depth=6,overflow=reject":    {Kind: "per-worker", Workers: 2, Cores: 2, Sticky: true, Places: 4, Overflow: "reject"},
+		"pool-request,overflow=codel":                               {Kind: "pool", Workers: 4, Cores: 2, Places: 12, Overflow: "codel", Target: .005, Interval: .1},
 		"prefork,processes=1,threads=1":                             {Kind: "goroutines", Cores: 1},
 	} {
 		a, err := ParseArm(spec)
@@ -257,10 +254,9 @@ func TestStationOf(t *testing.T) {
 		}
 	}
 	for spec, want := range map[string]string{
-		"pool-adaptive,overflow=block": "refuses by age",
-		"prefork":                      "the kernel's choice",
-		"pool-ring,spin=100":           "its workers spin",
-		"nethttp,backlog=4":            "its listener",
+		"prefork":            "the kernel's choice",
+		"pool-ring,spin=100": "its workers spin",
+		"nethttp,backlog=4":  "its listener",
 		"pool-perworker,workers=2,queue-depth=5,overflow=reject": "different length",
 	} {
 		a, err := ParseArm(spec)

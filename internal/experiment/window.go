@@ -214,6 +214,9 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
+	if own := w.trial.Server.CPUs; own != "" {
+		serverCPUs = cpuCount(own, serverCPUs)
+	}
 	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
 	if stamped && w.phases.stamped {
 		rule("requests the server did not account for (ratio)", w.phases.unjoined(), unjoinedLimit)

@@ -21,10 +21,11 @@ const (
 	KindBurst    Kind = "burst"    // several at the same moment
 	KindInPhase  Kind = "in-phase" // every connection at the same moment
 	KindTrace    Kind = "trace"    // as a file says
+	KindLog      Kind = "log"      // as an access log says, what is asked included
 )
 
 // ArrivalsHelp lists what ParseArrivals reads, for help texts and errors.
-const ArrivalsHelp = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE)"
+const ArrivalsHelp = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE), log(FILE)"
 
 // Arrivals say how the requests of an open loop are spread over a window. The
 // zero value is Poisson. It is a value: comparable, and safe for concurrent use.
@@ -50,10 +51,16 @@ type Arrivals struct {
 	// before it pauses until Cycle / rate has passed: the pattern of clients that
 	// are paced one by one but woken together. 0: the number of connections.
 	Cycle int
-	// File is what KindTrace reads. It must be opened before Draw: see Open.
+	// File is what KindTrace and KindLog read. It must be opened before Draw: see
+	// Open.
 	File string
+	// Speed is how many times as fast KindLog's requests follow each other as they
+	// did; 0 is as fast. It matters to OwnRate alone.
+	Speed float64
 
-	trace *Trace
+	trace  *Trace
+	log    *AccessLog
+	offset time.Duration // where in the log a window begins
 }
 
 // maxBurst bounds what arrives at one moment: what the generator holds in flight.
@@ -80,7 +87,7 @@ func (a Arrivals) Check(rate float64) error {
 		return fmt.Errorf("arrivals %s: %w", a, err)
 	}
 	switch {
-	case a.Kind == KindTrace && a.trace == nil:
+	case a.Kind == KindTrace && a.trace == nil || a.Kind == KindLog && a.log == nil:
 		return fmt.Errorf("arrivals %s: the file has not been read", a)
 	case a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative:
 		return nil
@@ -118,9 +125,12 @@ func (a Arrivals) check() error {
 		if a.Size < 0 || a.Size > maxBurst {
 			return fmt.Errorf("%d at once; give 1 to %d", a.Size, maxBurst)
 		}
-	case KindTrace:
+	case KindTrace, KindLog:
 		if a.File == "" {
-			return fmt.Errorf("no file; say trace(FILE)")
+			return fmt.Errorf("no file; say %s(FILE)", a.Kind)
+		}
+		if a.Speed < 0 || a.Speed > maxArrivalRate {
+			return fmt.Errorf("a speed of %vx; give one above 0 up to %.0fx", a.Speed, maxArrivalRate)
 		}
 	default:
 		return fmt.Errorf("unknown kind %q (want one of %s)", a.Kind, ArrivalsHelp)
@@ -135,7 +145,8 @@ func (a Arrivals) Draw(rate float64, span time.Duration, rng *rand.Rand) []time.
 	return a.DrawTrace(rate, span, rng).At
 }
 
-// DrawTrace is Draw with the demands a trace file states; other kinds have none.
+// DrawTrace is Draw with the demands a trace file states, or what a log asks; other
+// kinds have none.
 func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	if a.Check(rate) != nil || span <= 0 {
 		return Trace{}
@@ -151,6 +162,8 @@ func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Tr
 		return Trace{At: a.bursts(rate, span)}
 	case KindTrace:
 		return a.trace.until(span)
+	case KindLog:
+		return a.log.part(a.offset, span, rate)
 	}
 	return Trace{At: Poisson(rate, span, rng)}
 }
@@ -196,8 +209,11 @@ func (a Arrivals) String() string {
 		if a.Size > 0 {
 			args = []string{strconv.Itoa(a.Size)}
 		}
-	case KindTrace:
+	case KindTrace, KindLog:
 		args = []string{a.File}
+		if a.Speed > 0 {
+			args = append(args, number(a.Speed)+"x")
+		}
 	}
 	if a.Even && (a.Kind == KindRamp || a.Kind == KindSine) {
 		args = append(args, "even")

@@ -281,7 +281,7 @@ func FuzzReadTrace(f *testing.F) {
 
 // What is read, is written and read again the same, and can be drawn from.
 func FuzzParseArrivals(f *testing.F) {
-	for _, spec := range []string{"poisson", "constant", "ramp(1/s,2e3/s,even)", "ramp(.5x,2x)", "sine(0.5,2s)", "burst(12,5ms,396)", "in-phase", "in-phase(3)", "trace(a,b.csv)"} {
+	for _, spec := range []string{"poisson", "constant", "ramp(1/s,2e3/s,even)", "ramp(.5x,2x)", "sine(0.5,2s)", "burst(12,5ms,396)", "in-phase", "in-phase(3)", "trace(a,b.csv)", "log(a)", "log(a,b.log,10x)"} {
 		f.Add(spec)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {

@@ -15,9 +15,9 @@ import (
 //	sine(0.5,2s)  sine(0.5,2s,even)
 //	burst(12)  burst(12,5ms)  burst(12,5ms,396)
 //	in-phase  in-phase(64)
-//	trace(FILE)
+//	trace(FILE)  log(FILE)  log(FILE,10x)
 //
-// The file of a trace is not opened. Errors name the text and what is wrong.
+// The file of a trace or log is not opened. Errors name the text and what is wrong.
 func ParseArrivals(s string) (Arrivals, error) {
 	name, rest, has := strings.Cut(strings.TrimSpace(s), "(")
 	inner, closed := strings.CutSuffix(rest, ")")
@@ -98,8 +98,28 @@ func (a *Arrivals) parse(inner string, has bool) (err error) {
 		a.Size, err = parseCount(args[0])
 	case KindTrace:
 		a.File = strings.TrimSpace(inner) // a comma is part of the name
+	case KindLog:
+		a.File, a.Speed, err = parseLog(inner)
 	}
 	return err
+}
+
+// parseLog reads "FILE" or "FILE,10x"; any other comma is part of the name.
+func parseLog(s string) (file string, speed float64, err error) {
+	s = strings.TrimSpace(s)
+	i := strings.LastIndexByte(s, ',')
+	if i < 0 {
+		return s, 0, nil
+	}
+	factor, isSpeed := strings.CutSuffix(strings.TrimSpace(s[i+1:]), "x")
+	speed, err = strconv.ParseFloat(factor, 64)
+	switch {
+	case !isSpeed || err != nil:
+		return s, 0, nil
+	case !(speed > 0 && speed <= maxArrivalRate):
+		return "", 0, fmt.Errorf("a speed of %sx; give one above 0 up to %.0fx", factor, maxArrivalRate)
+	}
+	return strings.TrimSpace(s[:i]), speed, nil
 }
 
 // parseRate reads "500/s", or "0.5x", which is relative.

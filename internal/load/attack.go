@@ -15,7 +15,8 @@ import (
 
 // Options say what to send, when, and over which connections.
 type Options struct {
-	// Targets are asked in rotation: request i asks Targets[i % len(Targets)].
+	// Targets are asked in rotation: request i asks Targets[i % len(Targets)],
+	// unless Trace.Which says otherwise.
 	// All are at one host and port. Those with path /work get the request's
 	// demand as ?iters=N&sleep=Dns.
 	Targets []Target
@@ -107,6 +108,7 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the attack: %w", err)
 	}
+	c.which = o.Trace.Which
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	end := c.hangUpWith(ctx)
@@ -150,6 +152,9 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 func (o *Options) Check() error {
 	if err := o.Trace.check(); err != nil {
 		return err
+	}
+	if err := checkWhich(o.Trace.Which, len(o.Targets)); err != nil {
+		return fmt.Errorf("preparing the attack: %w", err)
 	}
 	conns := max(0, o.Connections) // those of a request each are not known beforehand
 	if o.Idle < 0 || !(o.OpenRate >= 0) {

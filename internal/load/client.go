@@ -21,6 +21,7 @@ const DefaultTimeout = 10 * time.Second
 // A client knows one server and how to ask it. It is safe for concurrent use.
 type client struct {
 	templates []template
+	which     []uint32 // template of each request; nil: in rotation
 	addr      string
 	keepAlive bool
 	timeout   time.Duration
@@ -59,6 +60,9 @@ func plainDial(ctx context.Context, addr string) (net.Conn, error) {
 
 // template returns what request seq asks.
 func (c *client) template(seq uint64) *template {
+	if len(c.which) > 0 {
+		return &c.templates[c.which[seq%uint64(len(c.which))]]
+	}
 	return &c.templates[seq%uint64(len(c.templates))]
 }
 

@@ -18,8 +18,10 @@ import (
 
 // ClosedOptions say what a closed loop asks and for how long.
 type ClosedOptions struct {
-	// Targets are asked in rotation, as in Options.
+	// Targets are asked in rotation, as in Options, or as Which says, used in turn
+	// over and over.
 	Targets []Target
+	Which   []uint32
 	// Demands are used in turn, over and over; nil asks for none.
 	Demands []Demand
 	// Connections is the number of clients, each with one connection, opened
@@ -131,6 +133,9 @@ func (r ClosedResult) Rate() float64 {
 func (o *ClosedOptions) Check() error {
 	err := o.check()
 	if err == nil {
+		err = checkWhich(o.Which, len(o.Targets))
+	}
+	if err == nil {
 		_, _, err = templates(o.Targets, o.KeepAlive, o.Demands != nil)
 	}
 	if err != nil {
@@ -176,6 +181,7 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	if err != nil {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
+	c.which = o.Which
 	if o.Spin {
 		return spin(ctx, c, &o)
 	}

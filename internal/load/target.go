@@ -33,7 +33,23 @@ const (
 // ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
 // header lines, then optionally "@file" naming the body, then an empty line. It
 // refuses what the driver could not send, and files beyond 10 MiB.
-func ReadTargets(r io.Reader) ([]Target, error) {
+func ReadTargets(r io.Reader) ([]Target, error) { return readTargets(r, "") }
+
+// ReadTargetsAt is ReadTargets for the server at addr (host:port), whichever the
+// file names; "METHOD /path" will do there.
+func ReadTargetsAt(r io.Reader, addr string) ([]Target, error) { return readTargets(r, addr) }
+
+// At returns t with its path and query asked of the server at addr, host:port.
+func (t Target) At(addr string) Target {
+	if strings.HasPrefix(t.URL, "/") {
+		t.URL = "http://" + addr + t.URL
+	} else if u, err := url.Parse(t.URL); err == nil && u.Scheme == "http" {
+		t.URL = "http://" + addr + u.RequestURI()
+	}
+	return t
+}
+
+func readTargets(r io.Reader, addr string) ([]Target, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxTargetFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading targets: %w", err)
@@ -54,6 +70,9 @@ func ReadTargets(r io.Reader) ([]Target, error) {
 	targets := make([]Target, len(read))
 	for i, t := range read {
 		targets[i] = Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}
+		if addr != "" {
+			targets[i] = targets[i].At(addr)
+		}
 		if _, _, err := targets[i].template(true); err != nil {
 			return nil, fmt.Errorf("reading targets: target %d: %w", i+1, err)
 		}
@@ -193,6 +212,16 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 		tps, addr = append(tps, tp), a
 	}
 	return tps, addr, nil
+}
+
+// checkWhich tells whether every place is one of n targets'.
+func checkWhich(which []uint32, n int) error {
+	for i, w := range which {
+		if int64(w) >= int64(n) {
+			return fmt.Errorf("request %d asks target %d of %d", i, w+1, n)
+		}
+	}
+	return nil
 }
 
 func statesDemand(target string) bool {

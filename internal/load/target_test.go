@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -124,4 +125,56 @@ func FuzzReadTargets(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The requests of a file are asked of any server, whichever it names.
+func TestReadTargetsAt(t *testing.T) {
+	t.Parallel()
+	got, err := ReadTargetsAt(strings.NewReader("GET /a?b\n\nGET http://elsewhere:1//c#d\nHost: kept\n"), "127.0.0.1:5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Target{
+		{Method: "GET", URL: "http://127.0.0.1:5/a?b", Header: http.Header{}},
+		{Method: "GET", URL: "http://127.0.0.1:5//c", Header: http.Header{"Host": {"kept"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+	if _, err := ReadTargetsAt(strings.NewReader("GET https://a/\n"), "127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), `scheme "https"`) {
+		t.Errorf("TLS: got %v", err)
+	}
+}
+
+// A trace says which target each request asks, in an open loop and in a closed one.
+func TestWhich(t *testing.T) {
+	t.Parallel()
+	c, err := newClient([]Target{{Method: "GET", URL: "http://s/a"}, {Method: "GET", URL: "http://s/b"}}, true, false, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func() (lines string) {
+		for seq := range uint64(4) {
+			lines += string(c.template(seq).line) + " "
+		}
+		return lines
+	}
+	if got, want := asked(), "GET /a GET /b GET /a GET /b "; got != want {
+		t.Errorf("in turn: got %s, want %s", got, want)
+	}
+	c.which = []uint32{1, 1, 0}
+	if got, want := asked(), "GET /b GET /b GET /a GET /b "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	open := Options{Targets: []Target{{Method: "GET", URL: "http://s/a"}}, Trace: Trace{At: []time.Duration{0}, Which: []uint32{1}}}
+	closed := ClosedOptions{Targets: open.Targets, Which: []uint32{1}, Connections: 1, Duration: time.Second}
+	for _, err := range []error{open.Check(), closed.Check()} {
+		if err == nil || !strings.Contains(err.Error(), "request 0 asks target 2 of 1") {
+			t.Errorf("no such target: got %v", err)
+		}
+	}
+	open.Trace.Which = []uint32{}
+	if err := open.Check(); err == nil || !strings.Contains(err.Error(), "give one each, or none") {
+		t.Errorf("a trace without them all: got %v", err)
+	}
 }

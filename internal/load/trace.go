@@ -21,6 +21,9 @@ type Trace struct {
 	At []time.Duration
 	// Demand holds what each arrival asks for: nil, or as long as At.
 	Demand []Demand
+	// Which holds which of the targets each arrival asks: nil, all in rotation; or
+	// as long as At.
+	Which []uint32
 }
 
 // A Demand is what one request asks of a target whose path is /work. Both parts
@@ -72,6 +75,9 @@ func arrivals(rate float64, span time.Duration) (at []time.Duration, gap float64
 func (t Trace) check() error {
 	if t.Demand != nil && len(t.Demand) != len(t.At) {
 		return fmt.Errorf("checking the trace: %d demands for %d arrivals; give one each, or none", len(t.Demand), len(t.At))
+	}
+	if t.Which != nil && len(t.Which) != len(t.At) {
+		return fmt.Errorf("checking the trace: targets of %d arrivals, there are %d; give one each, or none", len(t.Which), len(t.At))
 	}
 	for i, at := range t.At {
 		if at < 0 || i > 0 && at < t.At[i-1] {

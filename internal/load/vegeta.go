@@ -35,6 +35,7 @@ const (
 // is not safe for concurrent use.
 type VegetaWriter struct {
 	Start time.Time // of the attack; set it before the first Write
+	Which []uint32  // as the trace's
 
 	w       io.Writer
 	held    bytes.Buffer
@@ -80,6 +81,9 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 		began = r.Sent
 	}
 	i := seq % len(v.targets)
+	if v.Which != nil {
+		i = int(v.Which[seq])
+	}
 	d := Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{
 		Attack:    v.name,

@@ -35,8 +35,6 @@ func (a Aging) check(s Station) error {
 		return fmt.Errorf("checking the station: the queue of %v does not age so; a pool's does", s.Kind)
 	case s.Blocks || s.Newest:
 		return fmt.Errorf("checking the station: an aging queue neither makes arrivals wait outside nor is newest first for ever; drop Blocks and Newest")
-	case s.Oldest || s.Patience > 0:
-		return fmt.Errorf("checking the station: an aging queue loses by age alone; drop Oldest and Patience")
 	}
 	return nil
 }
@@ -82,8 +80,21 @@ func (r *replay) expired() (job int, ok bool) {
 	if len(c.waiting) == 0 || !c.tooOld(r.now-r.jobs[c.waiting[0]].At) {
 		return 0, false
 	}
-	job, c.waiting = c.waiting[0], c.waiting[1:]
-	return job, true
+	return r.leaveAged(0), true
+}
+
+// leaveAged takes the oldest job, 0, or the newest out of an adaptive queue.
+func (r *replay) leaveAged(i int) (job int) {
+	c := r.law
+	job = c.waiting[i]
+	if i == 0 {
+		c.waiting = c.waiting[1:]
+	} else {
+		c.waiting = c.waiting[:i]
+	}
+	r.lanes[0].room++
+	r.lanes[0].waits--
+	return job
 }
 
 // adaptiveTurn is the job of an adaptive queue whose turn it is. The oldest one's wait is the
@@ -96,9 +107,7 @@ func (r *replay) adaptiveTurn() (job int, stale, ok bool) {
 	}
 	stale = c.turn(r.now, r.now-r.jobs[c.waiting[0]].At)
 	if !stale && c.standing {
-		job, c.waiting = c.waiting[last], c.waiting[:last]
-		return job, false, true
+		return r.leaveAged(last), false, true
 	}
-	job, c.waiting = c.waiting[0], c.waiting[1:]
-	return job, stale, true
+	return r.leaveAged(0), stale, true
 }

@@ -11,7 +11,7 @@ import "math"
 // longer than a turn share the cores evenly.
 func (s Station) formula(l Load) Prediction {
 	switch {
-	case s.Newest || s.Aging != Aging{} || s.Oldest || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:
+	case s.Newest || s.Oldest || s.Aging != Aging{} || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:
 		return Prediction{}
 	case s.Kind == Goroutines:
 		return s.goroutines(l)

@@ -50,34 +50,28 @@ func (r *replay) idle(lane int) int {
 	return -1
 }
 
-// take is the next job for a worker of that lane, past those that have waited too
-// long; -1 for none.
+// take is the next job for a worker of that lane, -1 for none.
 func (r *replay) take(lane int) int {
-	for k := 0; k < r.reach(); {
+	for k := range r.reach() {
 		l := &r.lanes[(lane+k)%len(r.lanes)]
 		r.expire(l)
-		switch job, stale, ok := r.turn(l); {
-		case !ok:
-			k++
-		case stale:
+		for job, stale, ok := r.turn(l); ok; job, stale, ok = r.turn(l) {
+			if !stale {
+				return job
+			}
 			r.lose(job, r.now)
-		default:
-			return job
 		}
 	}
 	return -1
 }
 
-// turn takes the job out of a queue whose turn it is; ok is false when none waits.
+// turn takes the job out of a queue whose turn it is, and tells whether it has
+// waited too long; ok is false when none waits.
 func (r *replay) turn(l *lane) (job int, stale, ok bool) {
-	if r.station.Aging.Adaptive {
-		if job, stale, ok = r.adaptiveTurn(); ok {
-			l.room++
-			l.waits--
-		}
-		return job, stale, ok
-	}
-	if l.waiting.isEmpty() {
+	switch {
+	case r.station.Aging.Adaptive:
+		return r.adaptiveTurn()
+	case l.waiting.isEmpty():
 		return 0, false, false
 	}
 	job = r.leave(l)

@@ -3,6 +3,7 @@ package queueing
 import (
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -49,9 +50,12 @@ type setting struct {
 func (a *Ask) outcome(s setting) Outcome {
 	o := Outcome{Workers: s.workers, Queue: s.queue, Rate: a.Rate * s.rate, Held: (a.Service + a.Block) * s.held}
 	o.Cores = a.Rate * s.rate * a.Service * s.held / float64(a.Cores)
-	if s.workers > 0 && a.erlang(s) {
+	switch {
+	case s.queue == Unbounded && o.Cores >= 1:
+		a.endless(&o)
+	case s.workers > 0 && a.erlang(s):
 		a.exact(&o)
-	} else {
+	default:
 		a.replayed(&o, s)
 	}
 	o.Busy = o.Throughput * (o.Mean - o.Wait)
@@ -93,6 +97,18 @@ func (a *Ask) exact(o *Outcome) {
 	}
 }
 
+// endless fills in what comes of cores that cannot keep up and a queue without a bound.
+func (a *Ask) endless(o *Outcome) {
+	never := func(float64) float64 { return math.Inf(1) }
+	o.Formula, o.Throughput = "utilisation law", o.Rate/o.Cores
+	o.Mean, o.response = never(0), never
+	if o.Workers > 0 { // who wait; without them, all wait for a core
+		o.Wait, o.wait = never(0), never
+		return
+	}
+	o.wait = func(float64) float64 { return 0 }
+}
+
 // settling is the part of a replay that its figures leave out: the first tenth of the
 // jobs, in which an empty station fills.
 const settling = 10
@@ -113,7 +129,7 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 		panic(err)
 	}
 	first := len(jobs) / settling
-	var waits, responses []float64
+	waits, responses := make([]float64, 0, len(fates)), make([]float64, 0, len(fates))
 	var waited, took float64
 	var last time.Duration
 	for i, f := range fates[first:] {
@@ -134,19 +150,20 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 		o.Throughput = n / (span + late)
 	}
 	o.Mean, o.Wait = took/n, waited/n
-	slices.Sort(waits)
-	slices.Sort(responses)
-	o.response = func(q float64) float64 { return ranked(responses, q) }
-	o.wait = func(q float64) float64 { return ranked(waits, q) }
+	o.response, o.wait = ranked(responses), ranked(waits)
 }
 
-// ranked is the q-quantile by nearest rank; NaN of nothing.
-func ranked(sorted []float64, q float64) float64 {
-	n := float64(len(sorted))
-	if n == 0 || !(q >= 0 && q <= 1) {
-		return math.NaN()
+// ranked gives quantiles by nearest rank, NaN of nothing. It sorts when it is first
+// asked: most outcomes of a search are judged by one figure.
+func ranked(values []float64) func(q float64) float64 {
+	sorted := sync.OnceValue(func() []float64 { slices.Sort(values); return values })
+	return func(q float64) float64 {
+		n := float64(len(values))
+		if n == 0 || !(q >= 0 && q <= 1) {
+			return math.NaN()
+		}
+		return sorted()[max(int(math.Ceil(q*n*(1-1e-12))), 1)-1]
 	}
-	return sorted[max(int(math.Ceil(q*n*(1-1e-12))), 1)-1]
 }
 
 // stretched is the trace at the setting's rate and with its demands.

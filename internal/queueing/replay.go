@@ -20,7 +20,7 @@ type Job struct {
 type Fate struct {
 	Start  time.Duration // a worker took it up
 	Finish time.Duration
-	Lost   bool // it found no place, lost it or waited too long; Start and Finish are when that was
+	Lost   bool // it found no place, lost it, lost patience or was too old; Start and Finish are when
 }
 
 // Replay runs jobs, which are in order of arrival, through an ideal server and
@@ -87,9 +87,9 @@ type replay struct {
 	own     []int32 // the lane of each job, -1 as long as none was picked
 	by      []int32 // the lane whose worker has it
 	outside queue
+	law     *codel // nil: the queue does not age
 	chance  *rand.Rand
 	closed  *heap[time.Duration] // clients by when they send next; nil in an open loop
-	law     *codel               // nil: the queue does not age
 }
 
 // A lane is a queue and the workers that take from it.
@@ -116,11 +116,11 @@ func newReplay(s Station, jobs []Job) *replay {
 		station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty,
 		own: make([]int32, len(jobs)), by: make([]int32, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
 	}
-	for i := range r.own {
-		r.own[i] = -1
-	}
 	if (s.Aging != Aging{}) {
 		r.law = &codel{Aging: s.Aging}
+	}
+	for i := range r.own {
+		r.own[i] = -1
 	}
 	workers, room := s.lane()
 	for range s.lanes() {
@@ -172,8 +172,6 @@ func (r *replay) arrive(job int) {
 	}
 	if r.law != nil && r.law.Adaptive {
 		for old, ok := r.expired(); ok; old, ok = r.expired() {
-			r.lanes[0].room++
-			r.lanes[0].waits--
 			r.lose(old, r.now)
 		}
 	}

@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -103,7 +104,7 @@ func (a *Ask) check() error {
 	case !(a.Margin >= 0 && a.Margin <= 1):
 		return fmt.Errorf("sizing a pool: a margin of %g; give a ratio from 0 to 1", a.Margin)
 	case a.Keep == nil:
-		return fmt.Errorf("sizing a pool: nothing says what is good enough; give Keep")
+		return errors.New("sizing a pool: nothing says what is good enough; give Keep")
 	}
 	return a.checkTrace()
 }
@@ -134,7 +135,8 @@ func (a *Ask) hopeless() (Advice, string) {
 		adv.Hopeless = "a request alone on an idle server breaks it: its own demand is too long"
 		return adv, adv.Hopeless
 	case full:
-		adv.Hopeless = fmt.Sprintf("the requests need %.3g cores, and with the margin there are %d for them; workers make no CPU", a.Rate*a.Service, a.Cores)
+		adv.Hopeless = fmt.Sprintf("the requests ask for %.3g cores, %.3g with the margin, and %d is all there is; workers make no CPU",
+			a.Rate*a.Service, a.Rate*a.Service*(1+a.Margin), a.Cores)
 	default:
 		adv.Hopeless = "waiting for the cores alone breaks it, with a worker for each request; workers make no CPU"
 	}

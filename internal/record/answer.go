@@ -40,11 +40,6 @@ type Station struct {
 	Workers int    `json:"workers,omitempty"` // none with goroutines
 	Cores   int    `json:"cores"`
 	Places  int    `json:"places,omitempty"` // requests present at most, of each worker where it has a queue; 0 for no bound
-	// Target and Interval are CoDel's, in seconds, where the queue ages by it; Adaptive
-	// serves the newest first meanwhile.
-	Target   float64 `json:"target,omitempty"`
-	Interval float64 `json:"interval,omitempty"`
-	Adaptive bool    `json:"adaptive,omitempty"`
 	// Full says that what follows is known, too; false in records of old.
 	Full bool `json:"full,omitempty"`
 	// Overflow is what the full queue does, where that can matter: block, reject,
@@ -53,8 +48,13 @@ type Station struct {
 	Pick     string  `json:"pick,omitempty"`     // which worker's queue: rr, least or p2c
 	Steal    bool    `json:"steal,omitempty"`    // workers take from the others' queues
 	Patience float64 `json:"patience,omitempty"` // seconds a request waits before it is refused; 0: for ever
-	Sticky   bool    `json:"sticky,omitempty"`   // a worker keeps its connection
-	Unknown  string  `json:"unknown,omitempty"`  // why no ideal scheduler stands for it
+	// Target and Interval are CoDel's, in seconds, where the queue ages by it; Adaptive
+	// serves the newest first meanwhile.
+	Target   float64 `json:"target,omitempty"`
+	Interval float64 `json:"interval,omitempty"`
+	Adaptive bool    `json:"adaptive,omitempty"`
+	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
+	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler stands for it
 }
 
 // A Twin is what an ideal scheduler of an arm's kind makes of the very requests the

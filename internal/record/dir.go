@@ -34,6 +34,7 @@ const (
 	stampsFile   = "stamps.col.gz"
 	responseFile = "response.hgrm"
 	metricsFile  = "metrics.om"
+	beforeFile   = "metrics-before.om"
 	logFile      = "server.log"
 )
 
@@ -180,7 +181,8 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 // Files are a trial's files beyond what schedlab computes itself; nil ones
 // are not written.
 type Files struct {
-	Metrics []byte   // the scraped series as OpenMetrics
+	Metrics []byte   // the scraped series as OpenMetrics, or as the server writes them
+	Before  []byte   // those before the load, of servers that are not ours
 	Log     []byte   // the server's log
 	Stamps  []Stamps // one for each request, in their order
 }
@@ -202,7 +204,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if err := Encode(&encoded, requests); err != nil {
 		return err
 	}
-	bulk := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, logFile: files.Log}
+	bulk := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, beforeFile: files.Before, logFile: files.Log}
 	if files.Stamps != nil {
 		var stamps bytes.Buffer
 		if err := EncodeStamps(&stamps, files.Stamps); err != nil {

@@ -144,7 +144,7 @@ func TestTrialsRoundTrip(t *testing.T) {
 	want := map[int][]Request{1: sample(100), 2: sample(7), 1000: nil}
 	for n, requests := range want {
 		trial := Trial{Number: n, Block: 1, Arm: "nethttp'", Window: 60}
-		if err := d.WriteTrial(trial, requests, Files{Metrics: []byte("# EOF\n")}); err != nil {
+		if err := d.WriteTrial(trial, requests, Files{Metrics: []byte("# EOF\n"), Before: []byte("# EOF\n")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestTrialsRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want[trial.Number], trial.Requests); diff != "" {
 			t.Errorf("trial %d: %s", trial.Number, diff)
 		}
-		for name, there := range map[string]bool{"metrics.om": true, "server.log": false, "response.hgrm": true} {
+		for name, there := range map[string]bool{"metrics.om": true, "metrics-before.om": true, "server.log": false, "response.hgrm": true} {
 			if _, err := os.Stat(filepath.Join(trial.Path, name)); (err == nil) != there {
 				t.Errorf("trial %d: %s: %v, want there: %v", trial.Number, name, err, there)
 			}

@@ -21,6 +21,7 @@ type Result struct {
 	Status   Status    `json:"status"`              // complete, interrupted or partial
 	Seed     uint64    `json:"seed"`                // seed of every trace and order
 	Rate     float64   `json:"rate"`                // offered requests per second
+	Asked    string    `json:"asked,omitempty"`     // what the requests are when a file says so, in words
 	Window   float64   `json:"window"`              // measured seconds of one trial
 	Planned  int       `json:"planned"`             // blocks planned
 	Valid    int       `json:"valid"`               // blocks that entered the verdicts
@@ -42,6 +43,8 @@ type Result struct {
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
+	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
+	Capacity *Capacity `json:"capacity,omitempty"`
 }
 
 // Status says how much of its plan a run holds.
@@ -86,6 +89,8 @@ type Arm struct {
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
+	// Footprint is the median of those at the windows' ends; nil when unknown.
+	Footprint *Footprint `json:"footprint,omitempty"`
 	// Phases are where the time of its good requests went, in the order in which
 	// it passes; nil when nothing was stamped. They add up to the mean response
 	// time, and to that of the slowest 1 %.
@@ -197,6 +202,10 @@ type Plan struct {
 	Doubts      []Doubt   `json:"doubts"`            // raised while planning
 	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
 	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
+	Asked       string    `json:"asked,omitempty"`   // what its requests are when a file says so, in words
+	SLO         string    `json:"slo,omitempty"`     // of a search for capacity, which has no blocks
+	Budget      float64   `json:"budget,omitempty"`  // of that search, seconds for each arm
+	Windows     int       `json:"windows,omitempty"` // and the most windows of each
 }
 
 // A PlanArm is one contestant before it ran.
@@ -204,7 +213,7 @@ type PlanArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
 	Role    Role     `json:"role"`
-	Command []string `json:"command"` // argv with {addr} and {admin} left in
+	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
 	// KeepAlive says whether its clients keep their connections.
 	KeepAlive bool     `json:"keepalive"`
 	Clients   Clients  `json:"clients"`           // its load
@@ -212,6 +221,9 @@ type PlanArm struct {
 	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
 	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
 	Family    string   `json:"family,omitempty"`  // its name without them
+	// URL is the address of a server that runs already, "" for one that is started.
+	URL     string `json:"url,omitempty"`
+	Metrics string `json:"metrics,omitempty"` // where it shows its own, with marks
 }
 
 // Clients are the load of one arm. Times are seconds.
@@ -260,6 +272,8 @@ type Trial struct {
 	Server  ServerSide `json:"server"`
 	Client  ClientSide `json:"client"`
 	Failure string     `json:"failure,omitempty"` // the server died or never answered: why
+	Rate    float64    `json:"rate,omitempty"`    // offered per second, in a search for capacity
+	Purpose string     `json:"purpose,omitempty"` // and what for
 	Omitted string     `json:"omitted,omitempty"` // set by Dir.WriteTrial when the record is full: what it left out
 }
 
@@ -280,6 +294,22 @@ type ServerSide struct {
 	// StampsLost counts the requests that the server stamped, in the whole trial, and
 	// whose stamps it had no more room for when it was asked.
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
+	// Footprint is what it held at the window's end; nil when that is not known.
+	Footprint *Footprint `json:"footprint,omitempty"`
+	// CPUs is where it may run, when that is not only where the plan has servers.
+	CPUs   string   `json:"cpus,omitempty"`
+	Doubts []string `json:"doubts,omitempty"` // what could not be read of it, or is not as planned
+}
+
+// A Footprint is what a server, with all its processes, holds beside CPU time.
+type Footprint struct {
+	Memory int64 `json:"memory"` // bytes; a page that processes share counts once in all
+	// Resident says that Memory is resident pages, shared ones counted once for
+	// each process: the kernel told no more.
+	Resident  bool  `json:"resident,omitempty"`
+	Peak      int64 `json:"peak"` // bytes: the most that was ever resident, summed over the processes
+	Threads   int   `json:"threads"`
+	Processes int   `json:"processes"`
 }
 
 // Connections are what became of a server's connections in a window.

@@ -50,6 +50,9 @@ func compact(indented []byte) []byte {
 // CSV writes one row per arm and metric in base units (seconds, 1/s), the
 // verdict beside the value. The baseline has no verdict, its copy the A/A one.
 func CSV(w io.Writer, r *record.Result) error {
+	if r.Capacity != nil {
+		return capacityCSV(w, r)
+	}
 	return emit(w, "csv", func(b *bytes.Buffer) {
 		out := csv.NewWriter(b)
 		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error

@@ -63,6 +63,9 @@ type figuresRow struct {
 // Everything from outside is escaped; the result itself lies in the page as
 // JSON in the element with id "result".
 func HTML(w io.Writer, r *record.Result) error {
+	if r.Capacity != nil {
+		return capacityHTML(w, r)
+	}
 	t, err := template.New("page").Parse(pageSource)
 	if err != nil {
 		return fmt.Errorf("parsing the html template: %w", err)
@@ -127,6 +130,9 @@ func tabulate(r *record.Result) figures {
 		worth = worth || a.NEff > 0
 		f.Rows[i].Mode = a.Mode
 		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain > 0
+	}
+	for _, column := range footprints(r.Arms) {
+		add(column[0], func(i int) string { return column[i+1] })
 	}
 	if worth {
 		add("n_eff a window", func(i int) string { return count(int(r.Arms[i].NEff)) })

@@ -12,6 +12,9 @@ import (
 // Markdown renders r for an issue, a commit or a README. Everything that came
 // from outside is escaped.
 func Markdown(w io.Writer, r *record.Result) error {
+	if r.Capacity != nil {
+		return capacityMarkdown(w, r)
+	}
 	return emit(w, "markdown", func(b *bytes.Buffer) {
 		line := func(format string, args ...any) {
 			fmt.Fprintf(b, format+"\n", args...)
@@ -132,6 +135,13 @@ func markdownArms(line func(string, ...any), r *record.Result) {
 		head += " " + m.label + " |"
 		rule += "---:|"
 		for i, cell := range m.cells(r.Arms) {
+			rows[i] += " " + md(cell) + " |"
+		}
+	}
+	for _, column := range footprints(r.Arms) {
+		head += " " + column[0] + " |"
+		rule += "---:|"
+		for i, cell := range column[1:] {
 			rows[i] += " " + md(cell) + " |"
 		}
 	}

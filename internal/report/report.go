@@ -39,6 +39,9 @@ func Formats() []Format {
 func Render(w io.Writer, format string, r *record.Result) error {
 	var names []string
 	for _, f := range Formats() {
+		if f.Name == format && r.Capacity != nil && (format == "benchstat" || format == "hgrm") {
+			return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
+		}
 		if f.Name == format {
 			return f.Render(w, r)
 		}

@@ -23,6 +23,9 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
+	if r.Capacity != nil {
+		return capacityText(w, r, o)
+	}
 	return emit(w, "text", func(b *bytes.Buffer) {
 		p := printer{b, o}
 		p.context(r)
@@ -119,7 +122,7 @@ func (p printer) table(r *record.Result) {
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
-	p.columns(columns)
+	p.columns(append(columns, footprints(r.Arms)...))
 }
 
 // remarks says what speaks against the figures, and what went wrong with requests.

@@ -226,6 +226,9 @@ func offered(r *record.Result) string {
 	} else if r.Rate == 0 {
 		parts[0] = "no rate chosen yet"
 	}
+	if r.Asked != "" {
+		parts[0] += " (" + r.Asked + ")"
+	}
 	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
 }
 

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/crossover"
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+)
+
+// An atlas is a map being drawn.
+type atlas struct {
+	scenario experiment.Scenario
+	opts     experiment.Options // of a cell; Budget is the map's
+	m        record.Map
+	grid     *crossover.Grid
+	verdicts []record.CellVerdict // those met, at the number that the grid knows them by
+	dir      *record.Dir          // nil before the first cell
+	longest  [2]time.Duration     // that a cell has taken, in blocks of the plan; [1] one whose arm is short
+	timeout  time.Duration        // of a request
+	sampled  int                  // comparisons run, those of an earlier session included
+	failed   bool                 // the last one: a server died, or the disk is full
+	// compare runs a comparison, recorded below root: its Run, but for tests.
+	compare func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error)
+}
+
+// newAtlas plans every cell, so that what is wrong is found before anything runs,
+// and takes up what m has measured already.
+func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas, error) {
+	a := &atlas{scenario: s, opts: o, m: m}
+	a.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
+		return c.Run(ctx, root, p)
+	}
+	p := &a.m.Plan
+	columns, rows := len(p.X.Values), len(p.Y.Values)
+	a.m.Question, a.m.Plan.Budget = s.Question, o.Budget.Seconds()
+	fresh := len(m.Cells) == 0
+	lawful := true
+	for y := range rows {
+		for x := range columns {
+			c, err := a.plan(x, y, o.Blocks, o.Budget)
+			if err != nil {
+				return nil, usagef("cell %s: %w", a.name(x, y), err)
+			}
+			if x == 0 && y == 0 {
+				a.describe(c)
+			}
+			if fresh {
+				a.m.Cells = append(a.m.Cells, record.Cell{X: x, Y: y, State: record.Unreached})
+				short, known := c.Short()
+				a.m.At(x, y).Short = short
+				lawful = lawful && known
+			}
+			a.m.Estimate = max(a.m.Estimate, c.Planned().Estimate)
+			a.timeout = max(a.timeout, seconds(c.Planned().Timeout))
+		}
+	}
+	for i := range a.m.Cells {
+		if !lawful {
+			a.m.Cells[i].Short = nil
+		}
+	}
+	a.longest = [2]time.Duration{seconds(a.m.Estimate), seconds(a.m.Estimate) + time.Duration(o.Blocks)*(a.timeout+lingers)}
+	a.grid = crossover.New(columns, rows, o.Seed)
+	a.replay()
+	return a, nil
+}
+
+// describe takes from the first cell what all have in common.
+func (a *atlas) describe(c *experiment.Comparison) {
+	p := c.Planned()
+	a.m.Arms = nil
+	for _, arm := range p.Arms {
+		if arm.Role != record.Copy {
+			a.m.Arms = append(a.m.Arms, arm.Name)
+		}
+	}
+	a.m.Env, a.m.Rate = c.Env(), c.Rate()
+	if a.m.Plan.X.Name == "rate" || a.m.Plan.Y.Name == "rate" {
+		a.m.Rate = "each cell's rate"
+	}
+	a.m.Plan.Window, a.m.Plan.Warmup, a.m.Plan.Blocks = p.Window, p.Warmup, p.Blocks
+	a.m.Doubts = nil
+	for _, d := range p.Doubts {
+		if d.Arm == "" {
+			a.m.Doubts = append(a.m.Doubts, d)
+		}
+	}
+	if a.m.Env.Virtualised {
+		a.m.Doubts = append(a.m.Doubts, record.Doubt{Text: "a virtual machine: neighbours and the hypervisor are in the noise"})
+	}
+	a.m.Doubts = append(a.m.Doubts, record.Doubt{Text: "one host, loopback, synthetic demand; each cell has its own doubts in its record"})
+}
+
+// replay tells the grid what the cells say.
+func (a *atlas) replay() {
+	for _, c := range a.m.Cells {
+		for range c.Visits {
+			a.grid.Sample(crossover.Place{X: c.X, Y: c.Y}, a.number(c.CellVerdict))
+			a.sampled++
+		}
+	}
+	a.settle()
+}
+
+// plan is the comparison of one cell.
+func (a *atlas) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparison, error) {
+	s, err := a.scenario.At(a.m.Plan.X, a.m.Plan.Y, x, y, a.opts.Modes)
+	if err != nil {
+		return nil, err
+	}
+	o := a.opts
+	o.Blocks, o.Budget = blocks, budget
+	o.Note = strings.TrimSpace(fmt.Sprintf("cell %s of a map. %s", a.name(x, y), a.opts.Note))
+	return experiment.Plan(s, o)
+}
+
+func (a *atlas) name(x, y int) string {
+	p := a.m.Plan
+	return fmt.Sprintf("%s=%s, %s=%s", p.X.Name, p.X.Values[x], p.Y.Name, p.Y.Values[y])
+}
+
+// explore measures cells until nothing is left to learn or the budget does not
+// hold one more. The map on disk is whole after every cell.
+func (a *atlas) explore(ctx context.Context, show *progress) error {
+	began := time.Now()
+	a.m.Status = record.Running
+	if err := a.dir.WriteMap(&a.m); err != nil {
+		return err
+	}
+	var failure error
+	for {
+		at, again, ok := a.grid.Next()
+		if !ok {
+			a.m.Status = record.Complete
+			break
+		}
+		left := a.opts.Budget - time.Since(began)
+		cell := a.m.At(at.X, at.Y)
+		blocks, need := a.m.Plan.Blocks, a.longest[class(cell)]
+		if again && cell.Decision == record.InDoubt {
+			blocks, need = 2*blocks, 2*need
+		}
+		if need > left {
+			a.m.Status = record.Partial
+			if again { // what had to be measured has been
+				a.m.Status = record.Complete
+			}
+			break
+		}
+		if failure = a.measure(ctx, show, at, blocks, left); failure != nil {
+			a.m.Status = record.Partial
+			if ctx.Err() != nil {
+				a.m.Status = record.Interrupted
+			}
+			break
+		}
+		if err := a.dir.WriteMap(&a.m); err != nil {
+			return err
+		}
+	}
+	a.settle()
+	return errors.Join(failure, a.dir.WriteMap(&a.m))
+}
+
+const (
+	// spareShare is what a cell may take beyond the longest, for spare blocks.
+	spareShare = 0.4
+	// lingers is how long an overloaded arm's server has to end, after requests that
+	// it left waiting have timed out.
+	lingers = 500 * time.Millisecond
+)
+
+// measure runs the comparison of one cell. One that the context cut leaves the cell
+// as it was; one that failed refuses it, and a second in a row ends the map.
+func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place, blocks int, left time.Duration) error {
+	began := time.Now()
+	c, err := a.plan(at.X, at.Y, blocks, 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	estimate := seconds(c.Planned().Estimate)
+	planned := time.Duration(float64(a.longest[class(a.m.At(at.X, at.Y))]) * float64(blocks) / float64(a.m.Plan.Blocks))
+	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
+	if c, err = a.plan(at.X, at.Y, blocks, most); err != nil {
+		return err
+	}
+	label := fmt.Sprintf("cell %d (%s): ", a.sampled+1, a.name(at.X, at.Y))
+	spent := a.opts.Budget - left
+	dir, run, err := a.compare(ctx, c, a.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
+		now := spent + time.Since(began)
+		show.update(label+doing, int(now/time.Second), int(a.opts.Budget/time.Second), max(0, a.opts.Budget-now))
+	})
+	if run.Result != nil && run.Trials > 0 {
+		err = errors.Join(err, writeReports(dir, run.Result))
+	}
+	var v record.CellVerdict
+	_, impossible := errors.AsType[*experiment.Impossible](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && (a.failed || dir == nil || run.Result == nil):
+		return err
+	case err != nil:
+		v = record.CellVerdict{Decision: record.Rejected, Reason: err.Error()}
+	default:
+		v = experiment.Outcome(run.Result, a.m.Plan.Metric)
+	}
+	a.failed = err != nil && !impossible
+	took := time.Since(began)
+	a.m.Spent += took.Seconds()
+	a.sampled++
+	cell := a.m.At(at.X, at.Y)
+	longest := &a.longest[class(cell)]
+	*longest = max(*longest, took*time.Duration(a.m.Plan.Blocks)/time.Duration(blocks))
+	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, a.sampled, cell.Visits+1, run.Plan.Rate
+	cell.Seconds += took.Seconds()
+	if run.Result != nil {
+		cell.Verdicts = run.Result.Verdicts
+	}
+	if rel, err := filepath.Rel(a.dir.Path(), dir.Path()); err == nil {
+		cell.Runs = append(cell.Runs, filepath.ToSlash(rel))
+	}
+	a.grid.Sample(at, a.number(v))
+	a.settle()
+	return nil
+}
+
+// class tells cells that take longer, for what an overloaded arm leaves waiting.
+func class(c *record.Cell) int { return min(len(c.Short), 1) }
+
+// number is what the grid knows a verdict by.
+func (a *atlas) number(v record.CellVerdict) crossover.Verdict {
+	switch {
+	case v.Decision == record.Rejected:
+		return crossover.Refused
+	case !v.Decided():
+		return crossover.Undecided
+	}
+	class := record.CellVerdict{Decision: v.Decision, Winner: v.Winner, Among: v.Among}
+	i := slices.IndexFunc(a.verdicts, func(w record.CellVerdict) bool {
+		return w.Decision == class.Decision && w.Winner == class.Winner && slices.Equal(w.Among, class.Among)
+	})
+	if i < 0 {
+		i = len(a.verdicts)
+		a.verdicts = append(a.verdicts, class)
+	}
+	return crossover.Verdict(i)
+}
+
+// settle writes what the grid knows into the map.
+func (a *atlas) settle() {
+	for i, k := range a.grid.Cells() {
+		c := &a.m.Cells[i]
+		c.Border = k.Border
+		switch {
+		case k.Samples > 0 && c.Decision == record.Rejected:
+			c.State = record.Voided
+		case k.Samples > 0:
+			c.State = record.Sampled
+		case k.Inferred:
+			c.State, c.CellVerdict = record.Inferred, a.verdicts[k.Verdict]
+		default:
+			c.State, c.CellVerdict = record.Unreached, record.CellVerdict{}
+		}
+	}
+	a.m.Theory = experiment.MapBorder(&a.m)
+	a.m.Headline = experiment.MapHeadline(&a.m)
+}
+
+// writePlan prints what a map would measure and how long it could take.
+func (a *atlas) writePlan(w io.Writer) error {
+	p := a.m.Plan
+	var all time.Duration
+	for _, c := range a.m.Cells {
+		all += a.longest[class(&c)]
+	}
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, a.m.Question)
+	fmt.Fprintf(w, "arms        %s\n", strings.Join(a.m.Arms, ", "))
+	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
+	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
+	fmt.Fprintf(w, "rate        %s, seed %d\n", a.m.Rate, p.Seed)
+	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %v each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(a.m.Arms)+1,
+		seconds(p.Warmup).Round(time.Millisecond), seconds(p.Window).Round(time.Millisecond), a.longest[0].Round(time.Second), a.longest[1].Round(time.Second))
+	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(a.m.Cells))
+	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
+		all.Round(time.Second), (3 * all).Round(time.Second), a.opts.Budget)
+	if b := a.m.Theory; b != nil {
+		var at []string
+		for _, l := range b.Lines {
+			at = append(at, fmt.Sprintf("%s: %d", l.Value, l.Law))
+		}
+		fmt.Fprintf(w, "law         %s; cells along %s before the border: %s\n", b.Law, b.Along, strings.Join(at, ", "))
+	}
+	for _, d := range a.m.Doubts {
+		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+	}
+	return nil
+}

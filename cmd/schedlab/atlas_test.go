@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A fakeLab answers comparisons as Little's law has it, in virtual time.
+type fakeLab struct {
+	takes time.Duration
+	stop  func()                              // called in the comparison after runs
+	runs  int                                 // before stop; 0 never stops
+	wrong func(c *experiment.Comparison) bool // whose server dies
+	done  int
+}
+
+var errDied = errors.New("the server died")
+
+func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root string, tell experiment.Progress) (*record.Dir, record.Run, error) {
+	tell("block 1 of 10", 0, 30, l.takes)
+	dir, err := record.Create(root, "fake", time.Now(), func() uint32 { return 0 })
+	if err != nil {
+		return nil, record.Run{}, err
+	}
+	if l.done++; l.done == l.runs {
+		l.stop()
+		return dir, record.Run{}, context.Cause(ctx)
+	}
+	time.Sleep(l.takes)
+	v := record.Verdict{Metric: "goodput", Baseline: "nethttp", Arm: "pool", Verdict: string(stats.Same), Ratio: 1, Low: 0.99, High: 1.01, Blocks: 10}
+	if short, _ := c.Short(); len(short) > 0 {
+		v.Verdict, v.Ratio, v.Low, v.High = string(stats.Slower), 0.6, 0.58, 0.62
+	}
+	run := record.Run{Trials: 30, Plan: c.Planned(), Result: &record.Result{
+		Verdicts: []record.Verdict{v}, Arms: []record.Arm{{Name: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool", Role: record.Challenger}},
+	}}
+	if l.wrong != nil && l.wrong(c) {
+		err = errDied
+	}
+	return dir, run, err
+}
+
+// newFake is a map of the crossover scenario in the lab; m is one to go on with, or
+// fresh.
+func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m record.Map) *atlas {
+	t.Helper()
+	s, _, err := findScenario("crossover")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var axes []record.Factor
+	for _, text := range []string{"sleep-share=0.01,0.08,0.18,0.36,0.72", "workers=1,2,4,8,16"} {
+		f, err := experiment.ParseFactor(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		axes = append(axes, f)
+	}
+	m.Plan.Scenario, m.Plan.X, m.Plan.Y, m.Plan.Metric = s.Name, axes[0], axes[1], "goodput"
+	o := experiment.Options{Self: "schedlab", Seed: 3, Blocks: 10, Budget: budget, Pin: "none", Modes: modeFacts()}
+	a, err := newAtlas(s, o, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.compare = l.compare
+	if a.dir, err = record.CreateMap(root, s.Name, time.Now(), func() uint32 { return 0 }); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func silent(t *testing.T) *progress {
+	t.Helper()
+	p, err := newProgress(io.Discard, "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func count(m *record.Map, state record.CellState) (n int) {
+	for _, c := range m.Cells {
+		if c.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+func TestMapFindsTheBorder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newFake(t, &fakeLab{takes: 17 * time.Second}, t.TempDir(), time.Hour, record.Map{})
+		if err := a.explore(t.Context(), silent(t)); err != nil {
+			t.Fatal(err)
+		}
+		_, m, err := record.OpenMap(a.dir.Path(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Status != record.Complete || count(&m, record.Unreached) > 0 || count(&m, record.Inferred) < 5 {
+			t.Errorf("got a map that is %s, with %d cells unreached and %d inferred, want a whole one with 5 inferred or more", m.Status, count(&m, record.Unreached), count(&m, record.Inferred))
+		}
+		for _, c := range m.Cells {
+			if lost := c.Winner == "nethttp"; lost != (len(c.Short) > 0) || !c.Decided() || (c.State == record.Sampled) != (len(c.Runs) == 1) {
+				t.Errorf("cell %d, %d: %+v", c.X, c.Y, c)
+			}
+		}
+		if m.Theory == nil || slices.ContainsFunc(m.Theory.Lines, func(l record.BorderLine) bool { return !l.Within1 || l.From != l.Law || l.To != l.Law }) {
+			t.Errorf("got the border %+v, want the law's", m.Theory)
+		}
+	})
+}
+
+func TestMapKeepsItsBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		a := newFake(t, &fakeLab{takes: 20 * time.Second}, t.TempDir(), 2*time.Minute, record.Map{})
+		if err := a.explore(t.Context(), silent(t)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 2*time.Minute || took < time.Minute {
+			t.Errorf("took %v of a budget of 2m", took)
+		}
+		if a.m.Status != record.Partial || count(&a.m, record.Unreached) == 0 {
+			t.Errorf("got a map that is %s with %d cells unreached, want a partial one", a.m.Status, count(&a.m, record.Unreached))
+		}
+	})
+}
+
+func TestAResumedMapIsTheWholeOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		whole := newFake(t, &fakeLab{takes: time.Second}, t.TempDir(), time.Hour, record.Map{})
+		if err := whole.explore(t.Context(), silent(t)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cut := newFake(t, &fakeLab{takes: time.Second, runs: 7, stop: func() { cancel(errInterrupted) }}, t.TempDir(), time.Hour, record.Map{})
+		if err := cut.explore(ctx, silent(t)); !errors.Is(err, errInterrupted) {
+			t.Fatalf("got %v, want the interruption", err)
+		}
+		_, m, err := record.OpenMap(cut.dir.Path(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := count(&m, record.Sampled); m.Status != record.Interrupted || n != 6 {
+			t.Errorf("kept a map that is %s with %d cells measured, want the 6 whole ones", m.Status, n)
+		}
+		resumed := newFake(t, &fakeLab{takes: time.Second}, t.TempDir(), time.Hour, m)
+		if err := resumed.explore(t.Context(), silent(t)); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range whole.m.Cells {
+			if got := resumed.m.Cells[i]; got.State != want.State || got.Decision != want.Decision || got.Winner != want.Winner || got.Order != want.Order {
+				t.Errorf("cell %d, %d: got %s %s %q as number %d, want %s %s %q as number %d", want.X, want.Y,
+					got.State, got.Decision, got.Winner, got.Order, want.State, want.Decision, want.Winner, want.Order)
+			}
+		}
+	})
+}
+
+func TestADeadServerRefusesItsCellAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		died := 0
+		once := func(*experiment.Comparison) bool { died++; return died == 3 }
+		a := newFake(t, &fakeLab{takes: time.Second, wrong: once}, t.TempDir(), time.Hour, record.Map{})
+		if err := a.explore(t.Context(), silent(t)); err != nil || a.m.Status != record.Complete {
+			t.Errorf("one death: got %v and a map that is %s", err, a.m.Status)
+		}
+		always := func(*experiment.Comparison) bool { return true }
+		a = newFake(t, &fakeLab{takes: time.Second, wrong: always}, t.TempDir(), time.Hour, record.Map{})
+		if err := a.explore(t.Context(), silent(t)); !errors.Is(err, errDied) {
+			t.Errorf("all die: got %v, want the reason", err)
+		}
+		if n := count(&a.m, record.Voided); n != 1 || a.m.Status != record.Partial {
+			t.Errorf("all die: %d cells refused in a map that is %s, want one before the second death ended it", n, a.m.Status)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+const (
+	capacityScenario = "capacity"
+	capacitySLO      = "p99<=10ms,errors<=0.1%"
+)
+
+// capacityFormats are those of report's that a search can be rendered as.
+var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
+
+// capacityFlags are what the command line says of a search for capacity.
+type capacityFlags struct {
+	compareFlags
+	slo string
+}
+
+func newCapacity() *cobra.Command {
+	var f capacityFlags
+	cmd := &cobra.Command{
+		Use:   "capacity [SCENARIO]",
+		Short: "Find the highest rate at which each model keeps a service level objective",
+		Long: `Find, for every arm of a scenario, the highest rate of requests at which it keeps
+a service level objective, as an interval: at its low end three windows of three
+kept the objective, at its high end most broke it. Every window is open-loop load
+on a fresh process; the arms take turns. Then one server is overloaded and offered
+the low rate again: one that breaks the objective now does not recover.
+
+The scenario's own rate is not used. Its load must be open and have a steady rate.
+Without a SCENARIO the embedded 'capacity' is searched.
+
+Terms of an objective are quantiles (p50, p99, p99.9), mean, errors and goodput:
+p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
+
+The record, with report.html, is kept below --out; 'schedlab report' renders it
+again. docs/capacity.md says how the search works and what it cannot do.
+
+Exit codes: 0 some arm has an answer, 4 all are undecided or the run is partial,
+130 interrupted (what was measured is kept).`,
+		Example: `  schedlab capacity
+  schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
+  schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
+  schedlab capacity --arms nethttp --window 1s --warmup 300ms --budget 25s
+  schedlab capacity --arm mine='./server -listen {addr}' --dry-run`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, append(args, capacityScenario)[0])
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	fl.StringVar(&f.output, "output", "text", strings.Join(capacityFormats, ", "))
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	complete(cmd, "pin", "auto", "none")
+	complete(cmd, "progress", "auto", "plain", "none")
+	complete(cmd, "output", capacityFormats...)
+	complete(cmd, "arms", modeNames()...)
+	return cmd
+}
+
+func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
+	slo, err := stats.ParseSLO(f.slo)
+	if err != nil {
+		return usagef("--slo: %w", err)
+	}
+	if err := f.checkGiven(cmd.Flags()); err != nil {
+		return err
+	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
+		f.Seed = uint64(rand.Uint32())
+	}
+	if f.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	f.Version, f.Modes = programVersion(), modeFacts()
+	s, err := f.scenario(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.search(s, slo); err != nil {
+		return err // before the time that calibration takes
+	}
+	f.Iters = workload.Calibrate()
+	c, err := f.search(s, slo)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return writeSearch(cmd.OutOrStdout(), c)
+	}
+	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
+	show.done()
+	if run.Result == nil || run.Trials == 0 {
+		return f.failure(err, dir)
+	}
+	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
+		return errors.Join(err, werr)
+	}
+	if err != nil {
+		return f.failure(err, dir)
+	}
+	for _, a := range run.Result.Capacity.Arms {
+		if a.Outcome != "undecided" {
+			return nil
+		}
+	}
+	return &exitError{code: exitPartial}
+}
+
+// checkGiven refuses values that mean "not given" when they were given.
+func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
+	for _, name := range []string{"window", "warmup", "budget"} {
+		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0s" || v[0] == '-') {
+			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+		}
+	}
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	if !slices.Contains(capacityFormats, f.output) {
+		return usagef("--output %q is none of %s", f.output, strings.Join(capacityFormats, ", "))
+	}
+	return nil
+}
+
+func (f *capacityFlags) search(s experiment.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
+	c, err := experiment.PlanCapacity(s, f.Options, slo)
+	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
+		return nil, usage(err)
+	}
+	return c, err
+}
+
+// writeSearch prints a search that has not begun.
+func writeSearch(w io.Writer, c *experiment.Comparison) error {
+	p, e := c.Planned(), c.Env()
+	span := func(s float64) time.Duration { return time.Duration(s * 1e9).Round(time.Millisecond) }
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
+	fmt.Fprintf(w, "objective   %s\n", p.SLO)
+	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
+	var loads []string
+	for _, a := range p.Arms {
+		if text := experiment.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+			loads = append(loads, text)
+			fmt.Fprintf(w, "load        %s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
+	fmt.Fprintf(w, "time        at most %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
+	for _, d := range p.Doubts {
+		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+	}
+	for _, a := range p.Arms {
+		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, experiment.JoinCommand(a.Command))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

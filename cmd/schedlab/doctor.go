@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/doctor"
+	"schedlab/internal/experiment"
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+type doctorFlags struct {
+	experiment.Options
+	scenario    string // whose load is compared
+	quick, full bool
+	out         string
+	output      string
+	progress    string
+}
+
+func newDoctor() *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor [SCENARIO]",
+		Short: "Say what on this machine will spoil a measurement, and how to mend it",
+		Long: `Look for what would spoil a comparison on this machine: too few descriptors,
+local ports or places in the listen backlog, CPUs that server and load share,
+quotas, other programs, steal, late timers, pauses, a clock that steps, a
+directory that cannot be written. Every finding says what it spoils and the fix.
+
+Then compare the baseline of a SCENARIO (default quick) with itself: what copies of
+one program differ by is what this machine cannot tell apart on that load. A table
+says which differences a quick and a full comparison can judge, and how long they
+take.
+
+It takes about 20 seconds; --quick leaves the servers out (2 s), --full compares
+more blocks, and the longer windows of the full protocol too (2 min). It changes
+nothing, and keeps no record.
+
+Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
+interrupted.`,
+		Example: `  schedlab doctor
+  schedlab doctor --quick --out /var/tmp/runs
+  schedlab doctor plaintext
+  schedlab doctor --full --output markdown
+  schedlab doctor --server-cpus 0-1 --load-cpus 2-3`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.scenario = defaultScenario
+			if len(args) > 0 {
+				f.scenario = args[0]
+			}
+			return f.run(cmd)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
+	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
+	fl.StringVar(&f.output, "output", "text", strings.Join(doctor.Formats, ", "))
+	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	complete(cmd, "pin", "auto", "none")
+	complete(cmd, "output", doctor.Formats...)
+	complete(cmd, "progress", "auto", "plain", "none")
+	return cmd
+}
+
+// What is measured, and for how long.
+const (
+	watchOthers = 500 * time.Millisecond // other programs' CPU time
+	watchClock  = 250 * time.Millisecond // between looks at the clocks
+	sleeps      = 1000
+	sleepOf     = 500 * time.Microsecond
+	nullSpan    = 2 * time.Second
+)
+
+func (f *doctorFlags) run(cmd *cobra.Command) error {
+	if !slices.Contains(doctor.Formats, f.output) {
+		return usagef("--output %q is none of %s", f.output, strings.Join(doctor.Formats, ", "))
+	}
+	if f.quick && f.full {
+		return usagef("--quick and --full exclude each other; drop one of them")
+	}
+	if f.out == "" {
+		return usagef("--out is empty; give it a value or leave it out")
+	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
+	if f.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	f.Version, f.Modes = programVersion(), modeFacts()
+	survey, err := newSurvey(f.Options)
+	if err != nil {
+		return err
+	}
+	if _, err := f.alike("quick"); err != nil {
+		return err
+	}
+	m := machine(survey, f.out)
+	err = f.measure(cmd.Context(), survey, m, show)
+	show.done()
+	if cmd.Context().Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted; nothing is judged")}
+	}
+	if err != nil {
+		return err
+	}
+	report := doctor.Examine(m)
+	if err := report.Write(cmd.OutOrStdout(), f.output); err != nil {
+		return err
+	}
+	if report.Verdict == doctor.Unfit {
+		return &exitError{code: exitExpectation}
+	}
+	return nil
+}
+
+func newSurvey(o experiment.Options) (*experiment.Survey, error) {
+	s, err := experiment.NewSurvey(o)
+	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
+		return nil, usage(err)
+	}
+	return s, err
+}
+
+// machine is this one, as far as it can be read at once.
+func machine(survey *experiment.Survey, out string) *doctor.Machine {
+	m := &doctor.Machine{
+		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
+		ServerCPUs: survey.ServerCPUs(), LoadCPUs: survey.LoadCPUs(), Pinned: survey.Pinned(),
+	}
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		m.Files = doctor.Limit{Soft: files.Cur, Hard: files.Max}
+	}
+	return m
+}
+
+// watch looks for span at what other programs do.
+func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
+	before := doctor.Snap(m.Root)
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
+	}
+	m.Usage = doctor.Snap(m.Root).Since(before, os.Getpid())
+}
+
+// measure fills in what takes time.
+func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
+	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
+	defer func() { m.Clock = clock() }()
+	before := doctor.Snap(m.Root)
+	watch(ctx, m, watchOthers)
+	err := survey.OnLoadCPUs(func() { m.Lateness = doctor.Lateness(ctx, load.Sleep, sleeps, sleepOf) })
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	m.Pause = survey.Pause()
+	if !f.quick && ctx.Err() == nil {
+		show.update("asking a null server", 0, 1, nullSpan)
+		m.Gap.Span = nullSpan
+		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullSpan)
+		if err := f.noise(ctx, m, show); err != nil {
+			return err
+		}
+	}
+	m.Usage.Steal = max(m.Usage.Steal, doctor.Snap(m.Root).Since(before, os.Getpid()).Steal)
+	return nil
+}
+
+// aPlan is one comparison of a program with itself.
+type aPlan struct {
+	protocol string
+	blocks   int
+}
+
+// noise compares a program with itself, in as many blocks as there is time for.
+func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
+	plans := []aPlan{{"quick", 4}}
+	if f.full {
+		plans = []aPlan{{"quick", 12}, {"full", 6}}
+	}
+	f.Iters = workload.Calibrate()
+	var measured []doctor.AA
+	for _, p := range plans {
+		a, err := f.compareAlike(ctx, p, show)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // a finding, not the end
+			m.Noise = &doctor.Noise{Scenario: f.scenario, Err: "the " + p.protocol + " comparison does not run here: " + err.Error()}
+			return nil
+		}
+		measured = append(measured, a)
+	}
+	var protocols []doctor.Protocol
+	for _, name := range []string{"quick", "full"} {
+		c, err := f.alike(name)
+		if err != nil {
+			return err
+		}
+		p := c.Planned()
+		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: p.Blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
+	}
+	m.Noise = doctor.NewNoise(f.scenario, measured, protocols, m.Pause)
+	return nil
+}
+
+// alike plans the scenario with its baseline as the only contestant.
+func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
+	s, _, err := findScenario(f.scenario)
+	if err != nil {
+		return nil, err
+	}
+	again := s.Arms[0]
+	again.Name += "-again"
+	s.Arms, s.Expect = []experiment.Arm{s.Arms[0], again}, nil
+	o := f.Options
+	o.Protocol, o.Seed = protocol, 1
+	c, err := experiment.Plan(s, o)
+	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
+		return nil, usage(err)
+	}
+	return c, err
+}
+
+// compareAlike runs it, for so many blocks, in a directory that is removed.
+func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (a doctor.AA, err error) {
+	c, err := f.alike(p.protocol)
+	if err != nil {
+		return a, err
+	}
+	c.Shorten(p.blocks)
+	dir, err := os.MkdirTemp("", "schedlab-doctor-")
+	if err != nil {
+		return a, fmt.Errorf("measuring the noise: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	_, run, err := c.Run(ctx, dir, show.update)
+	if err != nil {
+		return a, err
+	}
+	a = doctor.AA{Ran: run.Result.Ran, Rate: run.Plan.Rate, Window: seconds(run.Plan.Window)}
+	for _, arm := range run.Result.Arms {
+		a.Arms = append(a.Arms, arm.Blocks)
+	}
+	if r := run.Result.Refused; len(r) > 0 {
+		a.Refused = fmt.Sprintf("block %d of %s had %s %.3g, above %.3g", r[0].Block, r[0].Arm, r[0].Rule, r[0].Value, r[0].Limit)
+	}
+	return a, nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"schedlab/internal/experiment"
+)
+
+// onLoopback refuses to send load to other machines by mistake. what says whose
+// address it is.
+func onLoopback(ctx context.Context, what, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return usagef("%s %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", what, address)
+	}
+	addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	for _, a := range addrs {
+		if !a.IP.IsLoopback() {
+			return usagef("%s %q is not on loopback (%s); if the server and the network are yours, say --allow-remote", what, address, a.IP)
+		}
+	}
+	return nil
+}
+
+// armsOnLoopback is onLoopback for the arms that run already, and for where any
+// of them shows its metrics.
+func armsOnLoopback(ctx context.Context, arms []experiment.Arm) error {
+	for _, a := range arms {
+		for _, address := range []string{a.URL, a.Metrics} {
+			if !strings.HasPrefix(address, "http://") || strings.Contains(address, "{") {
+				continue // a mark becomes an address on loopback, a path is the server's
+			}
+			if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

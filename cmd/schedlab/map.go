@@ -1,0 +1,291 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/workload"
+)
+
+const (
+	// winnerMetric stands for the winner over the primary metrics.
+	winnerMetric = "winner"
+	// mapBudget and mapBlocks are a map's, unless told otherwise.
+	mapBudget = 10 * time.Minute
+	mapBlocks = 10
+)
+
+// mapFlags are what the command line asks of a map.
+type mapFlags struct {
+	compareFlags
+	x, y   string
+	metric string
+	resume string
+}
+
+func newMap() *cobra.Command {
+	var f mapFlags
+	cmd := &cobra.Command{
+		Use:   "map [SCENARIO]",
+		Short: "Draw which arm wins over two factors, measuring where the winner changes",
+		Long: `Compare the arms of a scenario in cells of a grid of two factors, and draw who
+wins where. Each cell is a comparison of its own, with an A/A control and a
+record. A coarse lattice is measured first, then whatever lies between cells with
+different verdicts; a cell between two that agree is inferred, and marked so.
+Undecided cells at a border are measured again with twice the blocks, refused ones
+with as many. When --budget ends first, what is known by then is the map.
+
+A factor is any server flag (given to the arms whose mode takes it), any setting
+of the load, keepalive, or a part of the workload: cpu, sleep, and sleep-share,
+the share of requests that sleep at all. Its values stand in the order given.
+
+--metric says what an arm must be better at; 'winner' is the rule of compare over
+the primary metrics. Where one arm is overloaded it has no times to compare, and
+goodput decides.
+
+Where Little's law tells which arm has too few workers, its border is drawn beside
+the measured one. 'schedlab report' renders a map again; --resume goes on with one
+that was cut short.
+
+Exit codes: 0 a cell was decided, 4 none was, 130 interrupted (what was measured
+is kept).`,
+		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16
+  schedlab map --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=200/s,500/s,1000/s
+  schedlab map pool-cpu --arms nethttp --arm pool-request,workers=4 --x cpu=50us,200us --y connections=4,16,64 --dry-run
+  schedlab map --resume latest --budget 5m`,
+		ValidArgsFunction: completeScenarios,
+		Args:              cobra.MaximumNArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
+	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
+	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
+	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's)")
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
+	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
+	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of records")
+	fl.StringVar(&f.output, "output", "text", strings.Join(mapFormatNames(), ", "))
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the grid, the time of a cell and of all, and run nothing")
+	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	complete(cmd, "metric", metricNames()...)
+	complete(cmd, "pin", "auto", "none")
+	complete(cmd, "stamps", "off", "basic", "full")
+	complete(cmd, "progress", "auto", "plain", "none")
+	complete(cmd, "output", mapFormatNames()...)
+	complete(cmd, "arms", modeNames()...)
+	return cmd
+}
+
+func metricNames() []string { return append([]string{winnerMetric}, experiment.MapMetrics()...) }
+
+func mapFormatNames() (names []string) {
+	for _, f := range report.MapFormats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func checkMapFormat(name string) error {
+	if names := mapFormatNames(); !slices.Contains(names, name) {
+		return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkMapFormat(f.output); err != nil {
+		return err
+	}
+	if err := f.checkGiven(cmd.Flags()); err != nil {
+		return err
+	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
+	if f.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	f.Version, f.Modes = programVersion(), modeFacts()
+	var a *atlas
+	if f.resume != "" {
+		a, err = f.reopen(cmd, args)
+	} else {
+		a, err = f.begin(cmd, args)
+	}
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.writePlan(cmd.OutOrStdout())
+	}
+	a.opts.Iters = workload.Calibrate()
+	if a.dir == nil {
+		if a.dir, err = record.CreateMap(f.out, a.m.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
+			return err
+		}
+	}
+	runErr := a.explore(cmd.Context(), show)
+	show.done()
+	if a.sampled == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
+		return runErr
+	}
+	if err := errors.Join(writeMapReports(a.dir, &a.m), renderMap(cmd, f.output, &a.m)); err != nil {
+		return errors.Join(runErr, err)
+	}
+	switch {
+	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; --resume %s goes on", a.dir.Path(), a.dir.Name())}
+	case runErr != nil:
+		return fmt.Errorf("%w; what was measured is kept in %s", runErr, a.dir.Path())
+	case !slices.ContainsFunc(a.m.Cells, func(c record.Cell) bool { return c.Decided() }):
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// begin plans a new map.
+func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
+	if f.x == "" || f.y == "" {
+		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
+	}
+	if !slices.Contains(metricNames(), f.metric) {
+		return nil, usagef("--metric %q is none of %s", f.metric, strings.Join(metricNames(), ", "))
+	}
+	x, err := experiment.ParseFactor(f.x)
+	if err != nil {
+		return nil, usagef("--x: %w", err)
+	}
+	y, err := experiment.ParseFactor(f.y)
+	if err != nil {
+		return nil, usagef("--y: %w", err)
+	}
+	if x.Name == y.Name {
+		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
+	}
+	if f.Rate != (experiment.Rate{}) && (x.Name == "rate" || y.Name == "rate") {
+		return nil, usagef("--rate has a value and rate is a factor; drop one")
+	}
+	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
+		f.Seed = uint64(rand.Uint32())
+	}
+	name := defaultScenario
+	if len(args) > 0 {
+		name = args[0]
+	}
+	s, err := f.scenario(name)
+	if err != nil {
+		return nil, err
+	}
+	metric := f.metric
+	if metric == winnerMetric {
+		metric = ""
+	}
+	return newAtlas(s, f.Options, record.Map{
+		Started: time.Now().UTC(),
+		Plan: record.MapPlan{
+			Scenario: s.Name, Source: s.Source, Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
+			Seed: f.Seed, Blocks: f.Blocks, Window: f.Window.Seconds(), Warmup: f.Warmup.Seconds(), Rate: f.Rate.String(),
+			ServerCPUs: f.ServerCPUs, LoadCPUs: f.LoadCPUs, Pin: f.Pin, Stamps: f.Stamps, Note: f.Note,
+		},
+	})
+}
+
+// reopen goes on with a map: nothing of its plan may be given again, but for the
+// time that it may still take.
+func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
+	for _, name := range []string{"x", "y", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
+		if cmd.Flags().Changed(name) || len(args) > 0 {
+			return nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
+		}
+	}
+	dir, m, err := record.OpenMap(f.resume, f.out)
+	if err != nil {
+		return nil, usage(err)
+	}
+	s, err := experiment.ParseScenario(m.Name, []byte(m.Plan.Source))
+	if err != nil {
+		return nil, usage(err)
+	}
+	p := m.Plan
+	f.arms, f.addArms = p.Arms, p.Added
+	if s, err = f.withArms(s); err != nil {
+		return nil, err
+	}
+	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
+	f.Window, f.Warmup = seconds(p.Window), seconds(p.Warmup)
+	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
+	if p.Rate != "" {
+		if err := f.Rate.Set(p.Rate); err != nil {
+			return nil, usage(err)
+		}
+	}
+	a, err := newAtlas(s, f.Options, m)
+	if err == nil {
+		a.dir = dir
+	}
+	return a, err
+}
+
+// writeMapReports puts the files for people beside a map.
+func writeMapReports(dir *record.Dir, m *record.Map) error {
+	return errors.Join(
+		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapHTML(w, m) }),
+		dir.WriteFile("map.md", func(w io.Writer) error { return report.MapMarkdown(w, m) }),
+		dir.WriteFile("map.svg", func(w io.Writer) error { return report.MapSVG(w, m) }),
+	)
+}
+
+func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
+	if err := report.RenderMap(cmd.OutOrStdout(), format, m); err != nil {
+		return fmt.Errorf("writing the map: %w", err)
+	}
+	return nil
+}
+
+// reportMap renders the map of that name again; found is false when there is none.
+func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
+	dir, m, err := record.OpenMap(name, root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return true, usage(err)
+	}
+	if err := checkMapFormat(output); err != nil {
+		return true, err
+	}
+	if m.Status == record.Running {
+		m.Status = record.Partial // killed before it could say so
+	}
+	if rewrite {
+		if err := writeMapReports(dir, &m); err != nil {
+			return true, err
+		}
+	}
+	return true, renderMap(cmd, output, &m)
+}

@@ -1,0 +1,139 @@
+package capacity
+
+import (
+	"math"
+
+	"schedlab/internal/stats"
+)
+
+// An Outcome is what kind of answer a search came to.
+type Outcome string
+
+// The outcomes.
+const (
+	Between   Outcome = "between"   // the capacity lies between Low and High
+	Beyond    Outcome = "beyond"    // kept at Low, and no rate that was offered broke it
+	Never     Outcome = "never"     // broken at every rate, down to High
+	Undecided Outcome = "undecided" // the windows do not tell
+)
+
+// A Finding is what the windows of one arm come to. Rates are requests per second.
+type Finding struct {
+	Outcome Outcome
+	// Low is the highest rate that was verified, High the lowest that was refuted; 0
+	// for none.
+	Low, High float64
+	// LowKept of LowOf windows at Low kept the objective, HighBroken of HighOf at High
+	// broke it. Without a Low or High they are of the last rate that was tried.
+	LowKept, LowOf, HighBroken, HighOf int
+	// Estimate is where the binding term gives way by the robust line, or in the
+	// middle of its bracket; 0 and +Inf as in the outcomes Never and Beyond. Half is
+	// half the relative width of what leaving out one window makes of it; +Inf unknown.
+	Estimate, Half float64
+	Term           int   // index of the binding term
+	Line           *Line // of its 1/value; nil for errors, goodput, and too few points
+	// AgainKept of AgainOf windows kept the objective after the overload; 0 of 0 when
+	// that was not tried.
+	AgainKept, AgainOf int
+	Used, Refused      int // windows that count, and that do not
+}
+
+// Recovers reports whether the server came back from its overload; known is false
+// when that was not tried or is not settled.
+func (f Finding) Recovers() (yes, known bool) {
+	broken := f.AgainOf - f.AgainKept
+	switch {
+	case f.AgainOf == 1:
+		return true, broken == 0
+	case f.AgainKept >= majority:
+		return true, true
+	}
+	return false, broken >= majority
+}
+
+// Judge computes what the windows of one arm come to, from them alone. It may be
+// asked at any time.
+func Judge(slo stats.SLO, windows []Window) (f Finding) {
+	f.Outcome = Undecided
+	b, term := binding(slo, windows)
+	f.Estimate, f.Half, f.Term, f.Line = b.rate, b.half, term, b.line
+	var verified, refuted tally
+	kept := false
+	for _, w := range windows {
+		switch {
+		case w.Refused != "":
+			f.Refused++
+			continue
+		case w.Purpose == Overload:
+		case w.Purpose == Again:
+			f.AgainOf++
+			if w.Keeps(slo) {
+				f.AgainKept++
+			}
+		case w.Purpose == Verify:
+			verified.add(w.Rate, w.Keeps(slo))
+		case w.Purpose == Refute:
+			refuted.add(w.Rate, !w.Keeps(slo))
+		}
+		f.Used++
+		kept = kept || w.evidence() && w.Keeps(slo)
+	}
+	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c *counted) bool { return c.yes >= trials && c.yes == c.of })
+	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c *counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
+	short := false // of what a term wants at least
+	for _, t := range slo {
+		short = short || t.AtLeast && f.High > 0 && f.High <= t.Limit
+	}
+	switch {
+	case short:
+		f.Outcome = Never
+	case f.Low > 0 && f.High > f.Low:
+		f.Outcome = Between
+	case f.Low > 0 && f.High == 0 && math.IsInf(b.rate, 1):
+		f.Outcome = Beyond
+	case f.High > 0 && !kept:
+		f.Outcome = Never
+	}
+	return f
+}
+
+// A tally counts windows by rate.
+type tally []*counted
+
+type counted struct {
+	rate    float64
+	yes, of int
+}
+
+func (t *tally) add(rate float64, yes bool) {
+	var c *counted
+	for _, known := range *t {
+		if known.rate == rate {
+			c = known
+		}
+	}
+	if c == nil {
+		c = &counted{rate: rate}
+		*t = append(*t, c)
+	}
+	c.of++
+	if yes {
+		c.yes++
+	}
+}
+
+// best is the best rate that is settled, with its counts; without one rate is 0 and
+// the counts are those of the last.
+func (t tally) best(better func(v, than float64) bool, settled func(*counted) bool) (rate float64, yes, of int) {
+	for _, c := range t {
+		switch {
+		case settled(c):
+			if rate == 0 || better(c.rate, rate) {
+				rate, yes, of = c.rate, c.yes, c.of
+			}
+		case rate == 0:
+			yes, of = c.yes, c.of
+		}
+	}
+	return rate, yes, of
+}

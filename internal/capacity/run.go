@@ -1,0 +1,79 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+)
+
+// Run searches every arm's capacity, given each one's X_max: closed-loop throughput,
+// requests per second. A round measures one window of every arm that is not done,
+// in random order, so that what changes on the machine meets all of them. It returns
+// each arm's windows in the order they were measured; with an error, those until
+// then.
+func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, error) {
+	arms := make([]*arm, len(xmax))
+	open := make([]*arm, len(xmax))
+	for i, x := range xmax {
+		a := &arm{search: newSearch(o, i, x), index: i}
+		a.next, a.stop = iter.Pull(a.search.steps)
+		defer a.stop()
+		a.step, a.more = a.next()
+		arms[i], open[i] = a, a
+	}
+	order := rand.New(rand.NewPCG(o.Seed, 0))
+	var err error
+	for len(open) > 0 && err == nil {
+		order.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
+		var still []*arm
+		for _, a := range open {
+			if a.more && err == nil {
+				err = a.round(ctx, b)
+			}
+			if a.more {
+				still = append(still, a)
+			}
+		}
+		open = still
+	}
+	windows := make([][]Window, len(arms))
+	for i, a := range arms {
+		windows[i] = a.search.windows
+	}
+	return windows, err
+}
+
+// An arm is a search under way.
+type arm struct {
+	index  int
+	search *search
+	next   func() (Step, bool)
+	stop   func()
+	step   Step
+	more   bool // step is one
+}
+
+// round measures the arm's next window in a fresh server, and those after it that
+// want the same server.
+func (a *arm) round(ctx context.Context, b Bench) (err error) {
+	server, err := b.Start(ctx, a.index)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	for {
+		w, err := server.Offer(ctx, a.step)
+		if err != nil {
+			return err
+		}
+		w.Purpose, w.Rate = a.step.Purpose, a.step.Rate
+		if w.Refused == "" && !w.known(a.search.SLO) && w.Purpose != Overload {
+			w.Refused = "too few requests to judge the objective"
+		}
+		a.search.windows = append(a.search.windows, w)
+		if a.step, a.more = a.next(); !a.more || a.step.Purpose != Again {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/stats"
+)
+
+func TestAServerThatComesBackAndOneThatDoesNot(t *testing.T) {
+	t.Parallel()
+	for _, breaks := range []bool{false, true} {
+		s := newSimulated(t, 2000, "p99<=20ms", 7)
+		s.breaks = breaks
+		f, _ := s.search(t, 2000, 24, 7)
+		if yes, known := f.Recovers(); f.Outcome != Between || !known || yes == breaks {
+			t.Errorf("a server that breaks (%v) is found to recover: %v (known: %v), %+v", breaks, yes, known, f)
+		}
+	}
+}
+
+func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "p99<=50ms", 3)
+	s.places = 10
+	f, windows := s.search(t, 2000, 24, 3)
+	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 {
+		t.Errorf("ended in %+v, want beyond every rate offered", f)
+	}
+	if last := windows[len(windows)-1]; last.Errors < .3 {
+		t.Errorf("errors %.2f at %.0f/s, too few for a server that rejects", last.Errors, last.Rate)
+	}
+
+	// With a term of errors that one binds, and it has no line.
+	s = newSimulated(t, 2000, "p99<=50ms,errors<=1%", 3)
+	s.places = 10
+	f, _ = s.search(t, 2000, 24, 3)
+	// M/M/1/10 loses 1 % at rho 0.69.
+	if f.Outcome != Between || f.Term != 1 || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
+		t.Errorf("ended in %+v, want about 1,390/s, bound by errors", f)
+	}
+}
+
+func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "p99<=1ms", 5) // p99 of the demand alone is 2.3 ms
+	f, windows := s.search(t, 2000, 24, 5)
+	least := math.Inf(1)
+	for _, w := range windows {
+		least = min(least, w.Rate)
+	}
+	if f.Outcome != Never || f.High != least || least > 400 {
+		t.Errorf("ended in %+v after %.0f/s at the least, want never", f, least)
+	}
+
+	s = newSimulated(t, 2000, "p99<=20ms,goodput>=5000/s", 5) // more than it can do
+	if f, _ = s.search(t, 2000, 24, 5); f.Outcome != Never {
+		t.Errorf("ended in %+v, want never: 2000/s is all there is", f)
+	}
+}
+
+func TestAServerWithoutAKnee(t *testing.T) {
+	t.Parallel()
+	// M/D/1 keeps 3 ms until very near its end, where one window is not like another.
+	s := newSimulated(t, 2000, "p99<=5ms", 11)
+	s.constant = true
+	f, _ := s.search(t, 2000, 30, 11)
+	if f.Outcome != Between || f.Low < 1500 || f.High > 2200 {
+		t.Errorf("ended in %+v, want an interval between 1500/s and 2200/s", f)
+	}
+}
+
+func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "p99<=20ms", 13)
+	s.refuses = .2
+	f, windows := s.search(t, 2000, 40, 13)
+	if f.Outcome != Between || f.Refused == 0 || f.Used+f.Refused != len(windows) {
+		t.Errorf("ended in %+v of %d windows, want an interval in spite of refused ones", f, len(windows))
+	}
+
+	s.refuses = 1
+	f, windows = s.search(t, 2000, 40, 13)
+	if f.Outcome != Undecided || f.Used != 0 || len(windows) > 40 {
+		t.Errorf("ended in %+v of %d windows, all refused", f, len(windows))
+	}
+}
+
+func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "p99.9<=20ms", 17) // 10,000 requests a window, and 2000/s give 6000
+	if f, _ := s.search(t, 2000, 20, 17); f.Outcome != Undecided || f.Used != 0 {
+		t.Errorf("ended in %+v, want no window that counts", f)
+	}
+}
+
+// A spying bench notes whose turn it is.
+type spying struct {
+	*simulated
+	turns []int
+	fail  int // the turn that fails, from 1
+}
+
+var errFailed = errors.New("the server died")
+
+func (s *spying) Start(ctx context.Context, arm int) (Server, error) {
+	s.turns = append(s.turns, arm)
+	if len(s.turns) == s.fail {
+		return nil, errFailed
+	}
+	return s.simulated.Start(ctx, arm)
+}
+
+func TestArmsTakeTurns(t *testing.T) {
+	t.Parallel()
+	measure := func() (*spying, [][]Window) {
+		b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 19)}
+		all, err := Run(t.Context(), b, []float64{2000, 2000, 2000}, Options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, all
+	}
+	b, all := measure()
+	for round := range looks {
+		var seen [3]int
+		for _, arm := range b.turns[3*round : 3*round+3] {
+			seen[arm]++
+		}
+		if seen != [3]int{1, 1, 1} {
+			t.Errorf("round %d has the arms %v", round+1, b.turns[3*round:3*round+3])
+		}
+	}
+	again, same := measure()
+	if diff := cmp.Diff(b.turns, again.turns) + cmp.Diff(all, same); diff != "" {
+		t.Errorf("the same seed and bench measure differently: %s", diff)
+	}
+}
+
+func TestAnErrorKeepsWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6}
+	all, err := Run(t.Context(), b, []float64{2000, 2000}, Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370})
+	if !errors.Is(err, errFailed) || len(all[0])+len(all[1]) != 5 {
+		t.Errorf("%d and %d windows, error %v; want 5 in all and the server's error", len(all[0]), len(all[1]), err)
+	}
+}
+
+func TestTheilSenShrugsOffAThird(t *testing.T) {
+	t.Parallel()
+	var x, y []float64
+	for i := range 12 {
+		x = append(x, 1000+50*float64(i))
+		y = append(y, 300-.15*x[i])
+		if i%4 == 1 {
+			y[i] = 5 // a window with a pause
+		}
+	}
+	l, ok := theilSen(x, y)
+	if !ok || math.Abs(l.Saturation()/2000-1) > .02 || math.Abs(l.at(.01)/(200/.15)-1) > .02 {
+		t.Errorf("line %+v ends at %.0f and meets 10 ms at %.0f, want 2000 and 1333", l, l.Saturation(), l.at(.01))
+	}
+	if l, ok := theilSen([]float64{1, 2, 3}, []float64{1, 2, 3}); ok {
+		t.Errorf("a rising line %+v is taken", l)
+	}
+	if _, ok := theilSen([]float64{1000, 1001, 1002}, []float64{3, 2, 1}); ok {
+		t.Error("a line through what is one rate")
+	}
+}
+
+func TestBracket(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		windows      string // by rate, k kept, b broken
+		kept, broken float64
+	}{
+		{"", 0, math.Inf(1)},
+		{"kkkk", 4, math.Inf(1)},
+		{"bbb", 0, 1},
+		{"kkbb", 2, 3},
+		{"kbkkbbb", 4, 5},
+		{"kkbkbb", 2, 5}, // 2|3 and 4|5 have one exception each
+		{"kkkb", 3, 4},
+		{"bk", 0, math.Inf(1)},
+	} {
+		var at []place
+		for i, r := range c.windows {
+			at = append(at, place{float64(i + 1), r == 'k'})
+		}
+		if b := bracket(at); b.kept != c.kept || b.broken != c.broken {
+			t.Errorf("%q: between %v and %v, want %v and %v", c.windows, b.kept, b.broken, c.kept, c.broken)
+		}
+	}
+}
+
+func TestKeepsHoldsEveryTerm(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=10ms,errors<=1%,goodput>=500/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		w    Window
+		want bool
+	}{
+		{Window{Rate: 600, Values: []float64{.009, .01, 550}}, true},
+		{Window{Rate: 600, Values: []float64{.011, .01, 550}}, false},
+		{Window{Rate: 600, Values: []float64{.009, .02, 550}}, false},
+		{Window{Rate: 600, Values: []float64{.009, 0, 450}}, false},
+		{Window{Rate: 400, Values: []float64{.009, 0, 400}}, true}, // 500/s cannot be had of 400/s
+		{Window{Rate: 600, Values: []float64{math.NaN(), 0, 550}}, false},
+	} {
+		if got := c.w.Keeps(slo); got != c.want {
+			t.Errorf("%+v keeps %v: %v", c.w, slo, got)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Clock reads the time of day and a monotonic clock at one moment, each as the
+// time since some moment of its own.
+type Clock func() (wall, mono time.Duration)
+
+// SystemClock is this system's.
+func SystemClock() Clock {
+	start := time.Now()
+	return func() (wall, mono time.Duration) {
+		now := time.Now()
+		return time.Duration(now.UnixNano() - start.UnixNano()), now.Sub(start)
+	}
+}
+
+// Steps is how the time of day moved against the monotonic clock.
+type Steps struct {
+	Watched time.Duration // 0: it was not watched
+	Largest time.Duration // the largest step past stepLimit, either way; 0 for none
+	Count   int           // how many there were
+}
+
+// stepLimit is how far the time of day may move within a second, or less: NTP
+// slews by half of that at most (adjtimex(2): 500 ppm).
+const stepLimit = time.Millisecond
+
+// WatchClock looks at the clock at once, every so often, and when stop is called,
+// which returns what was seen; call it once.
+func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
+	end, result := make(chan struct{}), make(chan Steps)
+	last := read(clock)
+	first := last
+	var s Steps
+	look := func() {
+		now := read(clock)
+		moved := (now.wall - now.mono) - (last.wall - last.mono)
+		if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (now.mono-last.mono).Seconds()) {
+			s.Count++
+			if abs > max(s.Largest, -s.Largest) {
+				s.Largest = moved
+			}
+		}
+		last = now
+	}
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				look()
+			case <-end:
+				look()
+				s.Watched = last.mono - first.mono
+				result <- s
+				return
+			}
+		}
+	}()
+	return func() Steps {
+		close(end)
+		return <-result
+	}
+}
+
+type moment struct{ wall, mono time.Duration }
+
+// read reads the clock several times and takes the middle one by the difference of
+// the two: a thread may be taken off its CPU between one and the other.
+func read(clock Clock) moment {
+	var all [5]moment
+	for i := range all {
+		all[i].wall, all[i].mono = clock()
+	}
+	slices.SortFunc(all[:], func(a, b moment) int { return cmp.Compare(a.wall-a.mono, b.wall-b.mono) })
+	return all[len(all)/2]
+}
+
+func (m *Machine) clockSteps() seen {
+	c := m.Clock
+	switch {
+	case c.Watched == 0:
+		return seen{}
+	case c.Count == 0:
+		return fine("none over %v", c.Watched.Round(10*time.Millisecond))
+	}
+	return seen{Warn, fmt.Sprintf("the time of day stepped %d times over %v, by %v at most", c.Count, c.Watched.Round(10*time.Millisecond), c.Largest.Round(100*time.Microsecond)),
+		"let one NTP daemon slew the clock (chronyd: makestep at its start only), turn off time synchronisation of the host's tools, and see that the machine is not suspended"}
+}
+
+// slowClocks take a system call, and up to microseconds, for each reading.
+var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen", "pit"}
+
+func (m *Machine) clockSource() seen {
+	const dir = "sys/devices/system/clocksource/clocksource0/"
+	source := m.text(dir + "current_clocksource")
+	if source == "" {
+		return unknown("not told here")
+	}
+	if !slices.Contains(slowClocks, source) {
+		return fine("%s", source)
+	}
+	s := seen{Warn, source + ", which is slow to read", "boot with tsc=reliable if the CPUs' counters are in step; else use another machine"}
+	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
+		if !slices.Contains(slowClocks, other) {
+			s.fix = "as root: echo " + other + " > /" + dir + "current_clocksource"
+			break
+		}
+	}
+	return s
+}

@@ -1,0 +1,207 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// files are the kernel's on a healthy machine of two cores with two threads each.
+func files() map[string]string {
+	all := map[string]string{
+		"proc/self/cgroup":                      "0::/user.slice",
+		"sys/fs/cgroup/cpu.max":                 "max 100000",
+		"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999",
+		"proc/net/sockstat":                     "sockets: used 528\nTCP: inuse 5 orphan 0 tw 28 alloc 5 mem 6\n",
+		"proc/sys/net/core/somaxconn":           "4096\n",
+		"proc/sys/net/ipv4/tcp_max_syn_backlog": "1024\n",
+		"proc/meminfo":                          "MemTotal: 8000000 kB\nMemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 2097152 kB\n",
+		"proc/pressure/cpu":                     "some avg10=0.10 avg60=7.44 avg300=7.15 total=5061361953\nfull avg10=0.00\n",
+		"proc/pressure/memory":                  "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+		"proc/loadavg":                          "0.10 0.20 0.30 1/200 4242",
+		"sys/devices/system/cpu/online":         "0-3",
+		"sys/devices/system/cpu/cpufreq/boost":  "0",
+		"sys/devices/system/clocksource/clocksource0/current_clocksource":   "tsc",
+		"sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm",
+	}
+	for cpu, threads := range []string{"0-1", "0-1", "2,3", "2,3"} {
+		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/", cpu)
+		all[dir+"topology/thread_siblings_list"] = threads
+		all[dir+"cpufreq/scaling_governor"] = "performance"
+	}
+	return all
+}
+
+func root(files map[string]string) fstest.MapFS {
+	fs := fstest.MapFS{}
+	for name, text := range files {
+		fs[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return fs
+}
+
+// healthy is a machine in which no check finds anything to mend.
+func healthy(t *testing.T) *Machine {
+	t.Helper()
+	return &Machine{
+		Root: root(files()), ServerCPUs: []int{0, 1}, LoadCPUs: []int{2, 3}, Pinned: true,
+		Files: Limit{Soft: 65536, Hard: 65536}, Environ: []string{"HOME=/root", "GOFLAGS=-mod=mod"},
+		Out: filepath.Join(t.TempDir(), "runs"), Need: 1,
+		Usage:    Usage{Interval: 500 * time.Millisecond, Others: []Program{{7, "sshd", 2, .02}}},
+		Clock:    Steps{Watched: time.Second},
+		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
+		Pause:    200 * time.Microsecond,
+		Gap:      Gap{Longest: time.Millisecond, Replies: 20_000, Span: 2 * time.Second},
+		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols, 0),
+	}
+}
+
+func finding(t *testing.T, r Report, check string) Finding {
+	t.Helper()
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Check == check })
+	if i < 0 {
+		t.Fatalf("no finding of %q among %+v", check, r.Findings)
+	}
+	return r.Findings[i]
+}
+
+func TestHealthyMachineIsFit(t *testing.T) {
+	t.Parallel()
+	r := Examine(healthy(t))
+	for _, f := range r.Findings {
+		if f.State != OK || f.Fix != "" || f.Spoils == "" || f.Found == "" {
+			t.Errorf("got %+v, want it ok, with what it would spoil and without a fix", f)
+		}
+	}
+	if len(r.Findings) != len(Named()) || r.Sentence != "fit" || r.Verdict != Fit {
+		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(Named()))
+	}
+}
+
+// What is not measured is not told of, and a machine that tells nothing is not
+// called unfit for that.
+func TestNothingKnown(t *testing.T) {
+	t.Parallel()
+	r := Examine(&Machine{Root: fstest.MapFS{}})
+	if r.Verdict != Fit {
+		t.Errorf("got %q, want fit", r.Sentence)
+	}
+	for _, f := range r.Findings {
+		if f.State != Unknown && f.Check != "environment" {
+			t.Errorf("got %+v, want it unknown", f)
+		}
+	}
+}
+
+// Every fault is found by one check, which names the fix.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	set := func(name, text string) func(*Machine) {
+		return func(m *Machine) {
+			all := files()
+			all[name] = text
+			m.Root = root(all)
+		}
+	}
+	for _, c := range []struct {
+		check      string
+		fault      func(*Machine)
+		state      State
+		found, fix string
+	}{
+		{"descriptors", func(m *Machine) { m.Files = Limit{256, 256} }, Bad, "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
+		{"descriptors", func(m *Machine) { m.Files = Limit{4096, 524288} }, Warn, "4032 connections", "ulimit -n 65536"},
+		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "40000 40999"), Bad, "1000 local ports, so as many connections a window, 800/s in a quick one", "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"},
+		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "32768 36767"), Warn, "4000 local ports, so as many connections a window, 3200/s in a quick one; 28 sockets in TIME_WAIT", "1024 65535"},
+		{"backlog", set("proc/sys/net/core/somaxconn", "16"), Bad, "somaxconn 16 and tcp_max_syn_backlog 1024", "sysctl -w net.core.somaxconn=4096"},
+		{"backlog", set("proc/sys/net/core/somaxconn", "128"), Warn, "somaxconn 128", "sysctl -w net.core.somaxconn=4096"},
+		{"backlog", set("proc/sys/net/ipv4/tcp_max_syn_backlog", "64"), Warn, "tcp_max_syn_backlog 64", "sysctl -w net.ipv4.tcp_max_syn_backlog=4096"},
+		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), Bad, "100 MiB available", "end programs"},
+		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), Warn, "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, Bad, "one CPU only (1)", "4 CPUs are online: taskset -c 0,1,2,3 schedlab"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0,1, load 0,1", "--server-cpus 0 --load-cpus 1"},
+		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "--pin auto"},
+		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--server-cpus 0,1 --load-cpus 2,3"},
+		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{2}, []int{3} }, Warn, "threads of one core", "the only core"},
+		{"cpu limit", set("sys/fs/cgroup/cpu.max", "150000 100000"), Bad, "1.50 CPUs (sys/fs/cgroup/cpu.max), for 4 in use", "echo max > /sys/fs/cgroup/cpu.max"},
+		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
+		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
+		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
+		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{1234, "hog", 1, .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "kill -STOP 1234"},
+		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{12, "a", 1, .04}, {13, "b", 2, .05}} }, Warn, "b (pid 13)", "kill -STOP 12 13"},
+		{"other programs", func(m *Machine) { m.Usage.Unseen = .8 }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
+		{"steal", func(m *Machine) { m.Usage.Steal = .03 }, Bad, "3.0 %", "CPUs of its own"},
+		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), Warn, "31.0 %", "ask again after ten seconds"},
+		{"pressure", set("proc/pressure/memory", "some avg10=2.00 avg60=0.00"), Warn, "for memory in 2.0 %", "end programs that hold memory"},
+		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, Warn, "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},
+		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), Warn, "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
+		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, Warn, "stepped 2 times over 1s, by -30ms", "chronyd"},
+		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, Bad, "a hundredth of sleeps end 2ms late or more", "--load-cpus"},
+		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more, half of them 60µs", "--load-cpus"},
+		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "p99 needs windows longer than 2s", "--window 2s"},
+		{"pause", func(m *Machine) { m.Pause = 50 * time.Millisecond }, Bad, "p99 needs windows longer than 5s", "isolcpus"},
+		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "--protocol full"},
+		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "a record takes up to", "make room"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols, 0) }, Bad, "cannot tell a tenth", "quieter machine"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols, 0) }, Warn, "p99 in a quick comparison", "--protocol full"},
+		{"noise", func(m *Machine) {
+			m.Noise = NewNoise("quick", []AA{{Ran: 4, Refused: "block 1 of nethttp had lag"}}, protocols, 0)
+		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had lag", "mend what else"},
+	} {
+		m := healthy(t)
+		c.fault(m)
+		r := Examine(m)
+		f := finding(t, r, c.check)
+		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) {
+			t.Errorf("%s: got %+v, want it %s, found %q, fix %q", c.check, f, c.state, c.found, c.fix)
+		}
+		for _, other := range r.Findings {
+			if other.Check != c.check && other.State != OK {
+				t.Errorf("%s: %s is %s as well: %s", c.check, other.Check, other.State, other.Found)
+			}
+		}
+		verdict := map[State]string{Warn: Reservations, Bad: Unfit}[c.state]
+		if r.Verdict != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+": ") {
+			t.Errorf("%s: got %q, want %s", c.check, r.Sentence, verdict)
+		}
+	}
+}
+
+// A cgroup of the first version limits as well, on any level.
+func TestOldCgroup(t *testing.T) {
+	t.Parallel()
+	all := files()
+	all["proc/self/cgroup"] = "4:memory:/x\n2:cpu,cpuacct:/jobs/a\n0::/\n"
+	all["sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us"] = "200000"
+	all["sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us"] = "100000"
+	all["sys/fs/cgroup/cpu/jobs/a/cpu.cfs_quota_us"] = "-1"
+	all["sys/fs/cgroup/cpu/jobs/a/cpu.cfs_period_us"] = "100000"
+	m := healthy(t)
+	m.Root = root(all)
+	if f := finding(t, Examine(m), "cpu limit"); f.State != Bad || !strings.Contains(f.Found, "2.00 CPUs (sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us)") {
+		t.Errorf("got %+v, want the limit of two CPUs", f)
+	}
+}
+
+// A record cannot be made where a file is in the way, below one, or where nothing
+// may be written.
+func TestOutputInTheWay(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{file, filepath.Join(file, "runs")} {
+		m := healthy(t)
+		m.Out = out
+		f := finding(t, Examine(m), "output")
+		if f.State != Bad || !strings.Contains(f.Found, out+" cannot be written") || !strings.Contains(f.Fix, "--out DIR") {
+			t.Errorf("got %+v, want that %s cannot be written", f, out)
+		}
+	}
+}

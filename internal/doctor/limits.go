@@ -1,0 +1,208 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Limit is one of the kernel's on a process: what holds now, and how far the
+// process may raise it.
+type Limit struct{ Soft, Hard uint64 }
+
+const (
+	keptFree        = 64     // descriptors that a server does not give to connections
+	fewConnections  = 1024   // fewer spoil even small scenarios
+	mostConnections = 10_000 // that a server takes unless told otherwise
+)
+
+func (m *Machine) descriptors() seen {
+	if m.Files == (Limit{}) {
+		return seen{}
+	}
+	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
+	s := fine("%d descriptors, hard limit %d: %d connections in each process", m.Files.Soft, m.Files.Hard, connections)
+	switch {
+	case connections < fewConnections:
+		s.state = Bad
+	case connections < mostConnections:
+		s.state = Warn
+	default:
+		return s
+	}
+	s.fix = "ulimit -n 65536 in the shell that starts schedlab"
+	if m.Files.Hard < 65536 {
+		s.fix = "as root: prlimit --nofile=65536:65536 --pid $$ in the shell that starts schedlab; for good: nofile in /etc/security/limits.conf, or LimitNOFILE= of the service"
+	}
+	return s
+}
+
+const (
+	fewPorts    = 10_000
+	tooFewPorts = 2_000 // a quick window at its lowest rate takes 1,375
+	quickSpan   = 1.25  // seconds of a quick trial, warm-up included
+)
+
+// ports counts what a trial may use up: each has a server port of its own, and a
+// socket in TIME_WAIT keeps a local port from that server's only.
+func (m *Machine) ports() seen {
+	var from, to int
+	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
+		return unknown("the range of local ports is not told here")
+	}
+	n := to - from + 1
+	s := fine("%d local ports, so as many connections a window, %.0f/s in a quick one", n, float64(n)/quickSpan)
+	for line := range strings.Lines(m.text("proc/net/sockstat")) {
+		waiting := 0
+		if _, rest, ok := strings.Cut(line, " tw "); !ok || !strings.HasPrefix(line, "TCP:") {
+			continue
+		} else if _, err := fmt.Sscan(rest, &waiting); err == nil {
+			s.found += fmt.Sprintf("; %d sockets in TIME_WAIT, in the way of load on the same server only", waiting)
+		}
+	}
+	switch {
+	case n < tooFewPorts:
+		s.state = Bad
+	case n < fewPorts:
+		s.state = Warn
+	default:
+		return s
+	}
+	s.fix = "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
+	return s
+}
+
+const (
+	smallBacklog = 1024
+	tinyBacklog  = 128
+	smallSyn     = 256
+)
+
+func (m *Machine) backlog() seen {
+	accept, ok := m.number("proc/sys/net/core/somaxconn")
+	if !ok {
+		return unknown("net.core.somaxconn is not told here")
+	}
+	s := fine("somaxconn %d", accept)
+	syn, known := m.number("proc/sys/net/ipv4/tcp_max_syn_backlog")
+	if known {
+		s.found += fmt.Sprintf(" and tcp_max_syn_backlog %d", syn)
+	}
+	var fixes []string
+	if accept < smallBacklog {
+		s.state = Warn
+		fixes = append(fixes, "net.core.somaxconn=4096")
+	}
+	if known && syn < smallSyn {
+		s.state = Warn
+		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
+	}
+	if accept < tinyBacklog {
+		s.state = Bad
+	}
+	if len(fixes) > 0 {
+		s.fix = "sysctl -w " + strings.Join(fixes, " ")
+	}
+	return s
+}
+
+const (
+	littleMemory = 1 << 30
+	tooLittle    = 256 << 20
+	mebibyte     = 1 << 20
+)
+
+func (m *Machine) memory() seen {
+	free, ok := m.kibibytes("MemAvailable")
+	if !ok {
+		return unknown("the memory available is not told here")
+	}
+	s := fine("%d MiB available", free/mebibyte)
+	switch {
+	case free < tooLittle:
+		s.state = Bad
+	case free < littleMemory:
+		s.state = Warn
+	default:
+		return s
+	}
+	s.fix = "end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head), or use a larger machine"
+	return s
+}
+
+const littleSwap = 16 << 20
+
+func (m *Machine) swap() seen {
+	total, ok := m.kibibytes("SwapTotal")
+	free, ok2 := m.kibibytes("SwapFree")
+	if !ok || !ok2 {
+		return unknown("swap is not told here")
+	}
+	used := total - min(total, free)
+	if used <= littleSwap {
+		return fine("%d of %d MiB in use", used/mebibyte, total/mebibyte)
+	}
+	return seen{Warn, fmt.Sprintf("%d of %d MiB in use", used/mebibyte, total/mebibyte), "as root: swapoff -a && swapon -a, which brings all pages back; it needs that much free memory"}
+}
+
+// leastRoom is what a record proves to be there before load starts, twice.
+const leastRoom = 2 << 20
+
+func (m *Machine) output() seen {
+	if m.Out == "" {
+		return seen{}
+	}
+	elsewhere := "--out DIR in a directory that can be written"
+	dir, err := existing(m.Out)
+	if err == nil {
+		err = unix.Access(dir, unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		fix := elsewhere
+		if errors.Is(err, unix.EROFS) {
+			fix += ", or as root: mount -o remount,rw on the file system of " + dir
+		}
+		return seen{Bad, fmt.Sprintf("%s cannot be written: %v", m.Out, err), fix}
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return unknown("%s can be written; its free space is not told: %v", m.Out, err)
+	}
+	free := uint64(disk.Bavail) * uint64(disk.Bsize)
+	s := fine("%s can be written, %d MiB free", m.Out, free/mebibyte)
+	switch {
+	case free < leastRoom:
+		s.state = Bad
+	case free < m.Need:
+		s.state = Warn
+	default:
+		return s
+	}
+	s.found += fmt.Sprintf("; a record takes up to %d", m.Need/mebibyte)
+	s.fix = "make room there, or use --out DIR on another file system"
+	return s
+}
+
+// existing is path, or the nearest directory above it that exists: where it would
+// be made.
+func existing(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		var info fs.FileInfo
+		info, err = os.Stat(path)
+		switch {
+		case err == nil && !info.IsDir():
+			return "", fmt.Errorf("%s is no directory", path)
+		case err == nil:
+			return path, nil
+		case errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path):
+			path, err = filepath.Dir(path), nil
+		}
+	}
+	return "", err
+}

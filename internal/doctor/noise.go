@@ -1,0 +1,225 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/stats"
+)
+
+// An AA is what a comparison of a program with copies of itself gave.
+type AA struct {
+	Ran     int                    // blocks
+	Refused string                 // why the first block that does not count does not; "" when all count
+	Rate    float64                // requests per second
+	Window  time.Duration          // of each trial
+	Arms    []map[string][]float64 // values of the blocks that count, by metric
+}
+
+// blocks is how many blocks count.
+func (a *AA) blocks() int {
+	n := 0
+	for _, arm := range a.Arms {
+		for _, values := range arm {
+			n = max(n, len(values))
+		}
+	}
+	return n
+}
+
+// A Protocol is a comparison that could be run on this machine.
+type Protocol struct {
+	Name   string
+	Blocks int
+	Window time.Duration
+	Takes  time.Duration // with one challenger
+}
+
+// Noise is what this machine can tell apart.
+type Noise struct {
+	Scenario string      `json:"scenario"`         // whose load it is
+	Rate     float64     `json:"rate"`             // requests per second; 0 in a closed loop without a pace
+	Blocks   int         `json:"blocks"`           // that were measured
+	Ran      int         `json:"ran"`              // with those that a rule refused
+	Err      string      `json:"error,omitempty"`  // why there is nothing to judge by
+	Judges   []Judgement `json:"judges,omitempty"` // by metric, and within it by protocol
+}
+
+// A Judgement is what a protocol can say of a metric. Times are seconds.
+type Judgement struct {
+	Metric   string  `json:"metric"`
+	Protocol string  `json:"protocol"`
+	Blocks   int     `json:"blocks"` // the protocol's
+	Window   float64 `json:"window"`
+	Takes    float64 `json:"takes"`
+	// HalfWidth is that of the interval of the ratio arm / baseline which the
+	// verdict rests on: 0.09 is ±9 %. 0 when the metric cannot be judged.
+	HalfWidth float64 `json:"half_width"`
+	// Scaled says that it was measured with other windows, and taken to fall with
+	// the square root of their length.
+	Scaled bool `json:"scaled,omitempty"`
+	// NeedsWindow is the window that the platform's pauses ask for, if it is longer
+	// than the protocol's.
+	NeedsWindow float64 `json:"needs_window,omitempty"`
+}
+
+// fewestBlocks is how many blocks tell anything of their spread.
+const fewestBlocks = 3
+
+// NewNoise judges protocols by A/A comparisons on a scenario's load, of which there is one at least:
+// each protocol by the one whose windows are nearest its own. pause is the
+// platform's; 0 or less when it is not known.
+func NewNoise(scenario string, measured []AA, protocols []Protocol, pause time.Duration) *Noise {
+	n := &Noise{Scenario: scenario, Rate: measured[0].Rate}
+	for _, a := range measured {
+		n.Ran += a.Ran
+		n.Blocks += a.blocks()
+		if a.blocks() < fewestBlocks {
+			n.Err = fmt.Sprintf("only %d of %d blocks count", a.blocks(), a.Ran)
+			if a.Refused != "" {
+				n.Err += ": " + a.Refused
+			}
+			return n
+		}
+	}
+	for _, m := range stats.Metrics() {
+		for _, p := range protocols {
+			n.Judges = append(n.Judges, judge(m.Name, nearest(measured, p.Window), p, pause))
+		}
+	}
+	return n
+}
+
+func nearest(measured []AA, window time.Duration) *AA {
+	best := &measured[0]
+	for i := range measured {
+		if (measured[i].Window - window).Abs() < (best.Window - window).Abs() {
+			best = &measured[i]
+		}
+	}
+	return best
+}
+
+// tails are the shares of the requests beyond the judged quantiles.
+var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
+
+func judge(metric string, a *AA, p Protocol, pause time.Duration) Judgement {
+	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
+	if tail, ok := tails[metric]; ok && decides(pause, tail, p.Window) {
+		j.NeedsWindow = pause.Seconds() / tail
+		return j
+	}
+	half := HalfWidth(a.logRatios(metric), p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)
+	j.HalfWidth = math.Expm1(half)
+	return j
+}
+
+// logRatios are the logarithms of the ratios of every two arms in every block, both
+// ways round: the arms are one program, so neither sign means anything.
+func (a *AA) logRatios(metric string) (d []float64) {
+	for i, arm := range a.Arms {
+		for _, other := range a.Arms[:i] {
+			for block := range min(len(arm[metric]), len(other[metric])) {
+				if r := math.Log(arm[metric][block] / other[metric][block]); !math.IsNaN(r) && !math.IsInf(r, 0) {
+					d = append(d, r, -r)
+				}
+			}
+		}
+	}
+	return d
+}
+
+// primaries share the probability of error in a comparison with one challenger.
+const primaries = 3
+
+// HalfWidth is half the expected width of the interval [d_(k), d_(n+1-k)] that a
+// verdict of n blocks rests on, if the blocks' log-ratios come from the values of
+// d, which lie evenly about 0. It is exact, not drawn: with the values sorted,
+//
+//	P(d_(r:n) <= x_i) = P(Bin(n, i/len(d)) >= r)
+//
+// (Hutson and Ernst, "The exact bootstrap mean and variance of an L-estimator",
+// 2000). 0 when d is empty, or n too few for an interval.
+func HalfWidth(d []float64, n int) float64 {
+	k := stats.IntervalRank(n, stats.Alpha/primaries)
+	if k == 0 || len(d) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d))
+	mean, below := 0.0, 0.0
+	for i, x := range sorted {
+		upTo := atLeast(n+1-k, n, float64(i+1)/float64(len(d)))
+		mean += x * (upTo - below)
+		below = upTo
+	}
+	return max(0, mean)
+}
+
+// atLeast is P(Bin(n, p) >= r).
+func atLeast(r, n int, p float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	sum := 0.0
+	logs := func(x int) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
+	for i := r; i <= n; i++ {
+		sum += math.Exp(logs(n) - logs(i) - logs(n-i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return min(sum, 1)
+}
+
+// sameLimit is the largest difference that is called SAME, a ratio: a half-width
+// past it leaves identical programs undecided.
+const sameLimit = .10
+
+func (m *Machine) noise() seen {
+	switch {
+	case m.Noise == nil:
+		return seen{}
+	case m.Noise.Err != "":
+		return seen{Bad, m.Noise.Err, "mend what else is found here; then look at the refused blocks of a run: schedlab compare --arms nethttp,fasthttp"}
+	}
+	var told, undecided []string
+	worst := map[string]int{}
+	protocols := 0
+	for _, j := range m.Noise.Judges {
+		if _, timed := tails[j.Metric]; !timed {
+			continue
+		}
+		if j.Metric == "p50" {
+			protocols++
+		}
+		told = append(told, fmt.Sprintf("%s %s (%s)", j.Metric, j, j.Protocol))
+		if j.NeedsWindow > 0 || j.HalfWidth > sameLimit {
+			undecided = append(undecided, j.Metric+" in a "+j.Protocol+" comparison")
+			worst[j.Metric]++
+		}
+	}
+	s := fine("%s", strings.Join(told, ", "))
+	if len(undecided) == 0 {
+		return s
+	}
+	s.state, s.found = Warn, "cannot tell a tenth: "+strings.Join(undecided, ", ")
+	s.fix = "compare --protocol full, or more --blocks and a longer --window; mend what else is found here"
+	if len(worst) == len(tails) && len(undecided) == protocols*len(tails) {
+		s.state = Bad
+		s.fix = "use a quieter machine; mend what else is found here"
+	}
+	return s
+}
+
+// String is ±9 %, or what the metric lacks.
+func (j Judgement) String() string {
+	switch {
+	case j.NeedsWindow > 0:
+		return fmt.Sprintf("needs windows > %.1f s", j.NeedsWindow)
+	case j.HalfWidth == 0:
+		return "not judged"
+	case j.HalfWidth < .01:
+		return fmt.Sprintf("±%.1f %%", 100*j.HalfWidth)
+	}
+	return fmt.Sprintf("±%.0f %%", 100*j.HalfWidth)
+}

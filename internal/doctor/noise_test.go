@@ -1,0 +1,161 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/stats"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+var protocols = []Protocol{
+	{"quick", 12, quickWindow, 50 * time.Second},
+	{"full", 27, fullWindow, 330 * time.Second},
+}
+
+// alike is an A/A comparison in quick windows whose two arms differ by a factor,
+// now one way and now the other.
+func alike(blocks int, factor float64) AA {
+	a, b := map[string][]float64{}, map[string][]float64{}
+	for _, m := range stats.Metrics() {
+		for i := range blocks {
+			a[m.Name] = append(a[m.Name], 1)
+			b[m.Name] = append(b[m.Name], math.Pow(factor, float64(1-2*(i%2))))
+		}
+	}
+	return AA{Ran: blocks, Rate: 2000, Window: quickWindow, Arms: []map[string][]float64{a, b}}
+}
+
+// The expected half-width is that of order statistics: known for two values, and
+// for the normal distribution from tables (Harter 1961: the second largest of 12
+// has the mean 1.1157).
+func TestHalfWidth(t *testing.T) {
+	t.Parallel()
+	// The second of twelve is the lower value unless eleven are the upper one.
+	want := .03 * (1 - 2*13/4096.)
+	if got := HalfWidth([]float64{.03, -.03}, 12); math.Abs(got-want) > 1e-12 {
+		t.Errorf("got %v for two values, want %v", got, want)
+	}
+	const n = 4001
+	normal := make([]float64, n)
+	for i := range normal {
+		normal[i] = math.Sqrt2 * math.Erfinv(2*(float64(i)+.5)/n-1)
+	}
+	if got := HalfWidth(normal, 12); math.Abs(got-1.1157) > .002 {
+		t.Errorf("got %v for the normal distribution, want 1.1157", got)
+	}
+	if got := HalfWidth(normal, 27); got >= HalfWidth(normal, 12) {
+		t.Errorf("got %v for 27 blocks, want less than for 12", got)
+	}
+	if got := HalfWidth(normal, 3); got != 0 {
+		t.Errorf("got %v for 3 blocks, want none", got)
+	}
+	if got := HalfWidth(nil, 12); got != 0 {
+		t.Errorf("got %v from nothing, want none", got)
+	}
+}
+
+// A protocol is judged by the windows nearest its own; others count by the square
+// root of their length. A pause refuses the quantiles that it decides.
+func TestJudgements(t *testing.T) {
+	t.Parallel()
+	find := func(n *Noise, metric, protocol string) Judgement {
+		for _, j := range n.Judges {
+			if j.Metric == metric && j.Protocol == protocol {
+				return j
+			}
+		}
+		t.Fatalf("no judgement of %s by %s in %+v", metric, protocol, n)
+		return Judgement{}
+	}
+	quick := alike(4, 1.10)
+	n := NewNoise("quick", []AA{quick}, protocols, 0)
+	q, f := find(n, "p99", "quick"), find(n, "p99", "full")
+	if math.Abs(q.HalfWidth-.10) > .002 || q.Scaled {
+		t.Errorf("quick: got %+v, want ±10 %%, measured", q)
+	}
+	scaled := math.Expm1(HalfWidth([]float64{math.Log(1.1), -math.Log(1.1)}, 27) * math.Sqrt(1.05/3.6))
+	if math.Abs(f.HalfWidth-scaled) > 1e-9 || !f.Scaled {
+		t.Errorf("full: got %+v, want %v, scaled", f, scaled)
+	}
+	full := alike(4, 1.02)
+	full.Window = fullWindow
+	if f := find(NewNoise("quick", []AA{quick, full}, protocols, 0), "p99", "full"); math.Abs(f.HalfWidth-.02) > .002 || f.Scaled {
+		t.Errorf("full: got %+v, want ±2 %%, measured", f)
+	}
+	n = NewNoise("quick", []AA{quick}, protocols, 20*time.Millisecond)
+	if q := find(n, "p99", "quick"); q.HalfWidth != 0 || math.Abs(q.NeedsWindow-2) > 1e-9 {
+		t.Errorf("with a pause of 20 ms: got %+v, want a window of 2 s", q)
+	}
+	for _, j := range []Judgement{find(n, "p90", "quick"), find(n, "p99", "full"), find(n, "goodput", "quick")} {
+		if j.HalfWidth == 0 || j.NeedsWindow != 0 {
+			t.Errorf("with a pause of 20 ms: got %+v, want it judged", j)
+		}
+	}
+}
+
+// The reports of a machine with faults, in every format.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	m.Out = ""
+	m.Files = Limit{256, 256}
+	m.Usage.Others = []Program{{1234, "hog", 1, .07}}
+	m.Pause = 20 * time.Millisecond
+	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols, m.Pause)
+	r := Examine(m)
+	for _, format := range Formats {
+		var got bytes.Buffer
+		if err := r.Write(&got, format); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "report."+format)
+		if *update {
+			if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
+		}
+	}
+	if err := r.Write(&bytes.Buffer{}, "xml"); err == nil || !strings.Contains(err.Error(), "text, json, markdown") {
+		t.Errorf("got %v, want the known formats", err)
+	}
+	var back Report
+	text, err := os.ReadFile(filepath.Join("testdata", "report.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if diff := cmp.Diff(r, back); err != nil || diff != "" {
+		t.Errorf("JSON does not give the report back: %v %s", err, diff)
+	}
+}
+
+// The page names every check, with what it spoils.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "doctor.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks() {
+		if !strings.Contains(string(page), "\n| "+c.name+" | ") {
+			t.Errorf("docs/doctor.md has no row for %q", c.name)
+		}
+	}
+}

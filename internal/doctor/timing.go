@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Lateness sleeps n times for d by a given sleeper, and returns how much later
+// than that each sleep ended, ascending. It ends early with ctx.
+func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Duration) (late []time.Duration) {
+	for range n {
+		if ctx.Err() != nil {
+			break
+		}
+		due := time.Now().Add(d)
+		sleep(d)
+		late = append(late, max(0, time.Since(due)))
+	}
+	slices.Sort(late)
+	return late
+}
+
+// Limits on the 99th percentile of lateness: what this program's generator must
+// reach, and what a window is refused for.
+const (
+	lateTimer    = 300 * time.Microsecond
+	tooLateTimer = time.Millisecond
+)
+
+func (m *Machine) timer() seen {
+	n := len(m.Lateness)
+	if n == 0 {
+		return seen{}
+	}
+	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
+	s := fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50))
+	switch {
+	case p99 > tooLateTimer:
+		s.state = Bad
+	case p99 > lateTimer:
+		s.state = Warn
+	default:
+		return s
+	}
+	s.fix = "give the load CPUs that nothing else runs on (--load-cpus, and see the check of other programs)"
+	return s
+}
+
+// The windows of the two protocols.
+const (
+	quickWindow = 1050 * time.Millisecond
+	fullWindow  = 3600 * time.Millisecond
+)
+
+// decides reports whether a pause can decide a quantile of a window by itself: it
+// delays more than the share of the requests that lies beyond the quantile.
+func decides(pause time.Duration, tail float64, window time.Duration) bool {
+	return pause.Seconds() > tail*window.Seconds()
+}
+
+func (m *Machine) pause() seen {
+	switch {
+	case m.Pause == 0:
+		return seen{}
+	case m.Pause < 0:
+		return unknown("threads cannot be bound to CPUs here, so pauses are not measured")
+	}
+	return paused(fmt.Sprintf("a busy thread is off its CPU for up to %v", rounded(m.Pause)), m.Pause)
+}
+
+// paused judges a pause by the quantiles that it decides.
+func paused(found string, d time.Duration) seen {
+	needs := (100 * d).Round(10 * time.Millisecond)
+	tail := tails["p99"]
+	switch {
+	case !decides(d, tail, quickWindow):
+		return fine("%s: p99 needs windows longer than %v", found, needs)
+	case !decides(d, tail, fullWindow):
+		return seen{Warn, fmt.Sprintf("%s: p99 needs windows longer than %v, quick ones have %v", found, needs, quickWindow),
+			"compare --protocol full, or --window " + needs.String() + "; or keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine)"}
+	}
+	return seen{Bad, fmt.Sprintf("%s: p99 needs windows longer than %v, full ones have %v", found, needs, fullWindow),
+		"keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine), or compare --window " + needs.String()}
+}
+
+// A Gap is the longest time in which a server that has next to nothing to do gave
+// no reply to a client that always asks.
+type Gap struct {
+	Longest time.Duration // 0: not measured
+	Replies int
+	Span    time.Duration
+	Err     error // why it could not be measured
+}
+
+func (m *Machine) gap() seen {
+	switch {
+	case m.Gap.Err != nil:
+		return unknown("%v", m.Gap.Err)
+	case m.Gap.Longest == 0:
+		return seen{}
+	}
+	return paused(fmt.Sprintf("the longest gap between two of %d replies in %v is %v", m.Gap.Replies, m.Gap.Span, rounded(m.Gap.Longest)), m.Gap.Longest)
+}
+
+// rounded keeps three digits or so.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(100 * time.Nanosecond)
+}

@@ -1,0 +1,140 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Marks in a command, its variables and its metrics' address, which become true
+// when a trial starts.
+const (
+	addrMark  = "{addr}"  // host:port to listen on
+	hostMark  = "{host}"  // its first part
+	portMark  = "{port}"  // its second
+	adminMark = "{admin}" // another host:port, for metrics
+	dirMark   = "{dir}"   // an empty directory, removed afterwards
+)
+
+const (
+	envPrefix   = "env." // of a setting that is a variable of the environment
+	anyVariable = "NAME" // stands for any of them where names are listed
+	ourPrefix   = "SCHEDLAB_"
+)
+
+var (
+	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+)
+
+// kinds is how many of mode, command and URL the arm has; one is right.
+func (a *Arm) kinds() int {
+	return count(a.Mode != "") + count(len(a.Command) > 0) + count(a.URL != "")
+}
+
+// says reports whether a command or its variables have a mark.
+func (a *Arm) says(mark string) bool {
+	has := func(w string) bool { return strings.Contains(w, mark) }
+	return slices.ContainsFunc(a.Command, has) || slices.ContainsFunc(slices.Collect(maps.Values(a.Env)), has)
+}
+
+// setCommand takes the words of a command line, with VARIABLE=VALUE words before it.
+func (a *Arm) setCommand(words []string) {
+	variables, command := splitVariables(words)
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		a.set(envPrefix+name, value)
+	}
+	a.Command = command
+}
+
+// splitVariables parts the assignments that a command begins with, as in a shell,
+// from the command.
+func splitVariables(words []string) (variables, command []string) {
+	n := 0
+	for n < len(words) && assignment.MatchString(words[n]) {
+		n++
+	}
+	return words[:n:n], words[n:]
+}
+
+// assignments are the arm's variables, as they stand before a command.
+func (a *Arm) assignments() (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		words = append(words, name+"="+a.Env[name])
+	}
+	return words
+}
+
+// value is what a setting of any kind has; "" when it is not set.
+func (a *Arm) value(setting string) string {
+	if name, is := strings.CutPrefix(setting, envPrefix); is {
+		return a.Env[name]
+	}
+	return a.Flags[setting] + a.Clients[setting]
+}
+
+func (a *Arm) checkEnv() error {
+	names := slices.Sorted(maps.Keys(a.Env))
+	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
+		if name, is := strings.CutPrefix(factor, envPrefix); is {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		switch {
+		case a.URL != "":
+			return fmt.Errorf("%s: a server that runs already has its environment; set it where that is started", name)
+		case !variableForm.MatchString(name):
+			return fmt.Errorf("%q is no name of an environment variable: letters, digits and _, no digit first", name)
+		case strings.HasPrefix(name, ourPrefix):
+			return fmt.Errorf("%s would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8", name)
+		case strings.ContainsAny(a.Env[name], "\x00\n"):
+			return fmt.Errorf("%s: a value is one line of text", name)
+		}
+	}
+	return nil
+}
+
+// checkURL holds the address of a server that runs already to http://host:port.
+func (a *Arm) checkURL() error {
+	if a.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || a.URL != "http://"+u.Host {
+		return fmt.Errorf("%q is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)", a.URL)
+	}
+	return nil
+}
+
+func (a *Arm) checkMetrics() error {
+	if a.Metrics == "" {
+		return nil
+	}
+	if a.Mode != "" {
+		return errors.New("metrics says where another program shows its own; a mode's are read anyway")
+	}
+	u, err := url.Parse(metricsAt(a.Metrics, "127.0.0.1:1", "127.0.0.1:2"))
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
+		return fmt.Errorf("metrics %q is not /path on the server itself, :PORT/path beside it, or a URL like http://%s/metrics", a.Metrics, adminMark)
+	}
+	return nil
+}
+
+// metricsAt is the URL of a server's own metrics: where is /path, :PORT/path on
+// the same host, or a URL with marks.
+func metricsAt(where, addr, admin string) string {
+	host := addr[:max(0, strings.LastIndexByte(addr, ':'))]
+	switch {
+	case strings.HasPrefix(where, "/"):
+		return "http://" + addr + where
+	case strings.HasPrefix(where, ":"):
+		return "http://" + host + where
+	}
+	return strings.NewReplacer(addrMark, addr, hostMark, host, adminMark, admin).Replace(where)
+}

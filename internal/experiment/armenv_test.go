@@ -1,0 +1,199 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// However an arm is spelled, its environment and address come before its command.
+func TestForeignArms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want Arm
+		argv string
+	}{
+		{"mine=GOGC=200 A='b c' ./s {addr}", Arm{Name: "mine", Env: map[string]string{"GOGC": "200", "A": "b c"}, Command: []string{"./s", "{addr}"}}, `A='b c' GOGC=200 ./s {addr}`},
+		{"mine=./s -h {host} -p {port}", Arm{Name: "mine", Command: []string{"./s", "-h", "{host}", "-p", "{port}"}}, "./s -h {host} -p {port}"},
+		{"mine=metrics=:9100/m ADDR={addr} ./s", Arm{Name: "mine", Metrics: ":9100/m", Env: map[string]string{"ADDR": "{addr}"}, Command: []string{"./s"}}, "ADDR={addr} ./s"},
+		{"prod=http://127.0.0.1:9000/", Arm{Name: "prod", URL: "http://127.0.0.1:9000"}, "http://127.0.0.1:9000"},
+		{"prod=metrics=/metrics http://localhost:9000", Arm{Name: "prod", URL: "http://localhost:9000", Metrics: "/metrics"}, "http://localhost:9000"},
+		{"nethttp,env.GOGC=200", Arm{Name: "nethttp,env.GOGC=200", Mode: "nethttp", Env: map[string]string{"GOGC": "200"}}, "GOGC=200 schedlab"},
+		{"pool,env.GODEBUG=a/b,workers=2", Arm{Name: "pool,workers=2,env.GODEBUG=a-b", Mode: "pool", Flags: map[string]string{"workers": "2"}, Env: map[string]string{"GODEBUG": "a/b"}}, "GODEBUG=a/b schedlab"},
+	} {
+		got, err := ParseArm(c.text)
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.text, diff)
+		}
+		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(JoinCommand(got.argv("schedlab", 2.5, stampsOff)))
+		if !strings.HasPrefix(line, c.argv) {
+			t.Errorf("%q: runs %s, want %s", c.text, line, c.argv)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{"mine=SCHEDLAB_X=1 ./s {addr}", "SCHEDLAB_X would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8"},
+		{"prod=ftp://h/", `"ftp://h" is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)`},
+		{"prod=http://a:b@h:1", `"http://a:b@h:1" is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)`},
+		{"mine=A=1 B={addr}", "an arm needs a mode, a command or a url"},
+	} {
+		if _, err := ParseArm(c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestForeignArmsInYAML(t *testing.T) {
+	t.Parallel()
+	s := scenario(t, swap("  - nethttp\n  - fasthttp", `  - {mode: nethttp, env: {GOGC: 50}}
+  - {name: mine, command: 'A=1 ./s {addr}', env: {GOMAXPROCS: 2}, metrics: 'http://{admin}/metrics', vary: {env.GOGC: [100, 'off']}}
+  - {name: prod, url: 'http://127.0.0.1:9000', metrics: /metrics}`))
+	var got []string
+	for _, a := range s.arms() {
+		got = append(got, a.Name+": "+a.Metrics+" "+strings.Join(a.argv("schedlab", 2.5, stampsOff)[:max(1, len(a.Env))], " "))
+	}
+	want := []string{
+		"nethttp,env.GOGC=50:  GOGC=50", "mine,env.GOGC=100: http://{admin}/metrics A=1 GOGC=100 GOMAXPROCS=2",
+		"mine,env.GOGC=off: http://{admin}/metrics A=1 GOGC=off GOMAXPROCS=2", "prod: /metrics http://127.0.0.1:9000",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, c := range []struct{ arm, want string }{
+		{"{mode: nethttp, metrics: /metrics}", "9:5: arms[1]: metrics says where another program shows its own; a mode's are read anyway"},
+		{"{name: x, url: 'http://h:1', workers: 4}", "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
+		{"{name: x, url: 'http://h:1', vary: {env.A: [1]}}", "9:5: arms[1]: A: a server that runs already has its environment; set it where that is started"},
+		{"{mode: nethttp, env: {SCHEDLAB_A: 1}}", "9:5: arms[1]: SCHEDLAB_A would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8"},
+		{"{mode: nethttp, env: {A: 1}, vary: {env.A: [1, 2]}}", "9:5: arms[1]: env.A has a value and is varied; drop one"},
+		{"{mode: nethttp, env: {A: }}", "9:27: arms[1].env.A: has no value; give one or leave the key out"},
+		{"{mode: nethttp, env: [A]}", "9:26: arms[1].env: want keys and values (NAME), not a list"},
+		{`{mode: nethttp, env: {A: "b\nc"}}`, "9:5: arms[1]: A: a value is one line of text"},
+	} {
+		wantError(t, c.arm, armed(c.arm), c.want)
+	}
+}
+
+func TestMetricsAt(t *testing.T) {
+	t.Parallel()
+	for where, want := range map[string]string{
+		"/m": "http://127.0.0.1:1/m", ":9100/m": "http://127.0.0.1:9100/m", "http://{admin}/m": "http://127.0.0.1:2/m",
+		"http://{host}:7/m?at={addr}": "http://127.0.0.1:7/m?at=127.0.0.1:1", "http://h/m": "http://h/m",
+	} {
+		if got := metricsAt(where, "127.0.0.1:1", "127.0.0.1:2"); got != want {
+			t.Errorf("%s: got %s, want %s", where, got, want)
+		}
+	}
+}
+
+// A command is given its marks and variables, and its directory goes with it.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	l, err := cpuSets{}.newLauncher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	argv := stubCommand(t, "good")
+	told := filepath.Join(t.TempDir(), "told")
+	script := fmt.Sprintf(`echo "$MARK" {host}:{port} {admin} > {dir}/x && cp {dir}/x %s && exec "$0" stub {addr} good`, told)
+	p, err := l.start(t.Context(), []string{"MARK=at {addr}", "sh", "-c", script, argv[0]}, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(told)
+	if want := fmt.Sprintf("at %s %s %s\n", p.addr, p.addr, p.admin); err != nil || string(text) != want || p.admin == "" {
+		t.Errorf("got %q, %v, want %q", text, err, want)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "x")); err != nil {
+		t.Error(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.kill()
+	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
+		t.Errorf("its directory %s: got %v, want it gone", p.dir, err)
+	}
+}
+
+func TestTargetsOfAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("t.txt", "GET /a\n\nPUT http://elsewhere:1/b?c\nX: 1\n")
+	s := scenario(t, swap("cpu: 100us", "targets: t.txt"))
+	if s.asksWork() {
+		t.Error("it asks for /work")
+	}
+	p, err := newPlan(s, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, target := range p.scenario.targets("127.0.0.1:5") {
+		got = append(got, target.Method+" "+target.URL)
+	}
+	if want := []string{"GET http://127.0.0.1:5/a", "PUT http://127.0.0.1:5/b?c"}; !slices.Equal(got, want) || p.Asked != "2 requests of t.txt in turn" {
+		t.Errorf("got %q, %s, want %q", got, p.Asked, want)
+	}
+	write("t.txt", "GET ftp://h/a\n")
+	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: target 1: scheme "ftp"`) {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]string{
+		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
+	} {
+		wantError(t, text, swap("cpu: 100us", text), want)
+	}
+	log := swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
+	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
+	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
+}
+
+// Every arm of a block meets the same stretch of a log, the next block the next.
+func TestReplayedLog(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var log strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&log, "h - - [10/Oct/2000:13:55:%02d +0000] \"GET /%d HTTP/1.1\" 200 1\n", i/10, i%7)
+	}
+	if err := os.WriteFile("a.log", []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)"), nil)
+	if p.Rate != 10 || p.Asked != "400 requests of a.log in their order, 7 different ones" {
+		t.Errorf("got %g/s, %s", p.Rate, p.Asked)
+	}
+	stretch := func(block, arm int) string {
+		trace, err := p.trace(block, arm, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(trace.At, trace.Which)
+	}
+	if stretch(0, 0) != stretch(0, 2) || stretch(0, 0) == stretch(1, 0) {
+		t.Error("the arms of a block met different requests, or two blocks the same")
+	}
+	if got := len(p.scenario.which()); got != 400 {
+		t.Errorf("a closed loop goes through %d requests", got)
+	}
+	fast := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
+	if fast.Rate != 30 {
+		t.Errorf("three times as fast is %g/s", fast.Rate)
+	}
+	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 1.25s") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SplitCommand splits a command line into words at blanks; single and double
+// quotes keep blanks, and a backslash keeps the next character, except within
+// single quotes.
+func SplitCommand(s string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	inWord, escaped := false, false
+	for _, r := range s {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ' || r == '\t' || r == '\n':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+				inWord = false
+			}
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, fmt.Errorf("unfinished quote in %q", s)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 {
+		return nil, errors.New("empty command")
+	}
+	return words, nil
+}
+
+// metricsWord begins the word before a command or an address that says where the
+// server shows its own metrics.
+const metricsWord = "metrics="
+
+// ParseArm reads a command-line arm:
+//
+//	MODE[,SETTING=VALUE...]                           a setting may be env.VARIABLE
+//	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
+//	NAME='[metrics=WHERE] http://HOST:PORT'           a server that runs already
+func ParseArm(s string) (Arm, error) {
+	name, rest, named := strings.Cut(s, "=")
+	switch {
+	case named && (strings.Contains(rest, addrMark) || strings.Contains(rest, portMark)):
+		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })
+	case named && strings.Contains(rest, "://"):
+		return parseForeign(name, rest, func(a *Arm, words []string) { a.URL = strings.TrimSuffix(strings.Join(words, " "), "/") })
+	}
+	mode, settings, _ := strings.Cut(s, ",")
+	a := Arm{Name: s, Mode: mode}
+	for setting := range strings.SplitSeq(settings, ",") {
+		if setting == "" {
+			continue
+		}
+		k, v, ok := strings.Cut(setting, "=")
+		if !ok {
+			return Arm{}, fmt.Errorf("%q is not flag=value", setting)
+		}
+		a.set(k, v)
+	}
+	if strings.ContainsAny(mode, " =/") {
+		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, addrMark, addrMark)
+	}
+	if len(a.Env) > 0 {
+		a.Name = a.title() // values of variables may hold what a name may not
+	}
+	return a, a.check()
+}
+
+// parseForeign reads an arm that is no mode; set takes the words that are left.
+func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, error) {
+	words, err := SplitCommand(text)
+	if err != nil {
+		return Arm{}, err
+	}
+	a := Arm{Name: name}
+	if where, has := strings.CutPrefix(words[0], metricsWord); has {
+		a.Metrics, words = where, words[1:]
+	}
+	set(&a, words)
+	return a, a.check()
+}

@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"slices"
+
+	"schedlab/internal/record"
+)
+
+// MapBorder compares a map with Little's law: where an arm has too few workers,
+// and where it loses. Nil where the law puts no border on the map, or is about
+// several arms at once.
+func MapBorder(m *record.Map) *record.Border {
+	arm := ""
+	for _, c := range m.Cells {
+		for _, short := range c.Short {
+			if arm != "" && arm != short {
+				return nil
+			}
+			arm = short
+		}
+	}
+	if arm == "" {
+		return nil
+	}
+	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
+	b := record.Border{Law: "Little's law: workers above rate x time held", Arm: arm}
+	up := crossing{arm, rows, func(line, i int) *record.Cell { return m.At(line, i) }}
+	if b.Lines = up.all(m.Plan.X.Values); b.Lines != nil {
+		b.Along = m.Plan.Y.Name
+		return &b
+	}
+	across := crossing{arm, columns, func(line, i int) *record.Cell { return m.At(i, line) }}
+	if b.Lines = across.all(m.Plan.Y.Values); b.Lines != nil {
+		b.Along = m.Plan.X.Name
+		return &b
+	}
+	return nil
+}
+
+// A crossing walks along lines of n cells in which the arm may become short.
+type crossing struct {
+	arm string
+	n   int
+	at  func(line, i int) *record.Cell
+}
+
+func (c crossing) short(line, i int) bool { return slices.Contains(c.at(line, i).Short, c.arm) }
+
+// all is the border in every line, nil if the law crosses none of them.
+func (c crossing) all(values []string) (lines []record.BorderLine) {
+	low, high := 0, 0 // lines that are short at one end only
+	for line := range values {
+		low += count(c.short(line, 0) && !c.short(line, c.n-1))
+		high += count(!c.short(line, 0) && c.short(line, c.n-1))
+	}
+	if low+high == 0 {
+		return nil
+	}
+	for line, value := range values {
+		l := c.line(line, low >= high)
+		l.Value = value
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// line counts cells from the short end, and turns the places round at the end if
+// that is the high one.
+func (c crossing) line(line int, low bool) record.BorderLine {
+	var l record.BorderLine
+	place := func(i int) int {
+		if low {
+			return i
+		}
+		return c.n - 1 - i
+	}
+	lost := func(i int) (lost, sure bool) {
+		cell := c.at(line, place(i))
+		beaten := cell.Decision == record.Wins && cell.Winner != c.arm
+		return beaten || cell.Decision == record.Ties && !slices.Contains(cell.Among, c.arm), cell.Decided()
+	}
+	l.Known = true
+	for i := range c.n {
+		if c.short(line, place(i)) {
+			l.Known = l.Known && l.Law == i // else it comes and goes
+			l.Law = i + 1
+		}
+		switch lost, sure := lost(i); {
+		case sure && lost:
+			l.Known = l.Known && l.To == i // else it won before
+			l.From, l.To = i+1, i+1
+		case !sure && l.To == i: // not decided, since the last that was lost
+			l.Known = l.Known && c.at(line, place(i)).State == record.Sampled
+			l.To = i + 1
+		}
+	}
+	l.Within1 = l.Known && max(l.From-l.Law, l.Law-l.From, l.To-l.Law, l.Law-l.To) <= 1
+	if !low {
+		l.Law, l.From, l.To = c.n-l.Law, c.n-l.To, c.n-l.From
+	}
+	return l
+}

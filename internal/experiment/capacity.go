@@ -1,0 +1,164 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/capacity"
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// protocolCapacity is what a plan's protocol says of a search for capacity.
+const protocolCapacity = "capacity"
+
+// The defaults of measurement.md §6.
+const (
+	capacityWarmup = 500 * time.Millisecond
+	capacityWindow = 3 * time.Second
+	capacityBudget = 90 * time.Second
+	stepCost       = 100 * time.Millisecond // of a window: start, settling and drain of its server
+	patience       = 100                    // limits of the objective that a request waits for its reply at most
+)
+
+// PlanCapacity lays out a search for the highest rate at which each arm of a
+// scenario keeps an objective, without starting anything. Of the options Protocol,
+// Blocks and Rate have no meaning; Budget is that of each arm. One arm is enough.
+// An [*Impossible] error says what to change.
+func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
+	if err := s.steady(); err != nil {
+		return nil, err
+	}
+	cpus, err := chooseCPUs(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Stamps == "" {
+		o.Stamps = stampsOff // nobody reads them
+	}
+	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, slo: slo}
+	p.Plan = record.Plan{
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
+		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),
+	}
+	if err := p.takeStamps(o); err != nil {
+		return nil, err
+	}
+	if err := p.takeArms(s, o); err != nil {
+		return nil, err
+	}
+	if err := p.takeSearch(o); err != nil {
+		return nil, err
+	}
+	if n := len(cpus.server); s.Needs.ServerCPUs > n {
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
+	}
+	p.warn()
+	p.identify()
+	return &Comparison{p, o}, nil
+}
+
+// steady refuses a load whose rate is not the search's to choose.
+func (s *Scenario) steady() error {
+	kind := func(l Load) load.Kind {
+		a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
+		return a.Kind
+	}
+	if len(s.Load.Vary) > 0 {
+		return impossible("scenario %q varies its load, and a search chooses the rate itself; take vary out of its load", s.Name)
+	}
+	for _, a := range s.arms() {
+		l, err := s.clients(a)
+		if err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !isFlag(l.Factor, l.Value) })
+		switch {
+		case l.Loop == "closed":
+			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)
+		case varied || a.Clients["rate"] != "":
+			return impossible("arm %q has a load of its own, and a search chooses the rate itself; name the arm's mode with --arms instead", a.Name)
+		case kind(l) == load.KindRamp, kind(l) == load.KindSine, kind(l) == load.KindTrace:
+			return impossible("arrivals %s of scenario %q have no steady rate to search for; use poisson, constant or burst(SIZE)", l.Arrivals, s.Name)
+		}
+	}
+	return nil
+}
+
+// takeSearch fixes windows and budget.
+func (p *plan) takeSearch(o Options) error {
+	warmup, window, budget := first(o.Warmup, capacityWarmup), first(o.Window, capacityWindow), first(o.Budget, capacityBudget)
+	switch {
+	case window < 100*time.Millisecond || window > longest:
+		return impossible("--window %v is outside 100ms to %v", window, longest)
+	case warmup < 0 || warmup > longest:
+		return impossible("--warmup %v is outside 0 to %v", warmup, longest)
+	case budget < 0 || budget > longest:
+		return impossible("--budget %v is outside 0 to %v", budget, longest)
+	}
+	step := warmup + window + stepCost
+	if p.Windows = int((budget - probeCost) / step); p.Windows < capacity.Least {
+		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
+			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + probeCost).Round(100*time.Millisecond))
+	}
+	p.Warmup, p.Window, p.Budget = warmup.Seconds(), window.Seconds(), budget.Seconds()
+	p.budget = time.Duration(len(p.arms)) * budget
+	p.Estimate = (p.budget + fixedCost).Seconds()
+	slowest := 0.0 // of the times that are promised
+	for _, t := range p.slo {
+		if t.Quantile > 0 || t.Metric == "mean" {
+			slowest = max(slowest, t.Limit)
+		}
+	}
+	for i := range p.Arms {
+		c := &p.Arms[i].Clients
+		c.Rate = 0 // the search's
+		if slowest > 0 {
+			c.Timeout = min(c.Timeout, max(1, patience*slowest))
+		}
+		p.Timeout = max(p.Timeout, c.Timeout)
+	}
+	return nil
+}
+
+// floor is the lowest rate whose windows can judge the objective.
+func (p *plan) floor() float64 {
+	need := 1.0
+	for _, t := range p.slo {
+		if t.Quantile > 0 {
+			need = max(need, runMargin*float64(stats.MinRequests(t.Quantile)))
+		}
+	}
+	return need / p.Window
+}
+
+// reduced is a window of the search as the search takes it.
+func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window) {
+	c.Rate = t.Rate
+	w := reduce(t, e, c)
+	out := capacity.Window{
+		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.requests) / t.Window,
+		Errors: w.values["errors"], Refused: w.unfit(e, slo),
+	}
+	var response []float64
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
+		}
+	}
+	slices.Sort(response)
+	for _, term := range slo {
+		v := math.NaN()
+		switch {
+		case term.Quantile == 0:
+			v = w.values[term.Metric]
+		case len(response) >= stats.MinRequests(term.Quantile):
+			v = stats.Quantile(response, term.Quantile)
+		}
+		out.Values = append(out.Values, v)
+	}
+	return out, w
+}

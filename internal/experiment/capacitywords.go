@@ -1,0 +1,178 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"schedlab/internal/capacity"
+	"schedlab/internal/record"
+)
+
+// sentence is an arm's answer.
+func (a *searched) sentence(f capacity.Finding, promise string) string {
+	name := a.plan.Name
+	switch f.Outcome {
+	case capacity.Between:
+		text := fmt.Sprintf("%s keeps %s up to between %s and %s", name, promise, perSecond(f.Low), perSecond(f.High))
+		if yes, known := f.Recovers(); known && !yes {
+			text += fmt.Sprintf("; it does not recover: overloaded once, it breaks it at %s, too", perSecond(f.Low))
+		}
+		return text
+	case capacity.Beyond:
+		text := fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low)) + a.end()
+		for _, w := range a.windows {
+			if w.Refused == "" && w.Rate == f.Low && w.Errors > errorLimit {
+				return text + fmt.Sprintf("; %.2g %% of the requests get no good reply there, which no term forbids: add errors<=0.1%%", 100*w.Errors)
+			}
+		}
+		return text
+	case capacity.Never:
+		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it", name, promise, f.HighBroken, f.HighOf, perSecond(f.High))
+	}
+	text := fmt.Sprintf("%s is undecided for %s: ", name, promise)
+	switch {
+	case f.Used == 0 && f.Refused > 0:
+		return text + fmt.Sprintf("all %s are refused, the last for %s%s", plural(f.Refused, "window"), a.lastRefusal(), calmer)
+	case f.Low > 0:
+		return text + fmt.Sprintf("%s is verified, and no higher rate is refuted", perSecond(f.Low)) + a.why(f)
+	case f.High > 0:
+		return text + fmt.Sprintf("%s is refuted, and no lower rate is verified", perSecond(f.High)) + a.why(f)
+	}
+	return text + fmt.Sprintf("no rate is verified or refuted in %s", plural(len(a.windows), "window")) + a.why(f)
+}
+
+// calmer is what helps against refused windows.
+const calmer = " (stop other programs, or choose CPUs with --server-cpus and --load-cpus)"
+
+// why is what most likely kept a search from its end.
+func (a *searched) why(f capacity.Finding) string {
+	if f.Refused > 0 {
+		return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, plural(len(a.windows), "window"), a.lastRefusal(), calmer)
+	}
+	return "; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"
+}
+
+// end is why rates beyond those that count were none; "" when there are none.
+func (a *searched) end() string {
+	for _, w := range a.windows {
+		if w.Refused != "" && w.Purpose == capacity.Reach {
+			return fmt.Sprintf("; %s was refused for %s", perSecond(w.Rate), w.Refused)
+		}
+	}
+	return ""
+}
+
+func (a *searched) lastRefusal() (why string) {
+	for _, w := range a.windows {
+		if w.Refused != "" {
+			why = w.Refused
+		}
+	}
+	return why
+}
+
+// decided reports whether an arm has an answer.
+func decided(a record.ArmCapacity) bool { return a.Outcome != string(capacity.Undecided) }
+
+// limits of a decided arm's capacity.
+func limits(a record.ArmCapacity) (low, high float64) {
+	switch capacity.Outcome(a.Outcome) {
+	case capacity.Beyond:
+		return a.Low, math.Inf(1)
+	case capacity.Never:
+		return 0, a.High
+	}
+	return a.Low, a.High
+}
+
+// comparedCapacities says which arms have more capacity than the first, and which
+// cannot be told from it.
+func comparedCapacities(arms []record.ArmCapacity) []string {
+	lines, alike := []string{}, []string{}
+	for i, a := range arms {
+		base := arms[0]
+		if i == 0 || !decided(a) || !decided(base) {
+			continue
+		}
+		low, high := limits(a)
+		baseLow, baseHigh := limits(base)
+		switch {
+		case low > baseHigh:
+			lines = append(lines, fmt.Sprintf("%s has more capacity than %s: at least %s against at most %s", a.Name, base.Name, perSecond(low), perSecond(baseHigh)))
+		case high < baseLow:
+			lines = append(lines, fmt.Sprintf("%s has less capacity than %s: at most %s against at least %s", a.Name, base.Name, perSecond(high), perSecond(baseLow)))
+		default:
+			alike = append(alike, a.Name)
+		}
+	}
+	if len(alike) > 0 {
+		lines = append(lines, fmt.Sprintf("not told apart from %s, for their intervals overlap: %s", arms[0].Name, strings.Join(alike, ", ")))
+	}
+	return lines
+}
+
+// capacityHeadline is the answer in one sentence: the only arm's, or who has the
+// most.
+func capacityHeadline(c *record.Capacity) string {
+	open := 0
+	for _, a := range c.Arms {
+		open += count(!decided(a))
+	}
+	switch {
+	case len(c.Arms) == 1:
+		return c.Arms[0].Text + "."
+	case open == len(c.Arms):
+		return "Undecided: " + c.Arms[0].Text + "."
+	}
+	for i, a := range c.Arms {
+		low, _ := limits(a)
+		most := decided(a) && open == 0
+		next := 0.0
+		for k, b := range c.Arms {
+			_, high := limits(b)
+			if k != i {
+				most, next = most && low > high, max(next, high)
+			}
+		}
+		if most {
+			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, perSecond(low), perSecond(next))
+		}
+	}
+	var spans []string
+	for _, a := range c.Arms[:min(len(c.Arms), mostSpans)] {
+		spans = append(spans, a.Name+" "+span(a))
+	}
+	if more := len(c.Arms) - len(spans); more > 0 {
+		spans = append(spans, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
+}
+
+// mostSpans are as many arms as a headline can name.
+const mostSpans = 4
+
+// span is an arm's capacity in a few words.
+func span(a record.ArmCapacity) string {
+	switch capacity.Outcome(a.Outcome) {
+	case capacity.Between:
+		return perSecond(a.Low) + " to " + perSecond(a.High)
+	case capacity.Beyond:
+		return "above " + perSecond(a.Low)
+	case capacity.Never:
+		return "below " + perSecond(a.High)
+	}
+	return "undecided"
+}
+
+// perSecond writes a rate with a comma between every three digits.
+func perSecond(rate float64) string {
+	if rate < 100 {
+		return fmt.Sprintf("%.3g/s", rate)
+	}
+	digits := fmt.Sprintf("%.0f", rate)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits + "/s"
+}

@@ -1,0 +1,208 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+// shareFactor is the share of requests that sleep at all.
+const shareFactor = "sleep-share"
+
+// mostValues bounds an axis.
+const mostValues = 25
+
+// factors are what an axis of a map may vary: the workload, and what arms set.
+func factors() []string {
+	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, armSettings())
+}
+
+// ParseFactor reads an axis of a map, FACTOR=V1,V2,...: two values or more in the
+// order in which they are to stand. A comma within parentheses is its value's.
+func ParseFactor(text string) (record.Factor, error) {
+	name, list, ok := strings.Cut(text, "=")
+	f := record.Factor{Name: name}
+	if !ok || name == "" {
+		return f, fmt.Errorf("%q is not of the form FACTOR=V1,V2", text)
+	}
+	if !slices.Contains(factors(), name) {
+		return f, fmt.Errorf("unknown factor %q (want one of %s)", name, strings.Join(factors(), ", "))
+	}
+	depth, from := 0, 0
+	for i, r := range list + "," {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && (depth == 0 || i == len(list)):
+			f.Values = append(f.Values, strings.TrimSpace(list[from:i]))
+			from = i + 1
+		}
+	}
+	for i, v := range f.Values {
+		switch {
+		case v == "":
+			return f, fmt.Errorf("%s has an empty value; list them, like %s=1,2,4", name, name)
+		case slices.Contains(f.Values[:i], v):
+			return f, fmt.Errorf("%s has the value %s twice", name, v)
+		}
+	}
+	if n := len(f.Values); n < 2 || n > mostValues {
+		return f, fmt.Errorf("%s has %s; give 2 to %d", name, plural(n, "value"), mostValues)
+	}
+	return f, nil
+}
+
+// At is the scenario of one cell of a map: with the i-th value of x and the j-th
+// of y, and without expectations, which are about the scenario as it stands. A
+// server flag is given to the arms whose mode takes it; arms that vary something
+// themselves have no place on a map.
+func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scenario, error) {
+	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
+		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
+	}
+	s.Expect = nil
+	s.Arms, s.Load.Vary = slices.Clone(s.Arms), nil
+	axes := []record.Factor{x, y}
+	values := []string{x.Values[i], y.Values[j]}
+	if x.Name == shareFactor { // it is a share of whatever sleep there is
+		slices.Reverse(axes)
+		slices.Reverse(values)
+	}
+	for k, axis := range axes {
+		if err := s.set(axis, values[k], modes); err != nil {
+			return s, fmt.Errorf("%s=%s: %w", axis.Name, values[k], err)
+		}
+	}
+	if bad := s.check(); bad != nil {
+		return s, fmt.Errorf("%s=%s, %s=%s: %s %s", x.Name, x.Values[i], y.Name, y.Values[j], bad.path, bad.msg)
+	}
+	return s, nil
+}
+
+// set gives the scenario one value of a factor.
+func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) error {
+	switch f.Name {
+	case "cpu", "sleep", shareFactor:
+		return s.Workload.set(f.Name, value)
+	case "keepalive":
+		keep, err := isTrue(value)
+		s.Load.KeepAlive = keep
+		if !keep && s.Load.Loop != "closed" {
+			s.Load.Connections = 0
+		}
+		for k := range s.Arms {
+			s.Arms[k].KeepAlive = nil
+		}
+		return err
+	}
+	if isFlag(f.Name, value) {
+		return s.setFlag(f, value, modes)
+	}
+	for k := range s.Arms {
+		s.Arms[k].Clients = maps.Clone(s.Arms[k].Clients)
+		delete(s.Arms[k].Clients, f.Name)
+	}
+	return setText(reflect.ValueOf(&s.Load).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), f.Name)), value)
+}
+
+// setFlag gives a server flag to the arms whose mode takes any value of it; that it
+// takes this one, planning sees.
+func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]Mode) error {
+	refused := errors.New("they are no modes of this program")
+	taken := false
+	for k := range s.Arms {
+		a := &s.Arms[k]
+		m, known := modes[a.Mode]
+		if !known {
+			continue
+		}
+		takes := slices.ContainsFunc(f.Values, func(v string) bool {
+			flags := maps.Clone(a.Flags)
+			if flags == nil {
+				flags = map[string]string{}
+			}
+			flags[f.Name] = v
+			if m.Check == nil {
+				return true
+			}
+			err := m.Check(flags)
+			if err != nil {
+				refused = err
+			}
+			return err == nil
+		})
+		if takes {
+			taken = true
+			a.Flags = maps.Clone(a.Flags)
+			a.set(f.Name, value)
+		}
+	}
+	if !taken {
+		return fmt.Errorf("no arm takes it: %w", refused)
+	}
+	return nil
+}
+
+// set changes what a request of /work asks.
+func (w *Workload) set(factor, value string) (err error) {
+	if w.Path != "" {
+		return fmt.Errorf("the scenario asks %s, which has no such demand; use one that states cpu or sleep", w.Path)
+	}
+	switch factor {
+	case "cpu":
+		w.CPU, err = workload.ParseDist(value)
+	case "sleep":
+		w.Sleep, err = workload.ParseDist(value)
+	default:
+		var share float64
+		if share, err = strconv.ParseFloat(value, 64); err != nil {
+			return fmt.Errorf("%q is not a share from 0 to 1", value)
+		}
+		w.Sleep, err = w.Sleep.WithShare(share)
+	}
+	return err
+}
+
+// Short names the arms that have too few workers by Little's law: no more than
+// are busy on average, rate × time held. The copy of the baseline is left out.
+// Known is false where the law does not tell: a rate that is not known
+// beforehand, a closed loop, a server that is not ours or of which a worker is
+// held by connections, or more CPU time asked for than there are cores.
+func (c *Comparison) Short() (arms []string, known bool) {
+	w := c.plan.scenario.Workload
+	if !c.plan.scenario.asksWork() {
+		return nil, false
+	}
+	for _, a := range c.plan.Arms {
+		rate := a.Clients.Rate
+		if a.Role == record.Copy {
+			continue
+		}
+		if a.Station == nil || a.Clients.Closed() || rate == 0 || rate*w.CPU.Mean().Seconds() >= float64(max(a.Station.Cores, 1)) {
+			return nil, false
+		}
+		switch a.Station.Kind {
+		case queueing.Goroutines.String():
+		case queueing.Pool.String(), queueing.PerWorker.String():
+			if a.KeepAlive && c.plan.modes[a.Mode].Sticky {
+				return nil, false
+			}
+			if a.Station.Workers < queueing.Workers(rate, (w.CPU.Mean()+w.Sleep.Mean()).Seconds()) {
+				arms = append(arms, a.Name)
+			}
+		default:
+			return nil, false
+		}
+	}
+	return arms, true
+}

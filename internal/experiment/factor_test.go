@@ -1,0 +1,215 @@
+package experiment
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+func TestParseFactor(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"workers=1,2,4":                        {"1", "2", "4"},
+		"sleep=lognormal(10ms,4), exp(5ms)":    {"lognormal(10ms,4)", "exp(5ms)"},
+		"sleep-share=0.1,0.2":                  {"0.1", "0.2"},
+		"arrivals=ramp(500/s,3000/s),constant": {"ramp(500/s,3000/s)", "constant"},
+	} {
+		if got, err := ParseFactor(text); err != nil || !slices.Equal(got.Values, want) {
+			t.Errorf("%s: got %q, %v, want %q", text, got.Values, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"workers":                             "is not of the form FACTOR=V1,V2",
+		"frob=1,2":                            `unknown factor "frob" (want one of cpu, sleep, sleep-share, keepalive, workers, `,
+		"workers=1":                           "workers has 1 value; give 2 to 25",
+		"workers=1,,2":                        "workers has an empty value; list them, like workers=1,2,4",
+		"workers=1,2,1":                       "workers has the value 1 twice",
+		"sleep=exp(1ms,2ms":                   "sleep has 1 value; give 2 to 25",
+		"workers=" + strings.Repeat("1,", 30): "workers has ",
+	} {
+		if _, err := ParseFactor(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParseFactor(f *testing.F) {
+	f.Add("workers=1,2,4")
+	f.Add("sleep=lognormal(10ms,4), exp(5ms)")
+	f.Add("cpu=),(,a")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseFactor(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseFactor(got.Name + "=" + strings.Join(got.Values, ","))
+		if diff := cmp.Diff(got, again); err != nil || diff != "" {
+			t.Errorf("%q: read again %v, %s", text, err, diff)
+		}
+	})
+}
+
+// pooled are modes of which pool has workers, 1 to 100.
+var pooled = map[string]Mode{
+	"nethttp": {Check: func(flags map[string]string) error {
+		if flags["workers"] != "" {
+			return errors.New("--workers means nothing to nethttp")
+		}
+		return nil
+	}},
+	"pool": {Pool: true, Sticky: true, Check: func(flags map[string]string) error {
+		if flags["workers"] == "0" {
+			return errors.New("--workers 0 must be 1 to 100")
+		}
+		return nil
+	}},
+}
+
+func demo(t *testing.T) Scenario {
+	t.Helper()
+	s, err := ParseScenario("demo", []byte(`name: demo
+question: Who wins?
+workload: {cpu: 100us, sleep: 0.9*0s+0.1*20ms}
+load: {rate: 500/s, keepalive: false}
+arms: [nethttp, {name: pool, mode: pool, workers: 4, rate: 300/s}]
+expect: [p50("pool") < 1s]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestACellHasItsValues(t *testing.T) {
+	t.Parallel()
+	s := demo(t)
+	share := record.Factor{Name: "sleep-share", Values: []string{"0", "0.5"}}
+	sleep := record.Factor{Name: "sleep", Values: []string{"1ms", "exp(2ms)"}}
+	workers := record.Factor{Name: "workers", Values: []string{"0", "2", "8"}}
+	rate := record.Factor{Name: "rate", Values: []string{"100/s", "200/s"}}
+
+	c, err := s.At(share, workers, 1, 2, pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Workload.Sleep.String(); got != "0.5*0s+0.5*20ms" {
+		t.Errorf("sleep is %s", got)
+	}
+	if got := c.Arms[1].Flags["workers"]; got != "8" || c.Arms[0].Flags["workers"] != "" || c.Arms[1].Name != "pool" {
+		t.Errorf("arms are %+v, want 8 workers for pool alone, and its name as it was", c.Arms)
+	}
+	if len(c.Expect) > 0 {
+		t.Errorf("the cell expects %q", c.Expect)
+	}
+	if s.Arms[1].Flags["workers"] != "4" || s.Workload.Sleep.String() != "0.9*0s+0.1*20ms" {
+		t.Errorf("the scenario changed: %+v", s)
+	}
+
+	// A share is one of the cell's own sleep, in whatever order the factors stand.
+	for _, pair := range [][2]record.Factor{{share, sleep}, {sleep, share}} {
+		c, err := s.At(pair[0], pair[1], 1, 1, pooled)
+		if err != nil || c.Workload.Sleep.String() != "0.5*0s+0.5*exp(2ms)" {
+			t.Errorf("%s first: sleep is %v, %v", pair[0].Name, c.Workload.Sleep, err)
+		}
+	}
+	c, err = s.At(rate, workers, 1, 1, pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range c.Arms {
+		if l, err := c.clients(a); err != nil || l.Rate.PerSecond != 200 {
+			t.Errorf("%s has the rate %v, %v, want 200/s like all of the cell", a.Name, l.Rate, err)
+		}
+	}
+}
+
+func TestACellThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ x, y, want string }{
+		{"workers=1,2", "sleep-share=0.1,2", "sleep-share=2: 2 is not a share from 0 to 1"},
+		{"workers=1,2", "cpu=1ms,fast", "cpu=fast: parsing demand"},
+		{"connections=4,8", "cpu=1ms,2ms", "load.connections needs keepalive: true"},
+		{"steal=true,false", "rate=1/s,fast", `rate=fast: "fast" is not a rate`},
+		{"keepalive=true,yes", "rate=1/s,2/s", `"yes" is neither true nor false`},
+	} {
+		x, err := ParseFactor(c.x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := ParseFactor(c.y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bad error
+		for i := range x.Values {
+			for j := range y.Values {
+				if _, err := demo(t).At(x, y, i, j, pooled); err != nil {
+					bad = err
+				}
+			}
+		}
+		if bad == nil || !strings.Contains(bad.Error(), c.want) {
+			t.Errorf("%s by %s: got %v, want %q", c.x, c.y, bad, c.want)
+		}
+	}
+	two := []string{"1", "2"}
+	s := demo(t)
+	s.Arms = s.Arms[:1]
+	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "no arm takes it: --workers means nothing to nethttp") {
+		t.Errorf("workers without a pool: %v", err)
+	}
+	s = demo(t)
+	s.Arms[1].Vary = Varied{"queue-depth": two}
+	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), `arm "pool" varies queue-depth itself`) {
+		t.Errorf("an arm that varies: %v", err)
+	}
+	s = demo(t)
+	s.Workload = Workload{Path: "/json", Method: "GET"}
+	if _, err := s.At(record.Factor{Name: "cpu", Values: two}, record.Factor{Name: "workers", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "asks /json, which has no such demand") {
+		t.Errorf("cpu of a path: %v", err)
+	}
+}
+
+func TestShortIsLittlesLaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(s *Scenario)
+		want   []string
+		known  bool
+	}{
+		{"500/s x 2.1 ms in 4 workers", func(*Scenario) {}, nil, true},
+		{"500/s x 8.1 ms in 4 workers", func(s *Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
+		{"exactly as many as are busy", func(s *Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
+		{"a share of an unknown throughput", func(s *Scenario) { s.Load.Rate = Rate{OfSlowest: 0.7} }, nil, false},
+		{"a path", func(s *Scenario) { s.Workload = Workload{Path: "/json", Method: "GET"} }, nil, false},
+		{"workers held by connections", func(s *Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
+		{"more CPU time than there is", func(s *Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
+	} {
+		s := demo(t)
+		s.Arms[1].Clients = nil
+		c.change(&s)
+		p, err := Plan(s, Options{Self: "schedlab", Modes: pooled})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, known := p.Short()
+		if diff := cmp.Diff(c.want, got); diff != "" || known != c.known {
+			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, known, c.want, c.known)
+		}
+	}
+}
+
+func dist(s string) workload.Dist {
+	d, err := workload.ParseDist(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}

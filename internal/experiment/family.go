@@ -1,0 +1,220 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// family lists a process and all below it, parents first. Children that end
+// meanwhile may be missing.
+func family(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
+		if err != nil {
+			continue
+		}
+		for _, list := range lists {
+			for field := range strings.FieldsSeq(read(list)) {
+				if child, err := strconv.Atoi(field); err == nil && !slices.Contains(all, child) {
+					all = append(all, child)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// overFamily sums what is read of a process over it and its children: a server may
+// be several processes. It is negative where the first cannot be read.
+func overFamily(pid int, read func(pid int) float64) float64 {
+	if pid <= 0 {
+		return -1
+	}
+	sum := read(pid)
+	if sum < 0 {
+		return sum
+	}
+	for _, child := range family(pid)[1:] {
+		sum += max(0, read(child))
+	}
+	return sum
+}
+
+// familyCPU is the CPU time of a process and all below it, with that of the
+// children they have waited for, so that it does not fall when one ends; negative
+// when it is not known.
+//
+// Note: the kernel tells of ended children in hundredths of a second, of living
+// ones in nanoseconds.
+func familyCPU(pid int) float64 {
+	if pid <= 0 {
+		return -1
+	}
+	sum, steady := 0., false
+	for tries := 0; tries < 8 && !steady; tries++ {
+		sum, steady = addCPU(family(pid))
+	}
+	return sum
+}
+
+// addCPU sums CPU times. It is steady if none of the processes ended meanwhile,
+// which would count it twice or not at all.
+func addCPU(pids []int) (sum float64, steady bool) {
+	waited := make([]float64, len(pids))
+	for i, pid := range pids {
+		waited[i] = waitedCPU(pid)
+	}
+	steady = true
+	for i, pid := range pids {
+		own := processCPU(pid)
+		if i == 0 && own < 0 {
+			return own, true
+		}
+		steady = steady && own >= 0
+		sum += max(0, own)
+	}
+	for i, pid := range pids {
+		after := waitedCPU(pid)
+		steady = steady && after == waited[i]
+		sum += after
+	}
+	return sum, steady
+}
+
+// waitedCPU is the CPU time of the children that a process has waited for.
+func waitedCPU(pid int) (sum float64) {
+	fields := statFields(pid)
+	if len(fields) <= statChildSystem {
+		return 0
+	}
+	for _, i := range []int{statChildUser, statChildSystem} {
+		if ticks, err := strconv.ParseFloat(fields[i], 64); err == nil {
+			sum += ticks / userHZ
+		}
+	}
+	return sum
+}
+
+// backwards is how far, in seconds, rounding may let a family's CPU time fall.
+const backwards = 3. / userHZ
+
+// Places in statFields: ppid, cutime and cstime of proc_pid_stat(5).
+const (
+	statParent      = 1
+	statChildUser   = 13
+	statChildSystem = 14
+)
+
+// statFields are the fields of /proc/PID/stat after the name, nil where it
+// cannot be read.
+func statFields(pid int) []string {
+	text := read(fmt.Sprintf("/proc/%d/stat", pid))
+	i := strings.LastIndexByte(text, ')') // a name may hold blanks and brackets
+	return strings.Fields(text[i+1:])
+}
+
+// parent is a process's parent, 0 when it is not known.
+func parent(pid int) int {
+	fields := statFields(pid)
+	if len(fields) <= statParent {
+		return 0
+	}
+	ppid, _ := strconv.Atoi(fields[statParent])
+	return ppid
+}
+
+// footprint is what a server and its children hold at this moment; nil when it is
+// not known.
+func footprint(pid int) *record.Footprint {
+	if pid <= 0 {
+		return nil
+	}
+	f := &record.Footprint{}
+	var resident int64
+	for _, p := range family(pid) {
+		status := procFields(read(fmt.Sprintf("/proc/%d/status", p)))
+		if status["VmRSS"] == 0 {
+			continue // it has ended
+		}
+		resident += status["VmRSS"] << 10
+		f.Peak += status["VmHWM"] << 10
+		f.Threads += int(status["Threads"])
+		f.Processes++
+		// Pages that processes share count once in all.
+		shared := procFields(read(fmt.Sprintf("/proc/%d/smaps_rollup", p)))["Pss"] << 10
+		f.Memory += shared
+		f.Resident = f.Resident || shared == 0
+	}
+	if f.Processes == 0 {
+		return nil
+	}
+	if f.Resident {
+		f.Memory = resident
+	}
+	return f
+}
+
+// procFields reads lines like "VmRSS:  1234 kB", the numbers alone.
+func procFields(text string) map[string]int64 {
+	fields := map[string]int64{}
+	for l := range strings.Lines(text) {
+		key, rest, _ := strings.Cut(l, ":")
+		words := strings.Fields(rest)
+		if len(words) == 0 {
+			continue
+		}
+		if v, err := strconv.ParseInt(words[0], 10, 64); err == nil {
+			fields[key] = v
+		}
+	}
+	return fields
+}
+
+// mayRun is the set of CPUs that any thread of a server and its children may run
+// on; nil when it is not known.
+func mayRun(pid int) (all cpuSet) {
+	if pid <= 0 {
+		return nil
+	}
+	for _, p := range family(pid) {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
+		if err != nil {
+			continue
+		}
+		for _, t := range tasks {
+			for l := range strings.Lines(read(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))) {
+				if list, ok := strings.CutPrefix(l, "Cpus_allowed_list:"); ok {
+					all = append(all, listedCPUs(strings.TrimSpace(list))...)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// listedCPUs reads the kernel's own lists, like 0-3,5.
+func listedCPUs(list string) (set cpuSet) {
+	for part := range splitList(list) {
+		lo, hi, ranged := strings.Cut(part, "-")
+		if !ranged {
+			hi = lo
+		}
+		from, err1 := strconv.Atoi(lo)
+		to, err2 := strconv.Atoi(hi)
+		if err1 != nil || err2 != nil || to >= 1<<16 {
+			continue
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			set = append(set, cpu)
+		}
+	}
+	return set
+}

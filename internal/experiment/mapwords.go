@@ -1,0 +1,63 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// MapHeadline says what a map comes to in one sentence.
+func MapHeadline(m *record.Map) string {
+	wins := map[string]int{}
+	var ties, trades, open, refused, unreached, sampled int
+	for _, c := range m.Cells {
+		sampled += count(c.State == record.Sampled || c.State == record.Voided)
+		switch {
+		case c.State == record.Unreached:
+			unreached++
+		case c.Decision == record.Wins:
+			wins[c.Winner]++
+		case c.Decision == record.Ties:
+			ties++
+		case c.Decision == record.Trades:
+			trades++
+		case c.Decision == record.InDoubt:
+			open++
+		default:
+			refused++
+		}
+	}
+	var parts []string
+	add := func(n int, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d ", n)+fmt.Sprintf(format, args...))
+		}
+	}
+	for _, arm := range m.Arms {
+		add(wins[arm], "won by %s", arm)
+	}
+	add(ties, "the same")
+	add(trades, "a trade")
+	add(open, "undecided")
+	add(refused, "refused")
+	add(unreached, "not reached")
+	text := fmt.Sprintf("Of %s, %d of them measured: %s.", plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	if m.Theory == nil {
+		return text
+	}
+	known, within := 0, 0
+	for _, l := range m.Theory.Lines {
+		known += count(l.Known)
+		within += count(l.Within1)
+	}
+	line := "column"
+	if m.Theory.Along == m.Plan.X.Name {
+		line = "row"
+	}
+	text += fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s", m.Theory.Arm, within, plural(len(m.Theory.Lines), line))
+	if unknown := len(m.Theory.Lines) - known; unknown > 0 {
+		text += fmt.Sprintf(" (in %d no border can be told)", unknown)
+	}
+	return text + "."
+}

@@ -1,0 +1,192 @@
+package experiment
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// isAddress reports whether an arm's command is the address of a server that runs
+// already.
+func isAddress(argv []string) bool {
+	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
+}
+
+// attach takes a server that runs already as it is: it asks it once, and looks
+// for its process. It starts, stops and pins nothing.
+func (l *launcher) attach(ctx context.Context, address, path string) (*process, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("the server at %s: %w", address, err)
+	}
+	port := u.Port()
+	if port == "" {
+		port = "80"
+	}
+	p := &process{
+		addr: net.JoinHostPort(u.Hostname(), port), log: &tail{limit: logLimit}, exited: make(chan struct{}),
+		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
+	defer cancel()
+	switch status, err := p.askOnce(ctx, path); {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
+	case err != nil:
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, oneLine(err.Error()))
+	case status >= http.StatusInternalServerError:
+		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
+	}
+	if p.found = listener(ctx, u.Hostname(), port); p.found == 0 {
+		p.doubts = append(p.doubts, fmt.Sprintf("CPU time, memory and CPUs are not known: no process that listens on %s can be found (it is another user's, in another network namespace, or on another machine)", p.addr))
+	}
+	return p, nil
+}
+
+// listener is the process that listens at host:port on this machine, the eldest
+// of a family of them; 0 when there is none, more than one, or it is hidden.
+func listener(ctx context.Context, host, port string) int {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return 0
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return 0
+	}
+	sockets := map[string]bool{}
+	for _, a := range addrs {
+		if a = a.Unmap(); !a.IsLoopback() {
+			return 0
+		}
+		for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			for inode := range listening(read(file), netip.AddrPortFrom(a, uint16(number))) {
+				sockets["socket:["+inode+"]"] = true
+			}
+		}
+	}
+	return eldest(holders(sockets))
+}
+
+// listening are the inodes of the sockets in a /proc/net/tcp that take connections
+// to an address.
+func listening(table string, to netip.AddrPort) map[string]bool {
+	const listen = "0A" // TCP_LISTEN
+	inodes := map[string]bool{}
+	for l := range strings.Lines(table) {
+		f := strings.Fields(l)
+		if len(f) < 10 || f[3] != listen {
+			continue
+		}
+		hexAddr, hexPort, _ := strings.Cut(f[1], ":")
+		port, err := strconv.ParseUint(hexPort, 16, 16)
+		if err != nil || uint16(port) != to.Port() {
+			continue
+		}
+		if at, ok := kernelAddr(hexAddr); ok && (at == to.Addr() || at.IsUnspecified()) {
+			inodes[f[9]] = true
+		}
+	}
+	return inodes
+}
+
+// kernelAddr reads an address as /proc/net/tcp has it: groups of four bytes, each
+// in the machine's order, which is taken for little-endian.
+func kernelAddr(s string) (netip.Addr, bool) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b)%4 != 0 {
+		return netip.Addr{}, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		slices.Reverse(b[i : i+4])
+	}
+	a, ok := netip.AddrFromSlice(b)
+	return a.Unmap(), ok
+}
+
+// holders are the processes that have one of the sockets open, as far as they let
+// this one see.
+func holders(sockets map[string]bool) (pids []int) {
+	if len(sockets) == 0 {
+		return nil
+	}
+	dirs, err := filepath.Glob("/proc/[0-9]*/fd")
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(files, func(f os.DirEntry) bool {
+			link, err := os.Readlink(filepath.Join(dir, f.Name()))
+			return err == nil && sockets[link]
+		}) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// eldest is the one process of pids that descends from no other, 0 when there are
+// several. An init that opened the socket for its service does not count.
+func eldest(pids []int) int {
+	if len(pids) > 1 {
+		pids = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return pid == 1 })
+	}
+	var roots []int
+	for _, pid := range pids {
+		above := parent(pid)
+		for above > 1 && !slices.Contains(pids, above) {
+			above = parent(above)
+		}
+		if !slices.Contains(pids, above) {
+			roots = append(roots, pid)
+		}
+	}
+	if len(roots) != 1 {
+		return 0
+	}
+	return roots[0]
+}
+
+// place notes where a server may run when that is not only where the plan has
+// servers: it was not started here, or set an affinity of its own. What others took
+// of its CPUs cannot be told then.
+func (c cpuSets) place(p *process, side *record.ServerSide) {
+	where := mayRun(p.pid())
+	if where == nil || len(where.without(c.server)) == 0 || !c.pin && p.cmd != nil {
+		return
+	}
+	side.CPUs, side.Foreign = where.String(), -1
+	why := "it set its own affinity"
+	if p.cmd == nil {
+		why = "it was not started here"
+	}
+	shared := ""
+	if rest := where.without(c.load); len(rest) < len(where) {
+		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", where.without(rest).words())
+	}
+	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", where.words(), c.server.words(), why, shared))
+}
+
+// words is a set in a sentence: CPU 1, or CPUs 0-3.
+func (s cpuSet) words() string {
+	if len(s) == 1 {
+		return "CPU " + s.String()
+	}
+	return "CPUs " + s.String()
+}

@@ -1,0 +1,161 @@
+package experiment
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// A server that runs already is found by its socket, asked, and left alone.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	redirecting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
+	})
+	s := httptest.NewServer(redirecting)
+	defer s.Close()
+	l, err := cpuSets{}.newLauncher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	p, err := l.start(t.Context(), []string{s.URL}, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.alive() || "http://"+p.addr != s.URL || p.dialed != 1 {
+		t.Errorf("got %+v", p)
+	}
+	if p.pid() != os.Getpid() {
+		if _, err := os.Stat("/proc/self/fd"); err == nil {
+			t.Errorf("found process %d, want this one, %d", p.pid(), os.Getpid())
+		}
+		if len(p.doubts) != 1 {
+			t.Errorf("not found, and the doubts are %q", p.doubts)
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.kill()
+	if _, err := p.askOnce(t.Context(), "/"); err != nil {
+		t.Errorf("after stop and kill: %v", err)
+	}
+	s.Close()
+	if _, err := l.start(t.Context(), []string{s.URL}, "/"); err == nil || !strings.Contains(err.Error(), "start it first, or give its command instead") {
+		t.Errorf("nobody listens: got %v", err)
+	}
+}
+
+func TestAttachBroken(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	defer s.Close()
+	l := &launcher{readyLimit: patient}
+	if _, err := l.attach(t.Context(), s.URL, "/x"); err == nil || !strings.HasSuffix(err.Error(), "answers GET /x with 502") {
+		t.Errorf("got %v", err)
+	}
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	l.readyLimit = 100 * time.Millisecond
+	if _, err := l.attach(t.Context(), "http://"+mute.Addr().String(), "/"); err == nil || !strings.Contains(err.Error(), "does not answer GET /: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListening(t *testing.T) {
+	t.Parallel()
+	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
+   1: 00000000:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 100 0 0 10 0
+   2: 0200007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 13 1 0 100 0 0 10 0
+   3: 0100007F:2329 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 14 1 0 100 0 0 10 0
+   4: 0100007F:2328 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 15 1 0 100 0 0 10 0
+   5: 00000000000000000000000001000000:2328 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 16 1 0 100 0 0 10 0
+   6: 00000000000000000000000000000000:2328 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17 1 0 100 0 0 10 0
+   7: zz:2328 00000000:0000 0A
+`
+	for to, want := range map[string]string{
+		"127.0.0.1:9000": "11 12 17", "127.0.0.1:9001": "14", "[::1]:9000": "12 16 17", "127.0.0.3:9002": "",
+	} {
+		got := listening(table, netip.MustParseAddrPort(to))
+		for inode := range strings.FieldsSeq(want) {
+			if !got[inode] {
+				t.Errorf("%s: socket %s is not among %v", to, inode, got)
+			}
+		}
+		if len(got) != len(strings.Fields(want)) {
+			t.Errorf("%s: got %v, want %s", to, got, want)
+		}
+	}
+}
+
+// Of several holders of one socket the eldest is the server; without one there is
+// none.
+func TestEldest(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("NOT RUN: no /proc")
+	}
+	child := func() int {
+		cmd := exec.Command("cat")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	one, two, self := child(), child(), os.Getpid()
+	for _, c := range []struct {
+		pids []int
+		want int
+	}{
+		{nil, 0}, {[]int{one}, one}, {[]int{one, two}, 0}, {[]int{one, self, two}, self}, {[]int{1, one}, one},
+	} {
+		if got := eldest(c.pids); got != c.want {
+			t.Errorf("%v: got %d, want %d", c.pids, got, c.want)
+		}
+	}
+}
+
+// Where a server may run beyond the plan's CPUs is told, with what follows.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	where := mayRun(os.Getpid())
+	if len(where) == 0 {
+		t.Skip("NOT RUN: the kernel does not tell affinities")
+	}
+	p := &process{found: os.Getpid()}
+	side := record.ServerSide{Foreign: .5}
+	cpuSets{server: where, load: where, pin: true}.place(p, &side)
+	if side.CPUs != "" || len(side.Doubts) > 0 || side.Foreign != .5 {
+		t.Errorf("where the plan has servers: got %+v", side)
+	}
+	cpuSets{server: cpuSet{1 << 15}, load: where[:1], pin: true}.place(p, &side)
+	want := "may run on " + where.words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
+	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0] != want || side.Foreign != -1 {
+		t.Errorf("got %+v, want %q", side, want)
+	}
+	mine := record.ServerSide{}
+	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
+	cpuSets{server: cpuSet{1 << 15}, load: cpuSet{1 << 14}, pin: true}.place(p, &mine)
+	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0], "it set its own affinity") {
+		t.Errorf("got %q", mine.Doubts)
+	}
+}

@@ -1,0 +1,116 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"schedlab/internal/load"
+)
+
+// A Survey looks at the machine as a comparison with the same options would use
+// it, without comparing anything. It is not safe for concurrent use.
+type Survey struct {
+	cpus cpuSets
+	self string
+}
+
+// NewSurvey chooses the CPUs as [Plan] does. An [*Impossible] error says what to
+// change. Of the options it reads Self, ServerCPUs, LoadCPUs and Pin.
+func NewSurvey(o Options) (*Survey, error) {
+	cpus, err := chooseCPUs(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Survey{cpus, o.Self}, nil
+}
+
+// ServerCPUs are those of the servers, ascending.
+func (s *Survey) ServerCPUs() []int { return s.cpus.server }
+
+// LoadCPUs are those of the load, ascending.
+func (s *Survey) LoadCPUs() []int { return s.cpus.load }
+
+// Pinned reports whether servers and load would be bound to their CPUs.
+func (s *Survey) Pinned() bool { return s.cpus.pin }
+
+// Pause is how long the platform takes a busy thread off the first CPU of either
+// side, as a comparison measures it, in 0.6 s; negative where threads cannot be
+// bound.
+func (s *Survey) Pause() time.Duration { return platformPause(s.cpus) }
+
+// OnLoadCPUs runs f while all threads of this process are bound as the load would
+// be.
+func (s *Survey) OnLoadCPUs(f func()) error {
+	undo, err := s.cpus.bindLoad()
+	if err != nil {
+		return err
+	}
+	defer undo()
+	f()
+	return nil
+}
+
+// nullMode serves where a server is to do as little as it can.
+const nullMode = "nethttp"
+
+// Gap asks a server of one fixed short reply over one connection, again as soon as
+// it is answered, for the given time. longest is the longest time between two
+// replies, or from the last to the end.
+func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Duration, replies int, err error) {
+	undo, err := s.cpus.bindLoad()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer undo()
+	launcher, err := s.cpus.newLauncher()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer launcher.close()
+	arm := Arm{Mode: nullMode}
+	asked := Scenario{Workload: Workload{Method: http.MethodGet, Path: "/plaintext"}}
+	server, err := launcher.start(ctx, arm.argv(s.self, 1, stampsOff), asked.readyPath(arm))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer server.kill()
+	result, err := load.Closed(ctx, load.ClosedOptions{
+		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Record: true,
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if result.Answered == 0 {
+		return 0, 0, fmt.Errorf("a %s server gave no good reply in %v", nullMode, span)
+	}
+	return longestGap(result, span), result.Answered, nil
+}
+
+// longestGap looks at one client's replies.
+func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
+	ends := make([]int64, 0, len(r.Requests)+2)
+	ends = append(ends, int64(probeWarmup), int64(probeWarmup+span))
+	for _, q := range r.Requests {
+		if q.Good() {
+			ends = append(ends, q.Done)
+		}
+	}
+	slices.Sort(ends)
+	longest := int64(0)
+	for i := range ends[1:] {
+		longest = max(longest, ends[i+1]-ends[i])
+	}
+	return time.Duration(longest)
+}
+
+// Shorten keeps so many of the planned blocks and no spare ones: too few for a
+// verdict, enough to see how the blocks of one arm scatter.
+func (c *Comparison) Shorten(blocks int) {
+	p := c.plan
+	blocks = min(blocks, p.Blocks)
+	p.Estimate -= float64(p.Blocks-blocks) * float64(len(p.Arms)) * (p.Warmup + p.Window + trialCost.Seconds())
+	p.Blocks, p.Spare, p.Order = blocks, 0, p.Order[:blocks]
+}

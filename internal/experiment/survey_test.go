@@ -1,0 +1,69 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+)
+
+// The longest gap is between two good replies, or at an end of the time asked for.
+func TestLongestGap(t *testing.T) {
+	t.Parallel()
+	const ms = int64(time.Millisecond)
+	from := int64(probeWarmup)
+	replies := func(at ...int64) (r load.ClosedResult) {
+		for _, end := range at {
+			r.Requests = append(r.Requests, record.Request{Done: from + end, Status: 200, Outcome: record.Answered})
+		}
+		return r
+	}
+	failed := replies(2*ms, 4*ms, 6*ms, 8*ms)
+	failed.Requests[2].Status = 500
+	for _, c := range []struct {
+		name   string
+		result load.ClosedResult
+		want   time.Duration
+	}{
+		{"even", replies(2*ms, 4*ms, 6*ms, 8*ms), 2 * time.Millisecond},
+		{"amid", replies(1*ms, 2*ms, 7*ms, 8*ms, 9*ms), 5 * time.Millisecond},
+		{"at the beginning", replies(6*ms, 8*ms), 6 * time.Millisecond},
+		{"at the end", replies(1*ms, 3*ms), 7 * time.Millisecond},
+		{"failed", failed, 4 * time.Millisecond},
+	} {
+		if got := longestGap(c.result, 10*time.Millisecond); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A shortened comparison has the first blocks of the whole one, and their time.
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	s, err := ParseScenario("x", []byte("name: x\nquestion: q?\nworkload: {path: /plaintext}\nload: {rate: 2000/s}\narms: [nethttp, {name: again, mode: nethttp}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func() *Comparison {
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]Mode{"nethttp": {}}, Machine: "machine: unfit"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	whole, short := plan().Planned(), plan()
+	short.Shorten(4)
+	got := short.Planned()
+	if got.Blocks != 4 || got.Spare != 0 || !slices.EqualFunc(got.Order, whole.Order[:4], slices.Equal) {
+		t.Errorf("got %d blocks, %d spare, order %v, want the first 4 of %v", got.Blocks, got.Spare, got.Order, whole.Order)
+	}
+	if want := 8. * 3 * (whole.Warmup + whole.Window + .03); math.Abs(whole.Estimate-got.Estimate-want) > 1e-9 {
+		t.Errorf("got %g s instead of %g, want %g less", got.Estimate, whole.Estimate, want)
+	}
+	if !slices.Contains(whole.Doubts, record.Doubt{Text: "machine: unfit"}) {
+		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
+	}
+}

@@ -1,0 +1,90 @@
+package record
+
+// A Capacity is what `schedlab capacity` found: for every arm the highest rate at
+// which it keeps a service level objective. Rates are requests per second, times
+// seconds, ratios 0..1. A rate of 0 is one that is not known.
+type Capacity struct {
+	SLO    string        `json:"slo"`    // "p99<=10ms,errors<=0.1%"
+	Terms  []SLOTerm     `json:"terms"`  // its parts, in order
+	Budget float64       `json:"budget"` // planned for each arm
+	Arms   []ArmCapacity `json:"arms"`   // in plan order
+	// Lines say which arm has more capacity, as far as their intervals lie apart.
+	Lines []string `json:"lines"`
+}
+
+// An SLOTerm is one promise.
+type SLOTerm struct {
+	Text    string  `json:"text"`   // "p99<=10ms"
+	Metric  string  `json:"metric"` // p99, mean, errors, goodput
+	Limit   float64 `json:"limit"`  // seconds; a ratio for errors; per second for goodput
+	AtLeast bool    `json:"at_least,omitempty"`
+}
+
+// An ArmCapacity is one arm's answer and all that it rests on.
+type ArmCapacity struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"` // "" for a foreign command
+	// Outcome is "between" Low and High, "beyond" Low, "never", or "undecided".
+	Outcome string `json:"outcome"`
+	Text    string `json:"text"` // the answer in one sentence
+
+	Low        float64 `json:"low"`      // highest rate that was verified
+	LowKept    int     `json:"low_kept"` // windows at Low that kept the objective, of LowOf
+	LowOf      int     `json:"low_of"`
+	High       float64 `json:"high"`        // lowest rate that was refuted
+	HighBroken int     `json:"high_broken"` // windows at High that broke it, of HighOf
+	HighOf     int     `json:"high_of"`
+
+	Estimate   float64   `json:"estimate"`   // where the binding term gives way, by the line
+	HalfWidth  float64   `json:"half_width"` // of the estimate, relative; 0 not known
+	Term       string    `json:"term"`       // the term that gives way first
+	Line       *RateLine `json:"line,omitempty"`
+	Saturation float64   `json:"saturation"` // rate at which the line says the response time has no end
+	XMax       float64   `json:"x_max"`      // closed-loop throughput
+
+	// Recovers is "yes" or "no", and "" when it was not tried: whether the server
+	// that was overloaded keeps the objective at Low again.
+	Recovers  string `json:"recovers"`
+	AgainKept int    `json:"again_kept"` // windows after the overload that kept it, of AgainOf
+	AgainOf   int    `json:"again_of"`
+
+	CPUPerRequest float64      `json:"cpu_per_request"` // server CPU seconds, median over windows; 0 not known
+	Windows       []RateWindow `json:"windows"`         // in the order they were measured
+	Theories      []RateTheory `json:"theories,omitempty"`
+}
+
+// A RateLine is 1/seconds = Intercept + Slope·rate of the binding term's response
+// time; its slope is negative.
+type RateLine struct {
+	Intercept float64 `json:"intercept"`
+	Slope     float64 `json:"slope"`
+}
+
+// A RateWindow is one window of load.
+type RateWindow struct {
+	Trial   int                `json:"trial"`   // its record
+	Purpose string             `json:"purpose"` // curve, reach, near, verify, refute, overload, again
+	Rate    float64            `json:"rate"`    // asked for
+	Sent    float64            `json:"sent"`    // requests sent in it, per second
+	Goodput float64            `json:"goodput"`
+	Errors  float64            `json:"errors"`            // ratio of its requests without a good reply
+	Values  map[string]float64 `json:"values"`            // by the terms' metrics; without those it cannot tell
+	Kept    bool               `json:"kept"`              // every term held
+	Refused string             `json:"refused,omitempty"` // why it is no evidence about the server
+}
+
+// A RateTheory is what a queueing model says of an arm: where the same term gives
+// way, and its response time over the rate.
+type RateTheory struct {
+	Model   string      `json:"model"`
+	Formula string      `json:"formula,omitempty"`
+	Metric  string      `json:"metric"` // of Curve and Rate
+	Rate    float64     `json:"rate"`   // 0: the model has no figure, or no such rate
+	Curve   []RatePoint `json:"curve"`
+}
+
+// A RatePoint is a response time at a rate.
+type RatePoint struct {
+	Rate    float64 `json:"rate"`
+	Seconds float64 `json:"s"`
+}

@@ -1,0 +1,226 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A Map is map.json: which arm wins over two factors, each cell a comparison of
+// its own. Times are seconds.
+type Map struct {
+	Schema   int      `json:"schema"`
+	Name     string   `json:"name"`   // of its directory
+	Dir      string   `json:"dir"`    // where it lies
+	Status   Status   `json:"status"` // complete; partial when its budget ended first; interrupted
+	Plan     MapPlan  `json:"plan"`
+	Question string   `json:"question"` // of the scenario
+	Arms     []string `json:"arms"`     // the baseline first
+	// Rate is what the scenario offers, in words; a cell may have its own.
+	Rate     string    `json:"rate"`
+	Estimate float64   `json:"estimate"` // planned time of one cell
+	Spent    float64   `json:"spent"`    // on all cells, repetitions included
+	Started  time.Time `json:"started"`
+	Env      Env       `json:"env"`
+	Cells    []Cell    `json:"cells"`            // all, row by row: the first X of the first Y first
+	Theory   *Border   `json:"theory,omitempty"` // nil where none reaches
+	Headline string    `json:"headline"`
+	Doubts   []Doubt   `json:"doubts"`
+}
+
+// A MapPlan is what a map was asked to be; resuming needs nothing else.
+type MapPlan struct {
+	Scenario   string   `json:"scenario"`       // name
+	Source     string   `json:"source"`         // its YAML, verbatim
+	Arms       []string `json:"arms,omitempty"` // as --arms gave them
+	Added      []string `json:"added,omitempty"`
+	X          Factor   `json:"x"`
+	Y          Factor   `json:"y"`
+	Metric     string   `json:"metric"` // "" is the winner over the primary ones
+	Seed       uint64   `json:"seed"`
+	Budget     float64  `json:"budget"`
+	Blocks     int      `json:"blocks"` // of a cell
+	Window     float64  `json:"window"`
+	Warmup     float64  `json:"warmup"`
+	Rate       string   `json:"rate,omitempty"` // instead of the scenario's
+	ServerCPUs string   `json:"server_cpus,omitempty"`
+	LoadCPUs   string   `json:"load_cpus,omitempty"`
+	Pin        string   `json:"pin"`
+	Stamps     string   `json:"stamps,omitempty"`
+	Note       string   `json:"note,omitempty"`
+}
+
+// A Factor is an axis of a map: a server flag, a load setting or a part of the
+// workload, and its values in order.
+type Factor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// CellState is how much is known of a cell.
+type CellState string
+
+// The states of a cell.
+const (
+	Unreached CellState = "unreached" // the budget ended first
+	Sampled   CellState = "sampled"   // a comparison was run and judged
+	Inferred  CellState = "inferred"  // measured cells on both sides of it agree
+	Voided    CellState = "refused"   // a comparison was run and cannot be trusted
+)
+
+// A Cell is one place of a map.
+type Cell struct {
+	X     int       `json:"x"` // indexes into the factors' values
+	Y     int       `json:"y"`
+	State CellState `json:"state"`
+	// Border says that a neighbour has another verdict, or none that is decided.
+	Border bool `json:"border"`
+	CellVerdict
+	Visits   int       `json:"visits,omitempty"`  // comparisons run here; the last one counts
+	Order    int       `json:"order,omitempty"`   // from 1, when it was last sampled
+	Runs     []string  `json:"runs,omitempty"`    // their records, below the map's
+	Seconds  float64   `json:"seconds,omitempty"` // they took
+	Rate     float64   `json:"rate,omitempty"`    // offered per second
+	Verdicts []Verdict `json:"verdicts,omitempty"`
+	// Short are the arms that cannot keep up by theory.
+	Short []string `json:"short,omitempty"`
+}
+
+// A CellVerdict is what a comparison comes to on a map.
+type CellVerdict struct {
+	Decision CellDecision `json:"decision,omitempty"`
+	Winner   string       `json:"winner,omitempty"` // the arm that beats every other
+	Among    []string     `json:"among,omitempty"`  // arms that are the same as one another and beaten by none
+	Metric   string       `json:"metric,omitempty"` // what decided it
+	Arm      string       `json:"arm,omitempty"`    // the challenger of Ratio
+	Ratio    float64      `json:"ratio,omitempty"`  // Arm / baseline at Metric, with its interval
+	Low      float64      `json:"low,omitempty"`
+	High     float64      `json:"high,omitempty"`
+	Reason   string       `json:"reason,omitempty"` // of a refusal
+}
+
+// CellDecision says how a cell was decided.
+type CellDecision string
+
+// The decisions. Of an unreached cell there is none.
+const (
+	Wins     CellDecision = "wins"
+	Ties     CellDecision = "same"
+	Trades   CellDecision = "trade" // better at one primary metric, worse at another
+	InDoubt  CellDecision = "undecided"
+	Rejected CellDecision = "refused"
+)
+
+// Decided reports whether the blocks were sure of it.
+func (v CellVerdict) Decided() bool {
+	return v.Decision == Wins || v.Decision == Ties || v.Decision == Trades
+}
+
+// A Border is what theory says of a map, and how far the measurement agrees.
+type Border struct {
+	Law string `json:"law"`
+	Arm string `json:"arm"` // that the law is about
+	// Along is the factor along which a line of cells crosses the border; Lines
+	// are the values of the other.
+	Along string       `json:"along"`
+	Lines []BorderLine `json:"lines"`
+}
+
+// A BorderLine is one column or row of a map. Places count cells from the low
+// end: a border at 2 lies between the second cell and the third.
+type BorderLine struct {
+	Value   string `json:"value"`
+	Law     int    `json:"law"` // where the law puts the border; 0 or the number of cells: outside
+	From    int    `json:"from"`
+	To      int    `json:"to"`      // the measured one lies From..To, apart by cells that are not decided
+	Known   bool   `json:"known"`   // false: no one border can be told
+	Within1 bool   `json:"within1"` // From and To are at most one cell from Law
+}
+
+const mapFile = "map.json"
+
+// CreateMap makes a directory for a map under root, named as runs are, and points
+// root/latest at it.
+func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
+	path, err := createMap(root, scenario, now, random)
+	if err != nil {
+		return nil, fmt.Errorf("creating a map under %q: %w; choose another place with --out", root, err)
+	}
+	return &Dir{path: path, limit: MaxBytes}, nil
+}
+
+func createMap(root, scenario string, now time.Time, random func() uint32) (string, error) {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	path, err := claim(root, now.Format("20060102-150405")+"-map-"+slug(scenario), random)
+	if err != nil {
+		return "", err
+	}
+	if err = probe(path); err == nil {
+		err = link(root, filepath.Base(path))
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(path))
+	}
+	return path, nil
+}
+
+// CellRoot is the directory, not yet made, that holds the runs of the cell at x
+// and y.
+func (d *Dir) CellRoot(x, y int) string {
+	return filepath.Join(d.path, "cells", fmt.Sprintf("x%d-y%d", x+1, y+1))
+}
+
+// WriteMap replaces map.json atomically, with m.Schema, m.Name and m.Dir filled in.
+func (d *Dir) WriteMap(m *Map) error {
+	m.Schema, m.Name, m.Dir = Schema, d.Name(), d.path
+	return d.WriteFile(mapFile, func(w io.Writer) error { return writeJSON(w, m) })
+}
+
+// OpenMap finds and reads a map as [Open] does a run. The error wraps
+// fs.ErrNotExist when there is no map of that name.
+func OpenMap(name, root string) (*Dir, Map, error) {
+	for _, place := range []string{filepath.Join(root, name), name} {
+		if filepath.Base(place) == mapFile {
+			place = filepath.Dir(place)
+		}
+		if _, err := os.Stat(filepath.Join(place, mapFile)); err != nil || name == "" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(place); err == nil {
+			place = real
+		}
+		var m Map
+		if err := readJSON(filepath.Join(place, mapFile), &m); err != nil {
+			return nil, Map{}, err
+		}
+		m.Name, m.Dir = filepath.Base(place), place
+		if err := m.check(); err != nil {
+			return nil, Map{}, fmt.Errorf("reading %q: %w; restore the file or run again", filepath.Join(place, mapFile), err)
+		}
+		return &Dir{path: place, limit: MaxBytes}, m, nil
+	}
+	return nil, Map{}, fmt.Errorf("opening map %q: no %s there or in %q; make one with \"schedlab map\": %w", name, mapFile, root, fs.ErrNotExist)
+}
+
+// check finds a map whose cells are not those of its grid.
+func (m *Map) check() error {
+	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
+	if columns == 0 || rows == 0 || len(m.Cells) != columns*rows {
+		return fmt.Errorf("%d cells in a grid of %d by %d", len(m.Cells), columns, rows)
+	}
+	for i, c := range m.Cells {
+		if c.X != i%columns || c.Y != i/columns {
+			return fmt.Errorf("cell %d is at %d, %d of a grid of %d by %d", i+1, c.X, c.Y, columns, rows)
+		}
+	}
+	return nil
+}
+
+// At is the cell of the x-th and y-th value.
+func (m *Map) At(x, y int) *Cell { return &m.Cells[y*len(m.Plan.X.Values)+x] }

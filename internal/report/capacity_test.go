@@ -1,0 +1,170 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// promised is a search of three arms: one with an interval, one that sheds its load
+// and so breaks nothing, one whose windows were refused.
+func promised() *record.Result {
+	q := quick()
+	r := &record.Result{
+		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
+		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
+		Headline: "No arm is sure to have the most capacity for p99<=10ms: nethttp 2,310/s to 2,480/s, shedding above 9,000/s, pool undecided.",
+		Doubts:   []record.Doubt{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
+	}
+	load := "open loop, poisson over 64 connections"
+	for i, name := range []string{"nethttp", "shedding", "pool"} {
+		role := record.Challenger
+		if i == 0 {
+			role = record.Baseline
+		}
+		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Load: load, XMax: 3000, Command: "schedlab serve --mode " + name})
+	}
+	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
+		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[string]float64{"p99": p99},
+			Kept: refused == "" && p99 <= .010, Refused: refused}
+	}
+	line := record.RateLine{Intercept: 625, Slope: -.22}
+	theory := record.RateTheory{Model: "fit", Formula: "M/M/c", Metric: "p99", Rate: 2400, Curve: []record.RatePoint{}}
+	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
+	first := record.ArmCapacity{
+		Name: "nethttp", Mode: "nethttp", Outcome: "between", Text: "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s",
+		Low: 2310, LowKept: 3, LowOf: 3, High: 2480, HighBroken: 2, HighOf: 2, Estimate: 2386, HalfWidth: .012, Term: "p99<=10ms",
+		Line: &line, Saturation: 2841, XMax: 2950, Recovers: "yes", AgainKept: 1, AgainOf: 1, CPUPerRequest: 350e-6,
+	}
+	for i, rate := range []float64{1475, 1858, 2242, 2625, 3009, 2270, 2310, 2310, 2310, 2480, 2480} {
+		purpose := []string{"curve", "curve", "curve", "curve", "curve", "near", "verify", "verify", "verify", "refute", "refute"}[i]
+		p99 := at(rate)
+		if rate > 2800 {
+			p99 = .900 // beyond saturation, and beyond the drawing
+		}
+		first.Windows = append(first.Windows, window(i+1, purpose, rate, p99, ""))
+		if rate < 2800 && i < 5 {
+			theory.Curve = append(theory.Curve, record.RatePoint{Rate: rate, Seconds: at(rate) * .9})
+		}
+	}
+	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}}}
+	shedding := record.ArmCapacity{
+		Name: "shedding", Mode: "shedding", Outcome: "beyond", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900,
+		Text:    "shedding keeps p99<=10ms at 9,000/s, and no rate that could be offered breaks it; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
+		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
+	}
+	pool := record.ArmCapacity{
+		Name: "pool", Mode: "pool", Outcome: "undecided", XMax: 2800, Text: "pool is undecided for p99<=10ms: all 3 windows are refused, the last for foreign load",
+		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
+	}
+	r.Capacity = &record.Capacity{
+		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Metric: "p99", Limit: .010}},
+		Arms: []record.ArmCapacity{first, shedding, pool}, Lines: []string{"shedding has more capacity than nethttp: at least 9,000/s against at most 2,480/s"},
+	}
+	return r
+}
+
+func TestCapacityGolden(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	files := map[string]string{}
+	for format, file := range map[string]string{"text": "capacity.txt", "json": "capacity.json", "markdown": "capacity.md", "html": "capacity.html", "csv": "capacity.csv"} {
+		files[file] = rendered(t, format, r)
+	}
+	var svg bytes.Buffer
+	if err := CapacitySVG(&svg, r); err != nil {
+		t.Fatal(err)
+	}
+	files["capacity.svg"] = svg.String()
+	for file, got := range files {
+		path := filepath.Join("testdata", file)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
+		}
+	}
+}
+
+func TestCapacityDrawingIsXMLWithEveryWindow(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	var svg bytes.Buffer
+	if err := CapacitySVG(&svg, r); err != nil {
+		t.Fatal(err)
+	}
+	circles, paths := 0, 0
+	d := xml.NewDecoder(&svg)
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			switch start.Name.Local {
+			case "circle":
+				circles++
+			case "path":
+				paths++
+			}
+		}
+	}
+	// All but the overload; the fit and the theory that has a curve, and the one that has none.
+	if circles != 14 || paths != 3 {
+		t.Errorf("%d windows and %d paths are drawn, want 14 and 3", circles, paths)
+	}
+}
+
+func TestCapacityHasNoBlocksToRender(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"benchstat", "hgrm"} {
+		var b bytes.Buffer
+		if err := Render(&b, format, promised()); err == nil || !strings.Contains(err.Error(), "compares no blocks") || b.Len() > 0 {
+			t.Errorf("%s: error %v and %d bytes, want a refusal", format, err, b.Len())
+		}
+	}
+}
+
+func TestCapacityJSONRoundTrip(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	var back record.Result
+	if err := json.Unmarshal([]byte(rendered(t, "json", r)), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Capacity, back.Capacity); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Metric: "errors", Limit: .01}}
+	if charts := rateCharts(r); charts != nil {
+		t.Errorf("%d charts of a search for errors alone", len(charts))
+	}
+	if strings.Contains(rendered(t, "html", r), `id="h-curves"`) {
+		t.Error("the page has an empty section")
+	}
+}

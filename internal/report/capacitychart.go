@@ -1,0 +1,278 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// capacityChartFile is where a record keeps the chart, for its report.md.
+const capacityChartFile = "capacity.svg"
+
+//go:embed capacity.html
+var capacitySource string
+
+//go:embed capacity.css
+var capacityStyle string
+
+//go:embed capacitychart.svg
+var capacityChartSource string
+
+// A rateChart is one arm's response time over the rate: windows as points, the
+// promise as a line, the interval as a band, and what theory says.
+type rateChart struct {
+	Name, Class, Metric, Title string
+	Width, Height              px
+	Left, Right, Top, Bottom   px // of the plot
+	X, Y                       []tick
+	Log                        bool // of the times
+	Limit                      px
+	LimitText                  string
+	BandLow, BandWidth         px     // of the interval; 0 wide without one
+	Fit                        string // SVG path of the line of 1/quantile; "" for none
+	Theories                   []rateTheory
+	Points                     []ratePoint
+}
+
+// PlotHeight is that between the axes.
+func (c rateChart) PlotHeight() px { return c.Bottom - c.Top }
+
+type rateTheory struct{ Name, Path string }
+
+type ratePoint struct {
+	X, Y         px
+	Class, Title string
+}
+
+// plotted is the term that is drawn: the first with a time, nil for none.
+func plotted(c *record.Capacity) *record.SLOTerm {
+	for i, t := range c.Terms {
+		if t.Metric != "errors" && t.Metric != "goodput" {
+			return &c.Terms[i]
+		}
+	}
+	return nil
+}
+
+// rateCharts draws every arm that has a window with a time, all on the same axes.
+func rateCharts(r *record.Result) (charts []rateChart) {
+	term := plotted(r.Capacity)
+	if term == nil {
+		return nil
+	}
+	times, rates := []float64{term.Limit}, []float64{}
+	for _, a := range r.Capacity.Arms {
+		for _, w := range a.Windows {
+			if v, ok := w.Values[term.Metric]; ok && w.Purpose != "overload" {
+				times, rates = append(times, v), append(rates, w.Rate)
+			}
+		}
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	// One window that took seconds must not press the others to the floor.
+	ceiling := 30 * term.Limit
+	for i := range times {
+		times[i] = min(times[i], ceiling)
+	}
+	for i, a := range r.Capacity.Arms {
+		c := rateChart{
+			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Text,
+			Width: 640, Height: 320, Left: 74, Right: 622, Top: 14, Bottom: 274, LimitText: term.Text,
+		}
+		x := closeAxis(rates, c.Left+8, c.Right-8)
+		x.log = false
+		y := timeAxis(times, c.Bottom, c.Top)
+		c.X, c.Y, c.Log, c.Limit = x.rateTicks(6), y.timeTicks(5), y.log, y.at(term.Limit)
+		if a.Outcome == "between" {
+			c.BandLow = x.at(a.Low)
+			c.BandWidth = x.at(a.High) - c.BandLow
+		}
+		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
+			c.Fit = fitted(*a.Line, x, y)
+		}
+		for _, t := range a.Theories {
+			if t.Metric == term.Metric {
+				c.Theories = append(c.Theories, rateTheory{strings.TrimSuffix(t.Model+", "+t.Formula, ", "), ratePath(t.Curve, x, y)})
+			}
+		}
+		for _, w := range a.Windows {
+			v, ok := w.Values[term.Metric]
+			if !ok || w.Purpose == "overload" {
+				continue
+			}
+			p := ratePoint{X: x.at(w.Rate), Y: y.at(v), Class: "broken"}
+			p.Title = fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
+			switch {
+			case w.Refused != "":
+				p.Class = "refused"
+				p.Title += ", refused: " + w.Refused
+			case w.Kept:
+				p.Class = "kept"
+			}
+			c.Points = append(c.Points, p)
+		}
+		charts = append(charts, c)
+	}
+	return charts
+}
+
+// fitted is the path of 1/(intercept + slope·rate) as far as it can be drawn.
+func fitted(l record.RateLine, x, y axis) string {
+	var points []record.RatePoint
+	const steps = 60
+	for i := range steps + 1 {
+		at := x.low + (x.high-x.low)*float64(i)/steps
+		if inverse := l.Intercept + l.Slope*at; inverse > 0 {
+			points = append(points, record.RatePoint{Rate: at, Seconds: 1 / inverse})
+		}
+	}
+	return ratePath(points, x, y)
+}
+
+// ratePath joins points, those within the axes and the first beyond.
+func ratePath(points []record.RatePoint, x, y axis) string {
+	var path strings.Builder
+	points = slices.DeleteFunc(slices.Clone(points), func(p record.RatePoint) bool { return p.Rate < x.low || p.Rate > x.high })
+	for i, p := range points {
+		fmt.Fprintf(&path, "%c%s %s", "ML"[min(i, 1)], x.at(p.Rate), y.at(p.Seconds))
+		if p.Seconds > y.high {
+			break
+		}
+	}
+	return path.String()
+}
+
+// A capacityPage is what capacity.html shows.
+type capacityPage struct {
+	page
+	Charts []rateChart
+	Term   string
+	Lines  []string
+	Theory []string
+	Table  [][]string
+	Detail []detail
+}
+
+// A detail is the list of an arm's windows.
+type detail struct {
+	Name string
+	Head []string
+	Rows [][]string
+}
+
+// capacityHTML is HTML for a search for capacity.
+func capacityHTML(w io.Writer, r *record.Result) error {
+	t, err := capacityTemplate()
+	if err != nil {
+		return err
+	}
+	p := capacityPage{
+		page: page{
+			Result: r, Style: template.CSS(pageStyle + capacityStyle), State: searchState(r), Offered: searched(r), Machine: machine(r.Env),
+			Again: again(r), Series: seriesOf(r.Arms), Fingerprint: fingerprint(r),
+		},
+		Charts: rateCharts(r), Lines: capacityLines(r), Theory: capacityTheory(r), Table: capacityTable(r), Detail: details(r),
+	}
+	if term := plotted(r.Capacity); term != nil {
+		p.Term = term.Metric
+	}
+	return execute(w, t, "page", "html", p)
+}
+
+// CapacitySVG draws the response time over the rate, one chart for each arm below
+// the other; nothing to draw gives an empty drawing. r.Capacity must be there.
+func CapacitySVG(w io.Writer, r *record.Result) error {
+	t, err := capacityTemplate()
+	if err != nil {
+		return err
+	}
+	charts := rateCharts(r)
+	return execute(w, t, "file", "svg", struct {
+		Style  template.CSS
+		Height px
+		Charts []placedChart
+	}{template.CSS(pageStyle + capacityStyle), px(chartRoom * len(charts)), placed(charts)})
+}
+
+// A placedChart is one in a drawing of several.
+type placedChart struct {
+	rateChart
+	Y0 px
+}
+
+// chartRoom is the height of a chart with its title.
+const chartRoom = 344
+
+func placed(charts []rateChart) (all []placedChart) {
+	for i, c := range charts {
+		all = append(all, placedChart{c, px(chartRoom*i + 20)})
+	}
+	return all
+}
+
+func capacityTemplate() (*template.Template, error) {
+	t := template.New("capacity")
+	for _, source := range []string{capacityChartSource, capacitySource} {
+		if _, err := t.Parse(source); err != nil {
+			return nil, fmt.Errorf("parsing the capacity template: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// execute renders a template at once, so that a failure writes nothing.
+func execute(w io.Writer, t *template.Template, name, format string, data any) error {
+	var b strings.Builder
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		return fmt.Errorf("rendering %s report: %w", format, err)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing %s report: %w", format, err)
+	}
+	return nil
+}
+
+// details lists every arm's windows.
+func details(r *record.Result) (all []detail) {
+	for _, a := range r.Capacity.Arms {
+		d := detail{Name: a.Name, Head: []string{"trial", "for", "offered", "sent", "goodput"}}
+		for _, t := range r.Capacity.Terms {
+			if t.Metric != "goodput" {
+				d.Head = append(d.Head, t.Metric)
+			}
+		}
+		d.Head = append(d.Head, "objective")
+		for _, w := range a.Windows {
+			row := []string{count(w.Trial), w.Purpose, rate(w.Rate), rate(w.Sent), rate(w.Goodput)}
+			for _, t := range r.Capacity.Terms {
+				v, ok := w.Values[t.Metric]
+				switch {
+				case t.Metric == "goodput":
+				case !ok:
+					row = append(row, none)
+				case t.Metric == "errors":
+					row = append(row, plain(100*v)+nbsp+"%")
+				default:
+					row = append(row, seconds(v))
+				}
+			}
+			said := "broken"
+			switch {
+			case w.Refused != "":
+				said = "refused: " + w.Refused
+			case w.Kept:
+				said = "kept"
+			}
+			d.Rows = append(d.Rows, append(row, said))
+		}
+		all = append(all, d)
+	}
+	return all
+}

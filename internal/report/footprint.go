@@ -1,0 +1,53 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"schedlab/internal/record"
+)
+
+// footprints are the columns on what the servers held, each with its head; none
+// when no arm's is known. They explain and are not judged.
+func footprints(arms []record.Arm) [][]string {
+	known := false
+	memory, threads := []string{"memory"}, []string{"threads"}
+	for _, a := range arms {
+		f := a.Footprint
+		if f == nil {
+			memory, threads = append(memory, none), append(threads, none)
+			continue
+		}
+		known = true
+		cell := bytesText(f.Memory)
+		if f.Resident && f.Processes > 1 {
+			cell = "≤" + nbsp + cell // shared pages are counted for each process
+		}
+		memory = append(memory, cell)
+		cell = count(f.Threads)
+		if f.Processes > 1 {
+			cell += fmt.Sprintf(" in %d processes", f.Processes)
+		}
+		threads = append(threads, cell)
+	}
+	if !known {
+		return nil
+	}
+	return [][]string{memory, threads}
+}
+
+// bytesText writes a size with three digits.
+func bytesText(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	decimals := 0
+	if unit != "B" && v < 100 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%s%s%s", strconv.FormatFloat(v, 'f', decimals, 64), nbsp, unit)
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+func TestFootprints(t *testing.T) {
+	t.Parallel()
+	arms := []record.Arm{
+		{Footprint: &record.Footprint{Memory: 12 << 20, Threads: 7, Processes: 1}},
+		{Footprint: &record.Footprint{Memory: 300 << 20, Resident: true, Threads: 1200, Processes: 3}},
+		{Footprint: &record.Footprint{Memory: 900, Resident: true, Threads: 1, Processes: 1}},
+		{},
+	}
+	got := footprints(arms)
+	want := [][]string{
+		{"memory", "12.0" + nbsp + "MiB", "≤" + nbsp + "300" + nbsp + "MiB", "900" + nbsp + "B", none},
+		{"threads", "7", count(1200) + " in 3 processes", "1", none},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := footprints(arms[3:]); got != nil {
+		t.Errorf("nothing known: got %q", got)
+	}
+}
+
+// Every report for people has the columns, beside each arm's figures.
+func TestFootprintsAreShown(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Asked = "5 requests of t.txt in turn"
+	for i := range r.Arms {
+		r.Arms[i].Footprint = &record.Footprint{Memory: 12 << 20, Peak: 13 << 20, Threads: 7, Processes: 1}
+	}
+	for _, format := range []string{"text", "markdown", "html"} {
+		var b bytes.Buffer
+		if err := Render(&b, format, r); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), nbsp, " ")
+		if n := strings.Count(text, "12.0 MiB"); n != len(r.Arms) {
+			t.Errorf("%s names the memory of %d arms of %d", format, n, len(r.Arms))
+		}
+		if !strings.Contains(text, r.Asked) {
+			t.Errorf("%s does not say what was asked", format)
+		}
+	}
+}

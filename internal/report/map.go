@@ -1,0 +1,395 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"schedlab/internal/record"
+)
+
+// A MapFormat is one way to render a map.
+type MapFormat struct {
+	Name    string // as given to --output
+	Summary string // one phrase for the help
+	Render  func(w io.Writer, m *record.Map) error
+}
+
+// MapFormats returns every format of a map in presentation order.
+func MapFormats() []MapFormat {
+	return []MapFormat{
+		{"text", "a grid of letters, for reading in a terminal", MapText},
+		{"json", "the whole map, schema 1", MapJSON},
+		{"markdown", "for an issue or a README", MapMarkdown},
+		{"html", "one self-contained page", MapHTML},
+		{"csv", "one row per cell", MapCSV},
+		{"svg", "the chart alone", MapSVG},
+	}
+}
+
+// RenderMap renders m in the named format. An unknown name is an error that lists
+// the known ones.
+func RenderMap(w io.Writer, format string, m *record.Map) error {
+	var names []string
+	for _, f := range MapFormats() {
+		if f.Name == format {
+			return f.Render(w, m)
+		}
+		names = append(names, f.Name)
+	}
+	return fmt.Errorf("unknown map format %q: use one of %s", format, strings.Join(names, ", "))
+}
+
+// Marks of cells that no arm wins.
+const (
+	markSame      = "="
+	markTrade     = "x"
+	markOpen      = "~"
+	markRefused   = "*"
+	markUnreached = "."
+)
+
+// letter is an arm's on a map: A for the baseline.
+func letter(m *record.Map, arm string) string {
+	i := slices.Index(m.Arms, arm)
+	if i < 0 || i > 25 {
+		return "?"
+	}
+	return string(rune('A' + i))
+}
+
+// mark is what a cell came to, in one character; of an arm's, its letter.
+func mark(m *record.Map, c *record.Cell) string {
+	switch c.Decision {
+	case record.Wins:
+		return letter(m, c.Winner)
+	case record.Ties:
+		return markSame
+	case record.Trades:
+		return markTrade
+	case record.InDoubt:
+		return markOpen
+	case record.Rejected:
+		return markRefused
+	}
+	return markUnreached
+}
+
+// shorthand is a cell in a table: its mark, in parentheses where it is inferred,
+// with a stroke at a border and a ! where theory says that an arm is short; then
+// the difference.
+func shorthand(m *record.Map, c *record.Cell) string {
+	s := mark(m, c)
+	if c.State == record.Inferred {
+		s = "(" + s + ")"
+	}
+	if c.Border && c.State != record.Unreached {
+		s += "/"
+	}
+	if m.Theory != nil && len(c.Short) > 0 {
+		s += "!"
+	}
+	if c.Ratio > 0 {
+		s += " " + change(c.Ratio)
+	}
+	return s
+}
+
+// cellSentence says a cell in full.
+func cellSentence(m *record.Map, c *record.Cell) string {
+	p := m.Plan
+	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
+	switch c.Decision {
+	case record.Wins:
+		s += c.Winner + " wins"
+	case record.Ties:
+		s += strings.Join(c.Among, " and ") + " are the same"
+	case record.Trades:
+		s += "a trade"
+	case record.InDoubt:
+		s += "undecided"
+	case record.Rejected:
+		return s + "refused: " + c.Reason
+	default:
+		return s + "not reached"
+	}
+	if c.State == record.Inferred {
+		return s + ", inferred"
+	}
+	if c.Ratio > 0 {
+		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), find(c.Metric).in, change(c.Low), change(c.High))
+	}
+	return s
+}
+
+// mapLegend explains the marks that are on the map.
+func mapLegend(m *record.Map) (lines []string) {
+	var parts []string
+	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
+	for _, arm := range m.Arms {
+		parts = append(parts, letter(m, arm)+" "+arm+" wins")
+	}
+	add := func(text string, f func(c record.Cell) bool) {
+		if on(f) {
+			parts = append(parts, text)
+		}
+	}
+	decided := func(d record.CellDecision) func(record.Cell) bool {
+		return func(c record.Cell) bool { return c.Decision == d }
+	}
+	add(markSame+" the same", decided(record.Ties))
+	add(markTrade+" a trade", decided(record.Trades))
+	add(markOpen+" undecided", decided(record.InDoubt))
+	add(markRefused+" refused", decided(record.Rejected))
+	add(markUnreached+" not reached", func(c record.Cell) bool { return c.State == record.Unreached })
+	lines = append(lines, strings.Join(parts, "   "))
+	parts = nil
+	add("( ) inferred: measured cells on both sides agree", func(c record.Cell) bool { return c.State == record.Inferred })
+	add("/ at a border", func(c record.Cell) bool { return c.Border && c.State != record.Unreached })
+	if m.Theory != nil {
+		add("! "+m.Theory.Arm+" is short of workers by Little's law", func(c record.Cell) bool { return len(c.Short) > 0 })
+	}
+	if parts != nil {
+		lines = append(lines, strings.Join(parts, "   "))
+	}
+	if on(func(c record.Cell) bool { return c.Ratio > 0 }) {
+		lines = append(lines, "figures: "+figuresOf(m))
+	}
+	return lines
+}
+
+// figuresOf says what the numbers in the cells are.
+func figuresOf(m *record.Map) string {
+	whose := "the challenger"
+	if len(m.Arms) == 2 {
+		whose = m.Arms[1]
+	}
+	metric := "the metric that decided"
+	if m.Plan.Metric != "" {
+		metric = find(m.Plan.Metric).label + ", or goodput where an arm is overloaded"
+		if m.Plan.Metric == "goodput" {
+			metric = "goodput"
+		}
+	}
+	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
+}
+
+// mapTitle names what is drawn.
+func mapTitle(m *record.Map) string {
+	metric := "winner"
+	if m.Plan.Metric != "" {
+		metric = find(m.Plan.Metric).label
+	}
+	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
+}
+
+// mapPlan says how it was measured.
+func mapPlan(m *record.Map) string {
+	p := m.Plan
+	return fmt.Sprintf("%s offered, cells of %s of %s windows, seed %d; took %s, budget %s", m.Rate, plural(p.Blocks, "block"), seconds(p.Window),
+		p.Seed, seconds(m.Spent), seconds(p.Budget))
+}
+
+// mapState says what is missing, "" when nothing is.
+func mapState(m *record.Map) string {
+	switch m.Status {
+	case record.Interrupted:
+		return "INTERRUPTED: 'schedlab map --resume " + m.Name + "' goes on"
+	case record.Partial:
+		return "PARTIAL: the budget ended before every cell was known; 'schedlab map --resume " + m.Name + "' goes on"
+	case record.Running:
+		return "INCOMPLETE: the map is being measured, or was killed"
+	}
+	return ""
+}
+
+// theoryLines put the law's border beside the measured one.
+func theoryLines(m *record.Map) (lines []string) {
+	b := m.Theory
+	if b == nil {
+		return nil
+	}
+	across := m.Plan.X
+	along := m.Plan.Y
+	if b.Along == m.Plan.X.Name {
+		across, along = along, across
+	}
+	between := func(i int) string {
+		switch i {
+		case 0:
+			return "below " + along.Values[0]
+		case len(along.Values):
+			return "above " + along.Values[i-1]
+		}
+		return "between " + along.Values[i-1] + " and " + along.Values[i]
+	}
+	for _, l := range b.Lines {
+		text := fmt.Sprintf("%s=%s: by law %s, ", across.Name, l.Value, between(l.Law))
+		switch {
+		case !l.Known:
+			text += "no one border measured"
+		case l.From == l.To:
+			text += "measured " + between(l.From)
+		default:
+			text += "measured " + between(l.From) + " or up to " + between(l.To)
+		}
+		if l.Known && !l.Within1 {
+			text += ": more than a cell apart"
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+func mapAgain(m *record.Map) string { return "schedlab report " + quote(m.Dir) + " --output html" }
+
+// mapGrid is the map as a table: the head, then the rows with the last value of Y
+// first, so that it rises upwards.
+func mapGrid(m *record.Map) (rows [][]string) {
+	rows = append(rows, append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...))
+	for y, value := range slices.Backward(m.Plan.Y.Values) {
+		row := []string{value}
+		for x := range m.Plan.X.Values {
+			row = append(row, shorthand(m, m.At(x, y)))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// MapText renders m for a terminal.
+func MapText(w io.Writer, m *record.Map) error {
+	return emit(w, "text", func(b *bytes.Buffer) {
+		p := printer{b, TextOptions{Width: 100}}
+		p.prose("", m.Plan.Scenario+": "+m.Question)
+		if s := mapState(m); s != "" {
+			p.prose("", s)
+		}
+		p.prose("", mapPlan(m))
+		p.prose("", machine(m.Env))
+		p.line("")
+		p.grid(mapGrid(m))
+		p.line("")
+		for _, l := range mapLegend(m) {
+			p.line("  " + l)
+		}
+		p.line("")
+		p.prose("", m.Headline)
+		for _, l := range theoryLines(m) {
+			p.line("  " + l)
+		}
+		p.line("")
+		for _, c := range m.Cells {
+			if c.Decision == record.Rejected {
+				p.prose("  ", cellSentence(m, &c))
+			}
+		}
+		for _, d := range m.Doubts {
+			p.item("Doubt", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		}
+		if m.Plan.Note != "" {
+			p.item("Note", m.Plan.Note)
+		}
+		p.item("Record", m.Dir)
+		p.item("Again", mapAgain(m))
+	})
+}
+
+// grid prints a table with its first column to the right and two blanks between.
+func (p printer) grid(rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		line := []string{strings.Repeat(" ", widths[0]-utf8.RuneCountInString(row[0])) + row[0]}
+		for i, cell := range row[1:] {
+			line = append(line, cell+strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)))
+		}
+		p.line(strings.Join(line, "  "))
+	}
+}
+
+// MapJSON writes the whole map, indented.
+func MapJSON(w io.Writer, m *record.Map) error {
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		return fmt.Errorf("writing json map: %w", err)
+	}
+	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+}
+
+// MapCSV writes one row per cell, the first row of the map first.
+func MapCSV(w io.Writer, m *record.Map) error {
+	return emit(w, "csv", func(b *bytes.Buffer) {
+		out := csv.NewWriter(b)
+		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error
+		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
+		for _, c := range m.Cells {
+			run := ""
+			if len(c.Runs) > 0 {
+				run = c.Runs[len(c.Runs)-1]
+			}
+			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
+				float(c.Ratio), float(c.Low), float(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
+				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason)
+		}
+		out.Flush()
+	})
+}
+
+// MapMarkdown renders m for an issue or a README, with its chart as map.svg beside
+// it. Everything that came from outside is escaped.
+func MapMarkdown(w io.Writer, m *record.Map) error {
+	return emit(w, "markdown", func(b *bytes.Buffer) {
+		line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+		line("## %s", md(mapTitle(m)))
+		line("\n*%s*", md(m.Question))
+		if s := mapState(m); s != "" {
+			line("\n**%s**", md(s))
+		}
+		line("\n**%s**", md(m.Headline))
+		line("\n%s; %s.", md(mapPlan(m)), md(machine(m.Env)))
+		line("\n![%s](map.svg)\n", md(mapTitle(m)))
+		for i, row := range mapGrid(m) {
+			for k, cell := range row {
+				row[k] = md(cell)
+			}
+			line("| %s |", strings.Join(row, " | "))
+			if i == 0 {
+				line("|---:|%s", strings.Repeat(":---|", len(row)-1))
+			}
+		}
+		line("")
+		for _, l := range mapLegend(m) {
+			line("- %s", md(l))
+		}
+		for i, l := range theoryLines(m) {
+			if i == 0 {
+				line("\n### %s\n", md(m.Theory.Law))
+			}
+			line("- %s", md(l))
+		}
+		line("\n### Reservations\n")
+		for _, c := range m.Cells {
+			if c.Decision == record.Rejected {
+				line("- %s", md(cellSentence(m, &c)))
+			}
+		}
+		for _, d := range m.Doubts {
+			line("- %s", md(strings.TrimPrefix(d.Arm+": "+d.Text, ": ")))
+		}
+		line("\nRecord `%s`; render again with `%s`.", code(m.Dir), code(mapAgain(m)))
+	})
+}
