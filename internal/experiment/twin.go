@@ -36,6 +36,8 @@ const (
 // unknown says why no ideal scheduler stands for an arm; "" if one does.
 func (p *plan) unknown(a Arm) string {
 	switch {
+	case a.Mode == "pool-adaptive" && a.Flags["overflow"] == "drop-oldest":
+		return "its queue refuses by age and drops the oldest, too"
 	case a.Mode == "prefork" && p.number(a, "processes", len(p.cpus.server)) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
 	case p.number(a, "spin", 0) > 0:
@@ -74,7 +76,9 @@ func twinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
 	shared := st.Kind == queueing.Pool || st.Kind == queueing.Goroutines
-	if n := c.Connections; shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
+	if n := c.Connections; st.Aging != (queueing.Aging{}) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
+		return st, "", "its kept connections bound the queue, which an ideal one that ages does not know"
+	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
 		st.Places, st.Blocks, st.Oldest = n, true, false // a request waits for a free connection
 	}
 	if st.Kind == queueing.Loops && st.Workers > 1 {

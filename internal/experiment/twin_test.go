@@ -176,6 +176,8 @@ func TestTwinOf(t *testing.T) {
 	refusing, dropping := pool, pool
 	refusing.Places, refusing.Overflow = 6, "reject"
 	dropping.Places, dropping.Overflow = 6, "drop"
+	aging := pool
+	aging.Places, aging.Overflow, aging.Target, aging.Interval = 1028, "reject", .005, .1
 	p2c := sticky
 	p2c.Kind, p2c.Pick = "per-worker", "p2c"
 	for _, c := range []struct {
@@ -194,6 +196,9 @@ func TestTwinOf(t *testing.T) {
 		{"fewer connections than places", refusing, kept(5), "pool of 4, places 5 outside"},
 		{"dropped on kept connections", dropping, kept(64), "keeps its connection until the client gives up"},
 		{"dropped with its connection", dropping, open, "pool of 4, places 6"},
+		{"an aging queue", aging, open, "pool of 4, places 1028"},
+		{"an aging queue behind kept connections", aging, kept(64), "its kept connections bound the queue"},
+		{"an aging queue never full", aging, kept(2000), "pool of 4, places 1028"},
 		{"a closed loop", pool, record.Clients{Loop: "closed", KeepAlive: true, Connections: 64}, "pool of 4, places 0"},
 		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: .01}, "think"},
 	} {
@@ -254,9 +259,10 @@ func TestStationOf(t *testing.T) {
 		}
 	}
 	for spec, want := range map[string]string{
-		"prefork":            "the kernel's choice",
-		"pool-ring,spin=100": "its workers spin",
-		"nethttp,backlog=4":  "its listener",
+		"pool-adaptive,overflow=drop-oldest": "drops the oldest, too",
+		"prefork":                            "the kernel's choice",
+		"pool-ring,spin=100":                 "its workers spin",
+		"nethttp,backlog=4":                  "its listener",
 		"pool-perworker,workers=2,queue-depth=5,overflow=reject": "different length",
 	} {
 		a, err := ParseArm(spec)

@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -35,6 +36,8 @@ func (a Aging) check(s Station) error {
 		return fmt.Errorf("checking the station: the queue of %v does not age so; a pool's does", s.Kind)
 	case s.Blocks || s.Newest:
 		return fmt.Errorf("checking the station: an aging queue neither makes arrivals wait outside nor is newest first for ever; drop Blocks and Newest")
+	case s.Oldest || s.Patience > 0:
+		return errors.New("checking the station: an aging queue loses by age, not by place or patience; drop Oldest and Patience")
 	}
 	return nil
 }

@@ -112,6 +112,7 @@ func TestReplayRefuses(t *testing.T) {
 		{Station{Kind: Goroutines, Cores: 1, Aging: Aging{Target: ms, Interval: ms}}, nil, "the queue of goroutines does not age"},
 		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Aging: Aging{Target: ms, Interval: ms, Adaptive: true}}, nil, "the queue of per-worker does not age"},
 		{Station{Workers: 1, Cores: 1, Blocks: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Blocks and Newest"},
+		{Station{Workers: 1, Cores: 1, Oldest: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Oldest and Patience"},
 		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1ns"},
 		{Station{Workers: 1, Cores: 1, Newest: true, Oldest: true}, nil, "drop one"},
 		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
