@@ -61,3 +61,12 @@ func (f *adhocFlags) scenario() (experiment.Scenario, error) {
 	s, err := experiment.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
 	return s, usage(err)
 }
+
+// question is a named scenario, or what the flags ask without one.
+func (f *compareFlags) question(name string) (experiment.Scenario, error) {
+	if f.adhoc.given() {
+		return f.adhoc.scenario()
+	}
+	s, _, err := findScenario(name)
+	return s, err
+}

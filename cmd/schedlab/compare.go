@@ -262,15 +262,6 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 	return s, nil
 }
 
-// question is a named scenario, or what the flags ask without one.
-func (f *compareFlags) question(name string) (experiment.Scenario, error) {
-	if f.adhoc.given() {
-		return f.adhoc.scenario()
-	}
-	s, _, err := findScenario(name)
-	return s, err
-}
-
 func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
