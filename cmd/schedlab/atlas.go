@@ -131,7 +131,7 @@ func (a *atlas) name(x, y int) string {
 // hold one more. The map on disk is whole after every cell.
 func (a *atlas) explore(ctx context.Context, show *progress) error {
 	began := time.Now()
-	a.m.Status = record.Running
+	a.m.Status, a.m.Failure = record.Running, ""
 	if err := a.dir.WriteMap(&a.m); err != nil {
 		return err
 	}
@@ -156,9 +156,9 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 			break
 		}
 		if failure = a.measure(ctx, show, at, blocks, left); failure != nil {
-			a.m.Status = record.Partial
+			a.m.Status, a.m.Failure = record.Partial, failure.Error()
 			if ctx.Err() != nil {
-				a.m.Status = record.Interrupted
+				a.m.Status, a.m.Failure = record.Interrupted, ""
 			}
 			break
 		}

@@ -24,7 +24,7 @@ func (r *perSecond) Set(s string) error {
 	case err != nil:
 		return errors.New("not a rate; give requests per second, above 0 and up to 1000000/s, like 100/s")
 	case rate.OfSlowest > 0:
-		return errors.New("a share of a throughput that attack does not measure; give requests per second like 100/s")
+		return errors.New("a share of a throughput that is not measured here; give requests per second like 100/s")
 	}
 	r.Rate = rate
 	return nil

@@ -53,8 +53,8 @@ p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
 The record, with report.html, is kept below --out; 'schedlab report' renders it
 again. docs/capacity.md says how the search works and what it cannot do.
 
-Exit codes: 0 some arm has an answer, 4 all are undecided or the run is partial,
-130 interrupted (what was measured is kept).`,
+Exit codes: 0 some arm has an answer, 1 a server died or something else failed
+(what was measured is kept), 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
@@ -70,6 +70,7 @@ Exit codes: 0 some arm has an answer, 4 all are undecided or the run is partial,
 	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
@@ -110,6 +111,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	f.Version, f.Modes = programVersion(), modeFacts()
 	s, err := f.scenario(name)
 	if err != nil {
+		return err
+	}
+	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
 	if _, err := f.search(s, slo); err != nil {

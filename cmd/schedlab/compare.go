@@ -62,9 +62,9 @@ Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
 measurement cannot be trusted is refused with its reason. The record, with
 report.html, is kept below --out; 'schedlab report' renders it again.
 
-Exit codes: 0 a verdict was reached, 3 an expectation of the scenario failed,
-4 every verdict and expectation was refused or the run is partial, 130
-interrupted (what was measured is kept).`,
+Exit codes: 0 a verdict was reached, 1 a server died or something else failed
+(what was measured is kept), 3 an expectation of the scenario failed, 4 every
+verdict and expectation was refused, 130 interrupted.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
@@ -160,10 +160,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 		return err
 	}
 	for _, p := range all {
-		if f.allowRemote {
-			break
-		}
-		if err := armsOnLoopback(cmd.Context(), p.scenario.Arms); err != nil {
+		if err := f.stayLocal(cmd.Context(), p.scenario.Arms); err != nil {
 			return err
 		}
 	}
@@ -198,7 +195,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
-	for _, name := range []string{"protocol", "server-cpus", "load-cpus", "out"} {
+	for _, name := range []string{"protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"} {
 		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
 			return usagef("--%s is empty; give it a value or leave it out", name)
 		}

@@ -153,21 +153,28 @@ func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	return m
 }
 
+// snap looks at the CPUs that server and load would have.
+func snap(m *doctor.Machine) doctor.Snapshot {
+	cpus := slices.Concat(m.ServerCPUs, m.LoadCPUs)
+	slices.Sort(cpus)
+	return doctor.Snap(m.Root, slices.Compact(cpus)...)
+}
+
 // watch looks for span at what other programs do.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
-	before := doctor.Snap(m.Root)
+	before := snap(m)
 	select {
 	case <-time.After(span):
 	case <-ctx.Done():
 	}
-	m.Usage = doctor.Snap(m.Root).Since(before, os.Getpid())
+	m.Usage = snap(m).Since(before, os.Getpid())
 }
 
 // measure fills in what takes time.
 func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
-	before := doctor.Snap(m.Root)
+	before := snap(m)
 	watch(ctx, m, watchOthers)
 	err := survey.OnLoadCPUs(func() { m.Lateness = doctor.Lateness(ctx, load.Sleep, sleeps, sleepOf) })
 	if err != nil || ctx.Err() != nil {
@@ -182,7 +189,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 			return err
 		}
 	}
-	m.Usage.Steal = max(m.Usage.Steal, doctor.Snap(m.Root).Since(before, os.Getpid()).Steal)
+	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before, os.Getpid()).Steal)
 	return nil
 }
 
@@ -230,9 +237,10 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := s.Arms[0]
+	one := s.First()
+	again := one
 	again.Name += "-again"
-	s.Arms, s.Expect = []experiment.Arm{s.Arms[0], again}, nil
+	s.Arms, s.Load.Vary, s.Expect = []experiment.Arm{one, again}, nil, nil
 	o := f.Options
 	o.Protocol, o.Seed = protocol, 1
 	c, err := experiment.Plan(s, o)

@@ -32,6 +32,14 @@ func onLoopback(ctx context.Context, what, address string) error {
 	return nil
 }
 
+// stayLocal refuses arms on other machines unless the command line allows them.
+func (f *compareFlags) stayLocal(ctx context.Context, arms []experiment.Arm) error {
+	if f.allowRemote {
+		return nil
+	}
+	return armsOnLoopback(ctx, arms)
+}
+
 // armsOnLoopback is onLoopback for the arms that run already, and for where any
 // of them shows its metrics.
 func armsOnLoopback(ctx context.Context, arms []experiment.Arm) error {

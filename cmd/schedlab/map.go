@@ -74,6 +74,7 @@ is kept).`,
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
@@ -159,7 +160,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; --resume %s goes on", a.dir.Path(), a.dir.Name())}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", a.dir.Path(), experiment.JoinCommand([]string{a.dir.Path()}))}
 	case runErr != nil:
 		return fmt.Errorf("%w; what was measured is kept in %s", runErr, a.dir.Path())
 	case !slices.ContainsFunc(a.m.Cells, func(c record.Cell) bool { return c.Decided() }):
@@ -201,6 +202,9 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
+		return nil, err
+	}
 	metric := f.metric
 	if metric == winnerMetric {
 		metric = ""
@@ -234,6 +238,9 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
 	p := m.Plan
 	f.arms, f.addArms = p.Arms, p.Added
 	if s, err = f.withArms(s); err != nil {
+		return nil, err
+	}
+	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return nil, err
 	}
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note

@@ -84,8 +84,8 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) er
 	for _, c := range all {
 		e := report.PackEntry{Scenario: c.scenario.Name, Question: c.scenario.Question, Expect: c.scenario.Expect}
 		err := f.entry(cmd.Context(), c, &e, began, show)
-		if err == nil && e.Result != nil && f.output != "text" {
-			err = render(cmd, f.output, e.Result)
+		if e.Result != nil && f.output != "text" {
+			err = errors.Join(err, render(cmd, f.output, e.Result))
 		}
 		entries = append(entries, e)
 		if f.output == "text" {

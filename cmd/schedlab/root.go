@@ -23,8 +23,8 @@ SCHEDLAB_QUEUE_DEPTH. serve, compare, capacity, map, attack and report take flag
 from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
 command line wins over the environment, and that over the file.
 
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 4 partial or refused
-result, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met
+or a machine is unfit, 4 refused or undecided, 130 interrupted.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,

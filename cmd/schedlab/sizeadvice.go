@@ -152,5 +152,5 @@ func percentText(ratio float64) string {
 	if 0 < ratio && ratio < 1e-6 {
 		return "<0.0001 %"
 	}
-	return strconv.FormatFloat(100*ratio, 'g', 3, 64) + " %"
+	return digits(100*ratio) + " %"
 }

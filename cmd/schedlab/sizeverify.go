@@ -23,7 +23,8 @@ const (
 	adviceUndecided = "undecided"
 )
 
-// A verification is what the comparison of the advice with 20 % fewer workers found.
+// A verification is what the comparison of the advice with a fifth fewer workers, or
+// the next smaller number, found.
 type verification struct {
 	Verdict string             `json:"verdict"` // right, wrong or undecided
 	Why     string             `json:"why,omitempty"`
@@ -37,8 +38,8 @@ type verification struct {
 }
 
 func (v *verification) text() []string {
-	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (20 %% fewer).",
-		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer)
+	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
+		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
 	if v.Advised.Blocks == 0 {
 		lead = "Advice undecided: no block can be trusted."
 	}

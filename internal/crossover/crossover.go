@@ -32,7 +32,7 @@ type Knowledge struct {
 	Samples  int     // measurements of it; the last one counts
 	Inferred bool    // not measured, and known from its neighbours
 	Verdict  Verdict // meaningful when measured or inferred
-	Border   bool    // decided or undecided, with a neighbour that has another verdict or none that is decided
+	Border   bool    // decided or undecided, with a neighbour that has another verdict or is undecided
 }
 
 // Known reports whether the cell has a decided verdict.

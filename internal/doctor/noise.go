@@ -56,8 +56,9 @@ type Judgement struct {
 	Window   float64 `json:"window"`
 	Takes    float64 `json:"takes"`
 	// HalfWidth is that of the interval of the ratio arm / baseline which the
-	// verdict rests on: 0.09 is ±9 %. 0 when the metric cannot be judged.
+	// verdict rests on: 0.09 is ±9 %.
 	HalfWidth float64 `json:"half_width"`
+	Judged    bool    `json:"judged"` // false: there was nothing to judge the metric by
 	// Scaled says that it was measured with other windows, and taken to fall with
 	// the square root of their length.
 	Scaled bool `json:"scaled,omitempty"`
@@ -112,7 +113,9 @@ func judge(metric string, a *AA, p Protocol, pause time.Duration) Judgement {
 		j.NeedsWindow = pause.Seconds() / tail
 		return j
 	}
-	half := HalfWidth(a.logRatios(metric), p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)
+	ratios := a.logRatios(metric)
+	j.Judged = len(ratios) > 0
+	half := HalfWidth(ratios, p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)
 	j.HalfWidth = math.Expm1(half)
 	return j
 }
@@ -216,7 +219,7 @@ func (j Judgement) String() string {
 	switch {
 	case j.NeedsWindow > 0:
 		return fmt.Sprintf("needs windows > %.1f s", j.NeedsWindow)
-	case j.HalfWidth == 0:
+	case !j.Judged:
 		return "not judged"
 	case j.HalfWidth < .01:
 		return fmt.Sprintf("±%.1f %%", 100*j.HalfWidth)

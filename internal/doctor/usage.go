@@ -17,11 +17,12 @@ const tick = 10 * time.Millisecond
 // A Snapshot is the CPU time that was used up to one moment.
 type Snapshot struct {
 	at    time.Time
+	cpus  []int // that were looked at; none: all
 	total cpuTicks
 	procs map[int]process // by pid
 }
 
-// cpuTicks are those of all CPUs together.
+// cpuTicks are those of the CPUs looked at together.
 type cpuTicks struct{ all, idle, steal uint64 }
 
 type process struct {
@@ -32,14 +33,25 @@ type process struct {
 	began  string // with the pid it tells one process from another
 }
 
-// Snap reads the clocks of the machine below root. It takes some milliseconds
+// Snap reads the clocks of the machine below root, of these CPUs or of all. It takes some milliseconds
 // where there are hundreds of processes; where there are no such files the usage
 // is unknown.
-func Snap(root fs.FS) Snapshot {
+func Snap(root fs.FS, cpus ...int) Snapshot {
 	m := Machine{Root: root}
-	s := Snapshot{at: time.Now(), procs: map[int]process{}}
-	total, _, _ := strings.Cut(m.text("proc/stat"), "\n")
-	s.total, _ = parseCPU(total) // zero where it is not told
+	s := Snapshot{at: time.Now(), cpus: cpus, procs: map[int]process{}}
+	names := []string{"cpu"}
+	if len(cpus) > 0 {
+		names = nil
+	}
+	for _, n := range cpus {
+		names = append(names, "cpu"+strconv.Itoa(n))
+	}
+	for line := range strings.Lines(m.text("proc/stat")) {
+		name, _, _ := strings.Cut(line, " ")
+		if t, ok := parseCPU(line); ok && slices.Contains(names, name) { // zero where it is not told
+			s.total.all, s.total.idle, s.total.steal = s.total.all+t.all, s.total.idle+t.idle, s.total.steal+t.steal
+		}
+	}
 	entries, err := fs.ReadDir(root, "proc")
 	if err != nil {
 		return s
@@ -56,12 +68,12 @@ func Snap(root fs.FS) Snapshot {
 	return s
 }
 
-// parseCPU reads the line "cpu user nice system idle iowait irq softirq steal ...".
+// parseCPU reads a line like "cpu user nice system idle iowait irq softirq steal ...".
 // Guests' time is in user's already.
 func parseCPU(line string) (t cpuTicks, ok bool) {
 	const idle, iowait, steal = 3, 4, 7
 	fields := strings.Fields(line)
-	if len(fields) <= steal+1 || fields[0] != "cpu" {
+	if len(fields) <= steal+1 || !strings.HasPrefix(fields[0], "cpu") {
 		return t, false
 	}
 	for i, f := range fields[1 : steal+2] {
@@ -106,10 +118,10 @@ func parseProcess(stat string) (p process, ok bool) {
 // Usage is how the CPUs were used between two snapshots.
 type Usage struct {
 	Interval time.Duration // 0: not measured
-	Steal    float64       // ratio of all CPUs' time
+	Steal    float64       // ratio of the time of the CPUs looked at
 	// Others are the programs beside this one and its children, busiest first.
 	Others []Program
-	// Unseen is how many CPUs' time no program that is seen here used: programs of
+	// Unseen is how many of those CPUs' time no program that is seen here used: programs of
 	// other containers, or that began and ended meanwhile. It may be a little below 0.
 	Unseen float64
 }
@@ -139,7 +151,9 @@ func (s Snapshot) Since(earlier Snapshot, self int) Usage {
 		if before, ok := earlier.procs[pid]; ok && before.began == p.began {
 			used -= min(used, before.ticks)
 		}
-		u.Unseen -= float64(used) / ticks
+		if len(s.cpus) == 0 || slices.Contains(s.cpus, p.cpu) {
+			u.Unseen -= float64(used) / ticks
+		}
 		if used > 0 && !s.descends(pid, self) {
 			u.Others = append(u.Others, Program{pid, p.name, p.cpu, float64(used) / ticks})
 		}

@@ -60,6 +60,7 @@ const metricsWord = "metrics="
 //	NAME='[metrics=WHERE] http://HOST:PORT'           a server that runs already
 func ParseArm(s string) (Arm, error) {
 	name, rest, named := strings.Cut(s, "=")
+	named = named && !strings.Contains(name, ","+envPrefix) // a variable's value may look like either
 	switch {
 	case named && (strings.Contains(rest, addrMark) || strings.Contains(rest, portMark)):
 		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"schedlab/internal/load"
@@ -27,21 +26,19 @@ func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
 	return demands(s.Workload, n, seed, iters)
 }
 
-// arrivals draws a schedule as load.ParseArrivals reads it: rate per second over
-// span, of that many kept connections.
-func arrivals(spec string, rate float64, connections int, span time.Duration, seed uint64) ([]time.Duration, error) {
+// arrivals is a schedule as load.ParseArrivals reads it, to be drawn at rate per second
+// for that many kept connections. iters turns the CPU time that a trace file states
+// into iterations.
+func arrivals(spec string, rate float64, connections int, iters float64) (load.Arrivals, error) {
 	a, err := load.ParseArrivals(spec)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	if a, err = a.Open(0); err != nil {
-		return nil, err
+	if a, err = a.Open(iters); err != nil {
+		return a, err
 	}
 	a = a.WithConnections(connections)
-	if err := a.Check(rate); err != nil {
-		return nil, err
-	}
-	return a.Draw(rate, span, rand.New(rand.NewPCG(seed, 1))), nil
+	return a, a.Check(rate)
 }
 
 // Limits past which a summary carries a doubt.

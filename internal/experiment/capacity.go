@@ -47,6 +47,10 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := p.takeStamps(o); err != nil {
 		return nil, err
 	}
+	if err := p.takeAsked(); err != nil {
+		return nil, err
+	}
+	s = p.scenario
 	if err := p.takeArms(s, o); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
+	j.tellNotes()
 	j.capacityDoubts(arms, slo)
 	return j.result, nil
 }
@@ -76,6 +77,7 @@ func (j *judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		j.doubt(t.Arm, "trial %d is left out: it is none of this search", t.Number)
 		return
 	}
+	j.note(t.Trial)
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)

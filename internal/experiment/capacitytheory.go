@@ -32,11 +32,17 @@ func (a *searched) theories(run record.Run, term stats.Term, found record.ArmCap
 	if len(trace) < 2 {
 		return nil
 	}
+	ideal, _, why := twinOf(a.plan)
 	for _, th := range theories() {
-		if !slices.Contains(names, th.name) || th.name == "bounds" {
+		replays := th.name == "twin" || th.name == "fit" // where no formula reaches
+		if !slices.Contains(names, th.name) || th.name == "bounds" || replays && why != "" {
 			continue
 		}
-		c := curve{theory: th, station: station(*a.plan.Station), load: queueing.Measure(trace), clients: a.plan.Clients, metric: term.Metric}
+		st := station(*a.plan.Station)
+		if replays {
+			st = ideal
+		}
+		c := curve{theory: th, station: st, load: queueing.Measure(trace), clients: a.plan.Clients, metric: term.Metric}
 		all = append(all, c.over(found, term))
 	}
 	return all
@@ -60,7 +66,9 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	start := own[0].At
 	for _, job := range own[:min(len(own), room)] {
 		job.At = offset + time.Duration(float64(job.At-start)*pace)
-		job.Conn = len(a.jobs) % max(a.plan.Clients.Connections, 1)
+		if a.plan.Clients.KeepAlive {
+			job.Conn = len(a.jobs) % max(a.plan.Clients.Connections, 1)
+		}
 		a.jobs = append(a.jobs, job)
 	}
 }

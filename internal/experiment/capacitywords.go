@@ -9,6 +9,16 @@ import (
 	"schedlab/internal/record"
 )
 
+// losing warns of requests that went wrong at a rate that keeps the objective.
+func (a *searched) losing(rate float64) string {
+	for _, w := range a.windows {
+		if w.Refused == "" && w.Rate == rate && w.Errors > errorLimit {
+			return fmt.Sprintf("; %.2g %% of the requests get no good reply there, which no term forbids: add errors<=0.1%%", 100*w.Errors)
+		}
+	}
+	return ""
+}
+
 // sentence is an arm's answer.
 func (a *searched) sentence(f capacity.Finding, promise string) string {
 	name := a.plan.Name
@@ -18,15 +28,9 @@ func (a *searched) sentence(f capacity.Finding, promise string) string {
 		if yes, known := f.Recovers(); known && !yes {
 			text += fmt.Sprintf("; it does not recover: overloaded once, it breaks it at %s, too", perSecond(f.Low))
 		}
-		return text
+		return text + a.losing(f.Low)
 	case capacity.Beyond:
-		text := fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low)) + a.end()
-		for _, w := range a.windows {
-			if w.Refused == "" && w.Rate == f.Low && w.Errors > errorLimit {
-				return text + fmt.Sprintf("; %.2g %% of the requests get no good reply there, which no term forbids: add errors<=0.1%%", 100*w.Errors)
-			}
-		}
-		return text
+		return fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low)) + a.end() + a.losing(f.Low)
 	case capacity.Never:
 		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it", name, promise, f.HighBroken, f.HighOf, perSecond(f.High))
 	}

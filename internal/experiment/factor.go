@@ -22,7 +22,8 @@ const mostValues = 25
 
 // factors are what an axis of a map may vary: the workload, and what arms set.
 func factors() []string {
-	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, armSettings())
+	settings := slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
+	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, settings)
 }
 
 // ParseFactor reads an axis of a map, FACTOR=V1,V2,...: two values or more in the
@@ -78,7 +79,13 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scena
 		slices.Reverse(axes)
 		slices.Reverse(values)
 	}
+	if names := []string{x.Name, y.Name}; slices.Contains(names, "keepalive") && slices.Contains(names, "connections") {
+		return s, errors.New("connections are kept ones, so they mean nothing where keepalive is false; drop one of the two factors")
+	}
 	for k, axis := range axes {
+		if i := slices.IndexFunc(s.Arms, func(a Arm) bool { return strings.Contains(a.Name, axis.Name+"=") }); i >= 0 {
+			return s, fmt.Errorf("arm %q has %s in its name, and the map varies it; give the arm without", s.Arms[i].Name, axis.Name)
+		}
 		if err := s.set(axis, values[k], modes); err != nil {
 			return s, fmt.Errorf("%s=%s: %w", axis.Name, values[k], err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
@@ -117,9 +118,10 @@ func (p *plan) differentLoads() {
 	}
 }
 
-// checkArrivals finds arrivals that cannot be drawn at the rate chosen.
-func (p *plan) checkArrivals() error {
-	for _, a := range p.Arms {
+// settleArrivals finds arrivals that cannot be drawn at the rates chosen, and puts
+// their own in place of the rates of those that have one.
+func (p *plan) settleArrivals() error {
+	for i, a := range p.Arms {
 		c := a.Clients
 		if c.Closed() || c.Rate == 0 {
 			continue
@@ -130,9 +132,18 @@ func (p *plan) checkArrivals() error {
 			}
 			continue
 		}
-		if _, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1, p.Seed); err != nil {
+		arrive, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1)
+		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
+		span := seconds(p.Warmup + p.Window)
+		if ends := arrive.Ends(); arrive.Kind == load.KindTrace && ends < span {
+			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", arrive.File, ends, span)
+		}
+		if arrive.Fixed() {
+			p.Arms[i].Clients.Rate = arrive.MeanRate(c.Rate, span)
+		}
 	}
+	p.Rate = p.Arms[0].Clients.Rate
 	return nil
 }

@@ -142,11 +142,10 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	p.takeOrder()
-	p.Rate = p.Arms[0].Clients.Rate
-	if err := p.checkVolume(); err != nil {
+	if err := p.settleArrivals(); err != nil {
 		return nil, err
 	}
-	if err := p.checkArrivals(); err != nil {
+	if err := p.checkVolume(); err != nil {
 		return nil, err
 	}
 	// Last, so that what is wrong with a scenario is found on every machine.
@@ -387,12 +386,15 @@ func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 	if p.scenario.log != nil {
 		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
 	}
-	at, err := arrivals(l.Arrivals, l.Rate, l.Connections, seconds(p.Warmup+p.Window), seed)
-	t := load.Trace{At: at}
-	if p.scenario.asksWork() {
+	a, err := arrivals(l.Arrivals, l.Rate, l.Connections, iters)
+	if err != nil {
+		return load.Trace{}, err
+	}
+	t := a.DrawTrace(l.Rate, seconds(p.Warmup+p.Window), rand.New(rand.NewPCG(seed, 1)))
+	if t.Demand == nil && p.scenario.asksWork() {
 		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
 	}
-	return t, err
+	return t, nil
 }
 
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,14 @@ type theory struct {
 // theories are the models a scenario may name under predict.
 func theories() []theory {
 	alone := func(st queueing.Station, workers int) queueing.Station {
-		return queueing.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: st.Places}
+		places := st.Places
+		switch {
+		case st.Blocks: // who finds no place waits outside
+			places = 0
+		case st.Kind == queueing.PerWorker:
+			places *= st.Workers
+		}
+		return queueing.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: places}
 	}
 	return []theory{
 		{"fit", "the formula that fits the arm", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
@@ -78,8 +86,10 @@ func (p *plan) stationOf(a Arm) record.Station {
 	mode := p.modes[a.Mode]
 	s := record.Station{Kind: queueing.Goroutines.String(), Cores: len(p.cpus.server)}
 	switch {
-	case a.Mode == "loop" || a.Mode == "loop-single":
+	case a.Mode == "loop":
 		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", len(p.cpus.server))
+	case a.Mode == "loop-single":
+		s.Kind, s.Workers = queueing.Loops.String(), 1
 	case a.Mode == "pool-perworker":
 		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
 	case mode.Pool || a.Mode == "semaphore" || a.Mode == "nethttp-gate":
@@ -154,10 +164,14 @@ func station(s record.Station) queueing.Station {
 // the server used.
 func jobs(t record.TrialRecord, itersPerMicro float64, cpu float64, c record.Clients) (all []queueing.Job) {
 	asked := 0.0
+	chance := rand.New(rand.NewPCG(t.Seed, 3)) // whose loop a fresh connection comes to
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
 			demand := time.Duration(float64(r.Iters) / max(itersPerMicro, 1e-9) * 1e3)
 			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: demand, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
+			if !c.KeepAlive {
+				all[len(all)-1].Conn = int(chance.Uint32())
+			}
 			asked += demand.Seconds()
 		}
 	}
@@ -183,8 +197,11 @@ func (j *judge) foresee(w *window, t record.TrialRecord) {
 			w.foreseen[th.name] = th.predict(station(*arm.Station), l, arm.Clients)
 		}
 	}
-	if _, ok := w.foreseen["twin"]; ok && w.noTwin == "" {
+	switch _, ok := w.foreseen["twin"]; {
+	case ok && w.noTwin == "":
 		w.foreseen["twin"] = w.twin // which knows of the warm-up and the connections, too
+	case ok && arm.Station.Full: // a record of old does not say that there is none
+		delete(w.foreseen, "twin")
 	}
 }
 

@@ -36,11 +36,10 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		}
 		p.Arms[i].Clients.Rate = rate
 	}
-	p.Rate = p.Arms[0].Clients.Rate
-	if err := p.checkVolume(); err != nil {
+	if err := p.settleArrivals(); err != nil {
 		return err
 	}
-	if err := p.checkArrivals(); err != nil {
+	if err := p.checkVolume(); err != nil {
 		return err
 	}
 	for _, q := range []float64{.5, .9, .99} {

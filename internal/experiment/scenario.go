@@ -288,6 +288,13 @@ func (s *Scenario) arms() (all []Arm) {
 	return all
 }
 
+// First is the first arm as it runs: of one that is varied, with its first values.
+func (s *Scenario) First() Arm {
+	a := s.Arms[0].expand()[0]
+	a.Vary = nil
+	return a
+}
+
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
 }

@@ -58,12 +58,13 @@ type underTest struct {
 	*stand
 	arm     int
 	process *process
+	told    bool // that it died
 }
 
 // Stop implements capacity.Server.
 func (s *underTest) Stop() error {
 	defer s.process.kill()
-	if err := s.process.stop(); err != nil {
+	if err := s.process.stop(); err != nil && !s.told {
 		return fmt.Errorf("arm %q: %w", s.plan.Arms[s.arm].Name, err)
 	}
 	return nil
@@ -105,7 +106,7 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	files := record.Files{Metrics: metrics, Log: s.process.log.Bytes()}
 	if !s.process.alive() {
 		died := s.process.died(fmt.Sprintf("at %.0f/s", step.Rate))
-		t.Failure = died.Error()
+		t.Failure, s.told = died.Error(), true
 		return capacity.Window{}, errors.Join(fmt.Errorf("arm %q: %w", name, died), s.dir.WriteTrial(t, got.requests, files))
 	}
 	if err := s.dir.WriteTrial(t, got.requests, files); err != nil {

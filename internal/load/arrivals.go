@@ -89,7 +89,7 @@ func (a Arrivals) Check(rate float64) error {
 	switch {
 	case a.Kind == KindTrace && a.trace == nil || a.Kind == KindLog && a.log == nil:
 		return fmt.Errorf("arrivals %s: the file has not been read", a)
-	case a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative:
+	case a.Fixed():
 		return nil
 	case !(rate > 0) || math.IsInf(rate, 1):
 		return fmt.Errorf("arrivals %s: a rate of %v/s; give one above 0", a, rate)
@@ -119,7 +119,7 @@ func (a Arrivals) check() error {
 		}
 	case KindBurst:
 		if a.Size < 1 || max(a.Size, a.Cycle) > maxBurst || a.Period < 0 || a.Cycle < 0 {
-			return fmt.Errorf("%d at once; give 1 to %d, and a period and cycle that are not negative", a.Size, maxBurst)
+			return fmt.Errorf("%d at once in a cycle of %d; give 1 to %d, and a period and cycle that are not negative", a.Size, a.Cycle, maxBurst)
 		}
 	case KindInPhase:
 		if a.Size < 0 || a.Size > maxBurst {
@@ -166,6 +166,18 @@ func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Tr
 		return a.log.part(a.offset, span, rate)
 	}
 	return Trace{At: Poisson(rate, span, rng)}
+}
+
+// Fixed reports whether the arrivals have a rate of their own, whatever they are drawn
+// at: a trace, and a ramp in absolute rates.
+func (a Arrivals) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
+
+// Ends is when the last of a trace's arrivals comes; 0 for other kinds.
+func (a Arrivals) Ends() time.Duration {
+	if a.trace == nil || len(a.trace.At) == 0 {
+		return 0
+	}
+	return a.trace.At[len(a.trace.At)-1]
 }
 
 // MeanRate is the mean rate over a window, in requests per second: rate, but for

@@ -92,7 +92,7 @@ func Size(a Ask) (Advice, error) {
 	return adv, nil
 }
 
-// Fewer is 20 % fewer workers, and at least one fewer.
+// Fewer is 20 % fewer workers or, where that is no whole number, the next below.
 func Fewer(workers int) int { return min(workers*4/5, workers-1) }
 
 func (a *Ask) check() error {

@@ -42,8 +42,8 @@ type ArmCapacity struct {
 	Saturation float64   `json:"saturation"` // rate at which the line says the response time has no end
 	XMax       float64   `json:"x_max"`      // closed-loop throughput
 
-	// Recovers is "yes" or "no", and "" when it was not tried: whether the server
-	// that was overloaded keeps the objective at Low again.
+	// Recovers is "yes" or "no", and "" when it was not tried or not settled: whether
+	// the server that was overloaded keeps the objective at Low again.
 	Recovers  string `json:"recovers"`
 	AgainKept int    `json:"again_kept"` // windows after the overload that kept it, of AgainOf
 	AgainOf   int    `json:"again_of"`

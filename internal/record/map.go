@@ -14,9 +14,10 @@ import (
 // its own. Times are seconds.
 type Map struct {
 	Schema   int      `json:"schema"`
-	Name     string   `json:"name"`   // of its directory
-	Dir      string   `json:"dir"`    // where it lies
-	Status   Status   `json:"status"` // complete; partial when its budget ended first; interrupted
+	Name     string   `json:"name"`              // of its directory
+	Dir      string   `json:"dir"`               // where it lies
+	Status   Status   `json:"status"`            // complete; partial when its budget ended first; interrupted
+	Failure  string   `json:"failure,omitempty"` // why it is partial, if not for its budget
 	Plan     MapPlan  `json:"plan"`
 	Question string   `json:"question"` // of the scenario
 	Arms     []string `json:"arms"`     // the baseline first

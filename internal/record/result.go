@@ -186,7 +186,7 @@ type Plan struct {
 	Source      string    `json:"source"` // the scenario's YAML, verbatim
 	Seed        uint64    `json:"seed"`
 	Note        string    `json:"note,omitempty"`
-	Protocol    string    `json:"protocol"` // "quick" or "full"
+	Protocol    string    `json:"protocol"` // "quick", "full" or "capacity"
 	Blocks      int       `json:"blocks"`
 	Spare       int       `json:"spare"`       // extra blocks allowed for refused ones
 	MinValid    int       `json:"min_valid"`   // fewer valid blocks refuse every verdict

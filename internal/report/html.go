@@ -175,9 +175,11 @@ func fingerprint(r *record.Result) [][2]string {
 		started = r.Started.Format("2006-01-02 15:04:05 -0700")
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
-	return [][2]string{
-		{"started", started}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)},
-		{"offered rate", rate(r.Rate)}, {"window", seconds(r.Window)}, {"blocks", blocks(r)},
+	facts := [][2]string{{"started", started}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)}}
+	if r.Capacity == nil { // a search has neither
+		facts = append(facts, [][2]string{{"offered rate", rate(r.Rate)}, {"blocks", blocks(r)}}...)
+	}
+	return append(facts, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", yes[e.Virtualised]},
 		{"server's CPUs", affinity(e.ServerCPUs)}, {"server's Ps (GOMAXPROCS)", count(e.ServerProcs)},
@@ -186,7 +188,7 @@ func fingerprint(r *record.Result) [][2]string {
 		{"cgroup CPU limit", limit}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
 		{"longest regular pause", pauseText(e.Pause)}, {"descriptors", group(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
-	}
+	}...)
 }
 
 func pauseText(s float64) string {

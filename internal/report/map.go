@@ -200,9 +200,13 @@ func mapPlan(m *record.Map) string {
 func mapState(m *record.Map) string {
 	switch m.Status {
 	case record.Interrupted:
-		return "INTERRUPTED: 'schedlab map --resume " + m.Name + "' goes on"
+		return "INTERRUPTED: " + mapResume(m)
 	case record.Partial:
-		return "PARTIAL: the budget ended before every cell was known; 'schedlab map --resume " + m.Name + "' goes on"
+		why := "the budget ended before every cell was known"
+		if m.Failure != "" {
+			why = m.Failure
+		}
+		return "PARTIAL: " + why + "; " + mapResume(m)
 	case record.Running:
 		return "INCOMPLETE: the map is being measured, or was killed"
 	}
@@ -246,6 +250,8 @@ func theoryLines(m *record.Map) (lines []string) {
 	}
 	return lines
 }
+
+func mapResume(m *record.Map) string { return "'schedlab map --resume " + quote(m.Dir) + "' goes on" }
 
 func mapAgain(m *record.Map) string { return "schedlab report " + quote(m.Dir) + " --output html" }
 

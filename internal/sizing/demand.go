@@ -100,6 +100,9 @@ func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 	}
 	d, err := ParseWorkload(fmt.Sprintf("cpu=%s,sleep=%s", cpu, sleep))
 	d.From = fmt.Sprintf("a time held of %v, %s", held, shape(cv))
+	if cpu > 0 {
+		d.From = fmt.Sprintf("a time held of %v, %v of it on a core and the rest %s", held, cpu, shape(cv))
+	}
 	return d, err
 }
 
