@@ -162,11 +162,12 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	return l.events[:max(n, 0)], nil
 }
 
-// turn attends to everything that has come. The door is last, and as many may enter
-// as have been attended to: a single loop under load has served one connection before
-// it takes the next, and a crowd that has its answers keeps nobody outside.
+// turn attends to everything that has come. The door is last: one may enter, so that
+// a single loop under load has served one connection before it takes the next, or as
+// many as have been attended to and stay, so that a crowd that has its answers keeps
+// nobody outside.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
-	knock, attended := false, 0
+	knock, stay := false, 0
 	for i := range events {
 		switch e := &events[i]; e.Fd {
 		case doorEvent:
@@ -175,7 +176,9 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 		default:
 			if c := l.conns[e.Fd]; c != nil && c.born == e.Pad {
 				c.signal(e.Events)
-				attended++
+				if c.awaits != gone {
+					stay++
+				}
 			}
 		}
 	}
@@ -187,8 +190,8 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			c.resume()
 		}
 	}
-	for l.attendDoor(knock, l.now) && attended > 1 {
-		attended--
+	for l.attendDoor(knock, l.now) && stay > 1 {
+		stay--
 	}
 }
 
