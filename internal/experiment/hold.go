@@ -116,15 +116,17 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	if err != nil {
 		return finding{record.Undecided, oneLine(err.Error())}
 	}
-	yes, low, high := 0, 0, 0 // low and high are outside a band
+	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
+	probes := probed(n)
 	for s.block = range j.valid {
-		v, err := expr.Run(program, words)
+		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
 			if s.why == "" {
 				s.why = oneLine(err.Error())
 			}
 			return finding{record.Undecided, s.why}
 		}
+		unsure += count(!sure)
 		switch v := v.(type) {
 		case bool:
 			yes, low = yes+count(v), low+count(!v)
@@ -138,10 +140,12 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	switch {
 	case k == 0:
 		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
-	case max(low, high) < k:
+	case max(low, high)+unsure < k:
 		return finding{record.Passed, evidence}
 	case max(low, high) >= blocks+1-k:
 		return finding{record.Failed, evidence}
+	case unsure > 0:
+		return finding{record.Undecided, fmt.Sprintf("%sx_max is one probe, and within %.0f %% of it the answer changes", j.sides(n), 100*probeDoubt)}
 	}
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
 }

@@ -31,8 +31,9 @@ var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved
 // A scope is what the words of an expectation see: one block of a judged run.
 type scope struct {
 	j     *judge
-	block int    // index of a valid block
-	why   string // set by a word that cannot answer
+	block int                // index of a valid block
+	why   string             // set by a word that cannot answer
+	off   map[string]float64 // how far probes are taken to be off, by arm; see settled
 }
 
 // words are the functions and constants of expectations. Those that read a
@@ -126,7 +127,7 @@ func (j *judge) arm(name string) *record.Arm {
 
 func (s *scope) xmax(arm string) (float64, error) {
 	if x := s.j.run.XMax[arm]; x > 0 {
-		return x, nil
+		return x * (1 + s.off[arm]), nil
 	}
 	return 0, s.cannot("the closed-loop throughput of %q was not measured", arm)
 }
