@@ -126,7 +126,10 @@ func parent(pid int) int {
 	if len(fields) <= statParent {
 		return 0
 	}
-	ppid, _ := strconv.Atoi(fields[statParent])
+	ppid, err := strconv.Atoi(fields[statParent])
+	if err != nil {
+		return 0
+	}
 	return ppid
 }
 

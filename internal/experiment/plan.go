@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -377,26 +376,5 @@ func (p *plan) workers(a Arm) int {
 	}
 	return 2 * len(p.cpus.server)
 }
-
-// trace is the list of arrivals of an arm in a block, the same for every arm
-// with the same load.
-func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
-	seed := blockSeed(p.Seed, block)
-	l := p.Arms[arm].Clients
-	if p.scenario.log != nil {
-		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
-	}
-	a, err := arrivals(l.Arrivals, l.Rate, l.Connections, iters)
-	if err != nil {
-		return load.Trace{}, err
-	}
-	t := a.DrawTrace(l.Rate, seconds(p.Warmup+p.Window), rand.New(rand.NewPCG(seed, 1)))
-	if t.Demand == nil && p.scenario.asksWork() {
-		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
-	}
-	return t, nil
-}
-
-func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

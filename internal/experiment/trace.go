@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"schedlab/internal/load"
@@ -22,3 +23,24 @@ func demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
 	}
 	return d
 }
+
+// trace is the list of arrivals of an arm in a block, the same for every arm
+// with the same load.
+func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
+	seed := blockSeed(p.Seed, block)
+	l := p.Arms[arm].Clients
+	if p.scenario.log != nil {
+		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
+	}
+	a, err := arrivals(l.Arrivals, l.Rate, l.Connections, iters)
+	if err != nil {
+		return load.Trace{}, err
+	}
+	t := a.DrawTrace(l.Rate, seconds(p.Warmup+p.Window), rand.New(rand.NewPCG(seed, 1)))
+	if t.Demand == nil && p.scenario.asksWork() {
+		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
+	}
+	return t, nil
+}
+
+func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
