@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"schedlab/internal/record"
@@ -12,7 +13,7 @@ import (
 
 // A standing is what a challenger's primary verdicts come to.
 type standing struct {
-	arm                        string
+	arm, base                  string
 	faster, slower, same, open []record.Verdict
 }
 
@@ -24,20 +25,20 @@ func (s standing) equal() bool {
 }
 
 // phrase says it in a clause.
-func (s standing) phrase(base string) string {
+func (s standing) phrase() string {
 	switch {
 	case s.better():
-		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, base, changes(s.faster))
+		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
 	case s.worse():
-		return fmt.Sprintf("%s is slower than %s (%s)", s.arm, base, changes(s.slower))
+		return fmt.Sprintf("%s is slower than %s (%s)", s.arm, s.base, changes(s.slower))
 	case s.trade():
-		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.arm, base, changes(s.faster), changes(s.slower))
+		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.arm, s.base, changes(s.faster), changes(s.slower))
 	case s.equal():
-		return fmt.Sprintf("%s is the same as %s", s.arm, base)
+		return fmt.Sprintf("%s is the same as %s", s.arm, s.base)
 	case len(s.same) > 0:
-		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, base, metricNames(s.same))
+		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
 	}
-	return fmt.Sprintf("%s against %s is undecided", s.arm, base)
+	return fmt.Sprintf("%s against %s is undecided", s.arm, s.base)
 }
 
 func changes(vs []record.Verdict) string {
@@ -66,8 +67,8 @@ func (j *judge) conclude() {
 	base := r.Arms[0]
 	var all []standing
 	refused := true
-	for _, a := range r.Arms[2:] {
-		s := standing{arm: a.Name}
+	for i, a := range r.Arms[2:] {
+		s := standing{arm: a.Name, base: r.Arms[j.rival(i+2)].Name}
 		for _, v := range r.Verdicts {
 			if v.Arm != a.Name || !v.Primary {
 				continue
@@ -94,13 +95,13 @@ func (j *judge) conclude() {
 }
 
 // pick applies the rule: a winner wins at least one primary metric and loses
-// none, and starves nobody.
+// none, starves nobody, and was asked for the same as the others.
 func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) {
 	var better []string
 	worse, trades := 0, 0
 	phrases := make([]string, len(all))
 	for i, s := range all {
-		phrases[i] = s.phrase(base.Name)
+		phrases[i] = s.phrase()
 		if s.better() && j.starved(s.arm) == 0 {
 			better = append(better, s.arm)
 		}
@@ -109,6 +110,8 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 	}
 	detail := strings.Join(phrases, "; ") + "."
 	switch {
+	case j.loadsDiffer():
+		return "undecided", "No one winner, for the arms' loads differ: " + detail
 	case len(better) == 1:
 		return better[0], better[0] + " wins: " + detail
 	case len(better) > 1:
@@ -119,6 +122,11 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		return base.Name, base.Name + " wins: " + detail
 	}
 	return "undecided", "No single winner: " + detail
+}
+
+func (j *judge) loadsDiffer() bool {
+	arms := j.run.Plan.Arms
+	return slices.ContainsFunc(arms, func(a record.PlanArm) bool { return a.Clients != arms[0].Clients })
 }
 
 func (j *judge) starved(arm string) int {

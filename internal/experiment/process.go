@@ -308,8 +308,15 @@ func (p *process) awaitDeath() {
 	}
 }
 
-// stop asks the server to drain and waits for its end; a server that does not
-// end is killed, and that is an error. One that ran already goes on.
+// lingered is the error of a server that SIGTERM did not end in time. It was killed.
+type lingered struct{ limit time.Duration }
+
+func (e *lingered) Error() string {
+	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
+}
+
+// stop asks the server to drain and waits for its end; the error of one that had
+// to be killed is a *lingered. One that ran already goes on.
 func (p *process) stop() error {
 	if p.cmd == nil {
 		return nil
@@ -325,7 +332,7 @@ func (p *process) stop() error {
 		return nil
 	case <-time.After(p.stopLimit):
 		p.kill()
-		return fmt.Errorf("the server did not end within %v of SIGTERM and was killed", p.stopLimit)
+		return &lingered{p.stopLimit}
 	}
 }
 

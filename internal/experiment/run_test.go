@@ -178,6 +178,20 @@ func TestServerDiesInTrial(t *testing.T) {
 	}
 }
 
+// A server that has served its window and then does not end costs time, not the
+// comparison.
+func TestServerLingersAfterItsTrial(t *testing.T) {
+	c := comparison(t, "good", "stubborn="+filepath.Join(t.TempDir(), "starts"), nil)
+	dir, run, err := c.Run(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable(t, dir)
+	if run.Status != record.Complete || !slices.Contains(run.Result.Doubts, record.Doubt{Arm: "two", Text: "the server did not end within 3s of SIGTERM and was killed"}) {
+		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
+	}
+}
+
 func TestRunImpossible(t *testing.T) {
 	for _, c := range []struct {
 		name, challenger, want string

@@ -40,8 +40,10 @@ func stub(addr, how string) int {
 		}
 	case "refusing":
 		answer = http.NotFound
-	case "stubborn":
-		signal.Ignore(syscall.SIGTERM)
+	case "stubborn": // does not end when asked to; with arg, which counts starts, in its second one
+		if arg == "" || started(arg) == 2 {
+			signal.Ignore(syscall.SIGTERM)
+		}
 	case "chatty":
 		fmt.Print(strings.Repeat("x", 3*logLimit), "\nthe end\n")
 	case "parent": // its child holds its output and outlives it

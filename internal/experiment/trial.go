@@ -85,7 +85,12 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		t.Server.StampsLost = lost
 		join(got.start, got.stamps, got.place, stamps)
 	}
-	if err := server.stop(); err != nil {
+	err = server.stop()
+	if slow, ok := errors.AsType[*lingered](err); ok {
+		t.Server.Doubts = append(t.Server.Doubts, slow.Error())
+		err = nil
+	}
+	if err != nil {
 		t.Failure = err.Error()
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
 			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.log.Bytes()}))

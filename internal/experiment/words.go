@@ -232,15 +232,15 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 const leastDifference = 20 * time.Microsecond
 
 // explained is the share of the difference of mean response time between a
-// challenger and the baseline that one phase makes up: the least over the given
-// arms, or over all challengers.
+// challenger and what it is compared with that one phase makes up: the least over
+// the given arms, or over all challengers.
 func (s *scope) explained(phase string, arms ...string) (float64, error) {
-	base := s.j.result.Arms[0]
 	least := math.Inf(1)
-	for _, a := range s.j.result.Arms {
+	for i, a := range s.j.result.Arms {
 		if a.Role != record.Challenger || len(arms) > 0 && !slices.Contains(arms, a.Name) {
 			continue
 		}
+		base := s.j.result.Arms[s.j.rival(i)]
 		part, err := s.phase(a.Name, phase)
 		if err != nil {
 			return 0, err

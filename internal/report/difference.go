@@ -18,16 +18,13 @@ const (
 	leastStretch = .02
 )
 
-// differences say of every challenger whose mean response time is not the
-// baseline's in which stretches of its time the difference lies: where, not why.
+// differences say of every challenger whose mean response time is not that of the
+// arm it is compared with in which stretches of its time the difference lies: where, not why.
 // Both need the server's stamps.
 func differences(r *record.Result) (lines []string) {
-	base := r.Arms[0]
-	if base.Joined == 0 {
-		return nil
-	}
 	for _, a := range r.Arms {
-		if a.Role != record.Challenger || a.Joined == 0 {
+		base := rival(r, a.Name)
+		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
 			continue
 		}
 		if l := difference(a, base); l != "" {
@@ -35,6 +32,21 @@ func differences(r *record.Result) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// rival is the arm that another is compared with.
+func rival(r *record.Result, arm string) record.Arm {
+	for _, v := range r.Verdicts {
+		if v.Arm != arm {
+			continue
+		}
+		for _, a := range r.Arms {
+			if a.Name == v.Baseline {
+				return a
+			}
+		}
+	}
+	return r.Arms[0]
 }
 
 func difference(a, base record.Arm) string {
