@@ -240,7 +240,7 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		if a.Role != record.Challenger || len(arms) > 0 && !slices.Contains(arms, a.Name) {
 			continue
 		}
-		base := s.j.result.Arms[s.j.rival(i)]
+		base := s.j.result.Arms[rival(s.j.run.Plan.Arms, i)]
 		part, err := s.phase(a.Name, phase)
 		if err != nil {
 			return 0, err
