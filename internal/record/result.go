@@ -238,6 +238,7 @@ type Clients struct {
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
 	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
 	Timeout     float64 `json:"timeout,omitempty"`
 }
 
