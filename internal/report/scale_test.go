@@ -17,6 +17,13 @@ func TestFittedLawIsDrawn(t *testing.T) {
 	labels := map[string]bool{}
 	for _, c := range sweeps(r) {
 		labels[c.Label] = true
+		var ticks []string
+		for _, x := range c.X {
+			ticks = append(ticks, x.Label)
+		}
+		if want := []string{"1", "4", "16", "64", "256", "", "2048"}; !slices.Equal(ticks, want) {
+			t.Errorf("%s: got the labels %q, want %q: two of them would touch", c.Label, ticks, want)
+		}
 		for _, l := range c.Lines {
 			if !slices.IsSortedFunc(l.Points, func(a, b sweepPoint) int { return cmp.Compare(a.X, b.X) }) {
 				t.Errorf("%s of %s goes back and forth: %+v", c.Label, l.Name, l.Points)

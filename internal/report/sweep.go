@@ -131,6 +131,7 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 	for _, v := range values {
 		c.X = append(c.X, tick{At: place[v], Label: v})
 	}
+	thin(c.X)
 	y := timeAxis(figures, c.Bottom, c.Top)
 	if m.unit == "s" {
 		c.Y = y.timeTicks(5)
@@ -161,6 +162,24 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 		}
 	}
 	return c
+}
+
+// digit is about the width of one, in a sweep's own units.
+const digit = 7
+
+// thin takes the labels away that would run into the next one to the right.
+func thin(ticks []tick) {
+	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
+	free := px(math.Inf(1))
+	for i := range ticks {
+		half := px(digit * float64(len(ticks[i].Label)) / 2)
+		if ticks[i].At+half > free {
+			ticks[i].Label = ""
+			continue
+		}
+		free = ticks[i].At - half
+	}
+	slices.Reverse(ticks)
 }
 
 // join makes the line from the left to the right, in whatever order the arms stand.
