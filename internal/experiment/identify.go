@@ -23,6 +23,7 @@ func (p *plan) identify() {
 		}
 	}
 	p.differentLoads()
+	p.doubtScales()
 }
 
 // inFlight is the most requests a load can have under way at once; 0 for no

@@ -311,7 +311,7 @@ func (s *scope) predicted(arm, metric string) (float64, error) {
 		return 0, s.cannot("this run has no arm %q", arm)
 	}
 	for _, name := range s.j.run.Plan.Predict {
-		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) {
+		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
 			return *v, nil
 		}
 	}
