@@ -117,17 +117,32 @@ func refusals(all []record.Refusal) (lines []string) {
 	}
 	for _, rule := range rules {
 		windows := byRule[rule]
-		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int { return cmp.Compare(a.Value/a.Limit, b.Value/b.Limit) })
+		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
+			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
+		})
+		side := "limit"
+		if worst.Value < worst.Limit {
+			side = "below"
+		}
 		var blocks []string
 		for _, x := range windows {
 			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
 				blocks = append(blocks, n)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), limit %s", rule, plural(len(windows), "window"),
-			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, plain(worst.Limit)))
+		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), %s %s", rule, plural(len(windows), "window"),
+			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
 	}
 	return lines
+}
+
+// past is how far a window is beyond its limit, a ratio: above most limits, and below
+// those on how many requests it needs.
+func past(x record.Refusal) float64 {
+	if x.Value < x.Limit {
+		return x.Limit / x.Value
+	}
+	return x.Value / x.Limit
 }
 
 func pluralS(n int) string {
@@ -211,7 +226,7 @@ func state(r *record.Result) string {
 	case record.Interrupted:
 		return "INTERRUPTED: stopped before the plan was done, " + had
 	case record.Running:
-		return "INCOMPLETE: the run was killed or still goes on, " + had
+		return "INCOMPLETE: the run was cut off or still goes on, " + had
 	case record.Partial:
 		return "PARTIAL: the plan could not be done in full, " + had
 	}
