@@ -42,7 +42,7 @@ func (j *judge) verdicts() {
 	broken := map[string]string{}
 	for _, m := range stats.Metrics() {
 		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))
-		if reason := firstOf(runwide, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin)); reason != "" {
+		if reason := cmp.Or(runwide, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin)); reason != "" {
 			c = c.Refuse(reason)
 		}
 		j.result.AA = append(j.result.AA, verdict(c, base, twin))
@@ -57,22 +57,13 @@ func (j *judge) verdicts() {
 		rival := arms[j.rival(i+2)]
 		for _, m := range stats.Metrics() {
 			c := stats.Compare(m, j.series(rival.Name, m.Name), j.series(a.Name, m.Name), comparisons)
-			reason := firstOf(runwide, j.refuseArm(a, rival), j.refuseMetric(m, a), j.refuseMetric(m, rival), j.drift(m, rival), broken[m.Name])
+			reason := cmp.Or(runwide, j.refuseArm(a, rival), j.refuseMetric(m, a), j.refuseMetric(m, rival), j.drift(m, rival), broken[m.Name])
 			if reason != "" {
 				c = c.Refuse(reason)
 			}
 			j.result.Verdicts = append(j.result.Verdicts, verdict(c, rival, a))
 		}
 	}
-}
-
-func firstOf(reasons ...string) string {
-	for _, r := range reasons {
-		if r != "" {
-			return r
-		}
-	}
-	return ""
 }
 
 func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {
