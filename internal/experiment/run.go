@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/record"
 )
 
@@ -148,17 +149,33 @@ func (r *runner) probeAll(ctx context.Context) error {
 			continue
 		}
 		if same := r.plan.sameAs(i); same >= 0 {
-			r.run.XMax[a.Name] = r.run.XMax[r.plan.Arms[same].Name]
+			r.alike(a.Name, r.plan.Arms[same].Name)
 			continue
 		}
 		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.Arms))
 		x, err := r.probe(ctx, i)
+		if err != nil && r.plan.slo != nil && ctx.Err() == nil {
+			err = r.lose(a.Name, 0, err)
+			if _, alone := errors.AsType[*capacity.Lost](err); alone {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
 		r.run.XMax[a.Name] = x
 	}
 	return nil
+}
+
+// alike gives an arm what the probe of one like it found.
+func (r *runner) alike(arm, probed string) {
+	if x, ok := r.run.XMax[probed]; ok {
+		r.run.XMax[arm] = x
+	}
+	if end, ok := r.run.Ends[probed]; ok {
+		r.run.Ends[arm] = end
+	}
 }
 
 // runBlocks runs the planned blocks, and spare ones for those a rule refused, while

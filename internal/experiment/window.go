@@ -190,7 +190,13 @@ type breach struct {
 	value, limit float64
 }
 
-const ruleBacklog = "backlog (ratio)"
+// Names of rules; that of lag goes on with the figure.
+const (
+	ruleBacklog   = "backlog (ratio)"
+	ruleRate      = "rate off (ratio)"
+	ruleLag       = "lag "
+	ruleGenerator = "generator core (ratio)"
+)
 
 // breaches checks the window against every rule; serverCPUs is how many CPUs
 // the server had, judged the quantiles that the plan judges, stamped whether the
@@ -236,19 +242,19 @@ func (w *window) closedBreaches(rule func(name string, value, limit float64)) {
 	off, limit := w.closedLaw(w.clients)
 	rule("interactive law T = N/X - Z (ratio)", off, limit)
 	if !w.clients.Spin {
-		rule("generator core (ratio)", w.generator, generatorLimit)
+		rule(ruleGenerator, w.generator, generatorLimit)
 	}
 }
 
 // openBreaches are the rules of an open loop.
 func (w *window) openBreaches(rule func(name string, value, limit float64), judged map[string]bool) {
-	rule("rate off (ratio)", w.rateOff, rateLimit)
+	rule(ruleRate, w.rateOff, rateLimit)
 	// Lateness is looked at where response times are judged: of twenty requests the
 	// p99 is the worst, and one of them late says nothing of their median.
 	name := w.highest(judged)
-	rule("lag "+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
-	rule("lag mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
-	rule("generator core (ratio)", w.generator, generatorLimit)
+	rule(ruleLag+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
+	rule(ruleLag+"mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
+	rule(ruleGenerator, w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
 	grown := float64(w.arrivals - w.completions)
