@@ -69,7 +69,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return dir, run, err
 	}
 	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now()}
-	runErr := r.carryOut(ctx)
+	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
 	run.Plan = r.plan.Plan
 	run.Ended = time.Now().UTC()
 	switch {
@@ -115,7 +115,9 @@ type runner struct {
 	lingers  string // the last arm whose server did not end when asked to
 }
 
-func (r *runner) carryOut(ctx context.Context) error {
+// onItsCPUs binds this process as the load is while f runs, with a launcher for
+// servers.
+func (r *runner) onItsCPUs(f func() error) error {
 	undo, err := r.plan.cpus.bindLoad()
 	if err != nil {
 		return err
@@ -125,6 +127,10 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	defer r.launcher.close()
+	return f()
+}
+
+func (r *runner) carryOut(ctx context.Context) error {
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err

@@ -47,6 +47,11 @@ func stub(addr, how string) int {
 			<-turn
 			fmt.Fprintln(w, "ok")
 		}
+	case "late": // answers after 50 ms
+		answer = func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(50 * time.Millisecond)
+			fmt.Fprintln(w, "ok")
+		}
 	case "refusing":
 		answer = http.NotFound
 	case "stubborn": // does not end when asked to; with arg, which counts starts, in its second one
