@@ -38,6 +38,11 @@ func stub(addr, how string) int {
 			}
 			fmt.Fprintln(w, "ok")
 		}
+	case "late", "homeless": // finds its port taken: in its first two starts, in all; arg counts starts
+		if started(arg) <= 2 || how == "homeless" {
+			fmt.Fprintln(os.Stderr, "bind: Address already in use")
+			return 1
+		}
 	case "refusing":
 		answer = http.NotFound
 	case "stubborn": // does not end when asked to; with arg, which counts starts, in its second one
