@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,8 +11,12 @@ import (
 )
 
 // TestMain makes this binary stand in for every command that tests, scripts and
-// benchmarks run as a process: each is in PATH under its name.
+// benchmarks run as a process: each is in PATH under its name. Built with the race
+// detector, each would sleep for a second before it ends.
 func TestMain(m *testing.M) {
+	if os.Getenv(raceOptions) == "" {
+		os.Setenv(raceOptions, endAtOnce)
+	}
 	testscript.Main(m, map[string]func(){
 		"schedlab":    main,
 		"bare-server": bareServer,
@@ -19,6 +24,9 @@ func TestMain(m *testing.M) {
 		"hog":         hog,
 	})
 }
+
+// The race detector's environment.
+const raceOptions, endAtOnce = "GORACE", "atexit_sleep_ms=0"
 
 // A server has no goroutines of pools it does not use.
 func TestNoStrayGoroutines(t *testing.T) {
