@@ -1,9 +1,12 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"net/http"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(raceOptions) == "" {
 		os.Setenv(raceOptions, endAtOnce)
 	}
+	flag.Set("test.parallel", strconv.Itoa(2*max(2, runtime.GOMAXPROCS(0)))) // tests here wait for windows to end more than they compute
 	testscript.Main(m, map[string]func(){
 		"schedlab":    main,
 		"bare-server": bareServer,
