@@ -58,9 +58,10 @@ golden: ## rewrite the golden files; look at git diff afterwards
 	@set -- $(addprefix ./,$(call packages_with,flag\.Bool.*"update")); [ $$# -gt 0 ] || { echo 'no package has golden files'; exit 0; }; \
 	set -x; go test -count=1 "$$@" -update
 
-bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=file compares)
+bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=file compares); with BENCH=. also tools/peers --speed, into bin/peers.md
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt
 	bin/benchstat $(OLD) bin/bench.txt
+	$(if $(filter .,$(BENCH)),tools/peers --speed --print | tee bin/peers.md)
 
 deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx; and wrk, jq for tools/peers (apt)
 	@tools/deps

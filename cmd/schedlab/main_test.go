@@ -1,8 +1,12 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"net/http"
+	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,8 +14,13 @@ import (
 )
 
 // TestMain makes this binary stand in for every command that tests, scripts and
-// benchmarks run as a process: each is in PATH under its name.
+// benchmarks run as a process: each is in PATH under its name. Built with the race
+// detector, each would sleep for a second before it ends.
 func TestMain(m *testing.M) {
+	if os.Getenv(raceOptions) == "" {
+		os.Setenv(raceOptions, endAtOnce)
+	}
+	flag.Set("test.parallel", strconv.Itoa(2*max(2, runtime.GOMAXPROCS(0)))) // tests here wait for windows to end more than they compute
 	testscript.Main(m, map[string]func(){
 		"schedlab":    main,
 		"bare-server": bareServer,
@@ -19,6 +28,9 @@ func TestMain(m *testing.M) {
 		"hog":         hog,
 	})
 }
+
+// The race detector's environment.
+const raceOptions, endAtOnce = "GORACE", "atexit_sleep_ms=0"
 
 // A server has no goroutines of pools it does not use.
 func TestNoStrayGoroutines(t *testing.T) {

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[started{}] = map[string]*background{}
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's processes would take a second to end
+			env.Setenv(raceOptions, endAtOnce)
 			env.Values[environment{}] = slices.Clone(env.Vars)
 			env.Values[tester{}] = env.T()
 			return nil

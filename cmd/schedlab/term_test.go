@@ -44,9 +44,7 @@ func TestTermUnderLoad(t *testing.T) {
 
 // termUnderLoad is one run; it returns how long the end took.
 func termUnderLoad(t *testing.T, mode model.Mode) time.Duration {
-	cmd := exec.Command("schedlab", serveArgs(mode.Name, quickly(mode)...)...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // the race detector's processes would take a second to end
-	c := startChild(t, cmd, (*exec.Cmd).Start)
+	c := serve(t, mode.Name, quickly(mode)...)
 	w := &visitors{child: c}
 	var all sync.WaitGroup
 	for range 3 { // together fewer than workers

@@ -25,7 +25,7 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 		Version:     version,
 		ServerCPUs:  cpus.server.String(),
 		LoadCPUs:    cpus.load.String(),
-		ServerProcs: len(cpus.server),
+		ServerProcs: procsOf(os.Getenv(maxProcs), len(cpus.server)),
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        os.Getenv("GOGC"),
 		CPUMax:      cpuMax(),
@@ -36,11 +36,6 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 	}
 	if e.GOGC == "" {
 		e.GOGC = "100"
-	}
-	if v := os.Getenv("GOMAXPROCS"); v != "" {
-		if n, err := strconv.Atoi(v); err == nil && n > 0 {
-			e.ServerProcs = n
-		}
 	}
 	e.Somaxconn, _ = strconv.Atoi(line("/proc/sys/net/core/somaxconn"))
 	var files unix.Rlimit

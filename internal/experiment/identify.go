@@ -50,16 +50,16 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 			add("a queue of %d beside %d workers holds all %d requests that can be in flight, so it never overflows", depth, workers, most)
 		}
 	}
-	procs := len(p.cpus.server)
-	if procs > 1 {
-		return reasons
-	}
-	if slices.Contains(queuesRequests, a.Mode) && asksOfQueue(a) && overflows(a) && p.onlyComputes() {
-		add("on one CPU no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
+	procs, cpus := p.procs(a), len(p.cpus.server)
+	if procs == 1 && slices.Contains(queuesRequests, a.Mode) && asksOfQueue(a) && overflows(a) && p.onlyComputes() {
+		add("on one P no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
-		if n := p.number(a, flag, 1); n > 1 {
-			add("the server has one CPU, so %d %s share it (GOMAXPROCS 1)", n, flag)
+		switch n := p.number(a, flag, 1); {
+		case n > 1 && cpus == 1:
+			add("the server has one CPU, so %d %s share it", n, flag)
+		case n > 1 && procs == 1 && flag == "listeners":
+			add("its GOMAXPROCS is 1, so %d %s share it", n, flag)
 		}
 	}
 	return reasons

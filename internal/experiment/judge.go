@@ -257,7 +257,7 @@ func (j *judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
-			Levels: pa.Levels, Family: pa.Family,
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs,
 			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		if pa.Clients.Loop != "" {

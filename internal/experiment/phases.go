@@ -87,9 +87,12 @@ func (p *phases) unjoined() float64 {
 
 // A phase of the report is a part, or a share of Service.
 const (
-	phaseCPU   = "cpu"         // calibrated demand
-	phaseSleep = "sleep"       // demanded
-	phaseRest  = "unexplained" // Service without both: interference, and what the calibration misses
+	phaseCPU   = "cpu"   // calibrated demand
+	phaseSleep = "sleep" // demanded
+	// phaseRest is Service without both: others had the CPU, the sleep ended late, the
+	// core was slower than calibrated. It can be below 0, where it was faster
+	// (docs/decisions/0014-one-interference.md).
+	phaseRest = "unexplained"
 )
 
 // handled is the handler's time as the server stamps it, before it is divided.

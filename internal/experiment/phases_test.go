@@ -102,6 +102,28 @@ func TestExplainedAndPhase(t *testing.T) {
 	}
 }
 
+// A core that computes faster than when it was calibrated leaves less than nothing
+// beyond the demand, and the phases add up to the response time all the same.
+func TestInterferenceKeepsItsSign(t *testing.T) {
+	t.Parallel()
+	r := record.Request{Done: 1080 * us, Iters: 537, Sleep: 500 * us, Status: 200, Outcome: record.Answered}
+	for perIter, want := range map[float64]float64{1e-6: -37e-6, 2e-7: 392.6e-6} { // of a service of 1 ms
+		p := phasesOf(record.TrialRecord{
+			Trial: record.Trial{Window: 1}, Requests: []record.Request{r}, Stamps: []record.Stamps{stampedAt(r, false)},
+		}, perIter)
+		sum := 0.0
+		for _, phase := range p.list() {
+			sum += phase.Mean
+			if phase.Name == phaseRest && math.Abs(phase.Mean-want) > 1e-12 {
+				t.Errorf("with %g s an iteration %.1f µs are unexplained, want %.1f", perIter, 1e6*phase.Mean, 1e6*want)
+			}
+		}
+		if math.Abs(sum-1080e-6) > 1e-12 {
+			t.Errorf("with %g s an iteration the phases add up to %.3f µs of 1080", perIter, 1e6*sum)
+		}
+	}
+}
+
 func TestUnstampedRunExplainsNothing(t *testing.T) {
 	t.Parallel()
 	for text, got := range asserted(t, synthetic{times: scaled(map[string]float64{"pool": 2})}, `explained("queue", "pool") >= 0.8`, `phase("pool", "queue") > 0`) {

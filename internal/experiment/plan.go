@@ -255,7 +255,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 			Clients: l.recorded(), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
-			URL: a.URL, Metrics: a.Metrics,
+			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
 		}
 		if a.Mode != "" {
 			pa.Station = new(p.stationOf(a))
@@ -380,7 +380,7 @@ func (p *plan) workers(a Arm) int {
 	if _, err := fmt.Sscan(a.Flags["workers"], &n); err == nil && n > 0 {
 		return n
 	}
-	return 2 * len(p.cpus.server)
+	return 2 * p.procs(a)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -89,10 +89,10 @@ func (s *Scenario) checkPredict() *fieldError {
 // stationOf is an arm's scheduling as the theory sees it, for the record.
 func (p *plan) stationOf(a Arm) record.Station {
 	mode := p.modes[a.Mode]
-	s := record.Station{Kind: queueing.Goroutines.String(), Cores: len(p.cpus.server)}
+	s := record.Station{Kind: queueing.Goroutines.String(), Cores: min(p.procs(a), len(p.cpus.server))}
 	switch {
 	case a.Mode == "loop":
-		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", len(p.cpus.server))
+		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", p.procs(a))
 	case a.Mode == "loop-single":
 		s.Kind, s.Workers = queueing.Loops.String(), 1
 	case a.Mode == "pool-perworker":
@@ -100,7 +100,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 	case mode.Pool || a.Mode == "semaphore" || a.Mode == "nethttp-gate":
 		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
 	case a.Mode == "prefork":
-		s.Cores = min(s.Cores, p.number(a, "threads", 1))
+		s.Cores = min(p.number(a, "threads", 1), len(p.cpus.server))
 	}
 	p.queueOf(a, &s)
 	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)

@@ -24,6 +24,7 @@ const (
 	readyPoll  = 2 * time.Millisecond
 	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
 	stopLimit  = 3 * time.Second
+	portTries  = 3                      // starts of a server that finds its port taken
 	deathLimit = 200 * time.Millisecond // from the end of a server's sockets to its own
 	pipeLimit  = time.Second            // how long a dead server's children may hold its output
 	logTail    = 2000                   // bytes of a dead server's log in an error
@@ -50,11 +51,21 @@ type process struct {
 }
 
 // start runs argv and waits until it answers path. argv may begin with variables,
-// or be the address of a server that runs already, which is asked once.
+// or be the address of a server that runs already, which is asked once. Between the
+// choice of a port and its use another program may take it: then it is tried again.
 func (l *launcher) start(ctx context.Context, argv []string, path string) (*process, error) {
 	if isAddress(argv) {
 		return l.attach(ctx, argv[0], path)
 	}
+	for try := 1; ; try++ {
+		p, err := l.startOnce(ctx, argv, path)
+		if died := (*serverDied)(nil); try == portTries || !errors.As(err, &died) || !died.port {
+			return p, err
+		}
+	}
+}
+
+func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*process, error) {
 	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
@@ -203,10 +214,20 @@ func (p *process) died(when string) error {
 	case p.err != nil:
 		state = p.err.Error()
 	}
-	return &serverDied{fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, lastWords(p.log.String()))}
+	log := p.log.String()
+	return &serverDied{
+		msg:  fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, lastWords(log)),
+		port: strings.Contains(strings.ToLower(log), portTaken),
+	}
 }
 
-type serverDied struct{ msg string }
+// portTaken is what servers say of EADDRINUSE, whose text is the C library's and Go's.
+const portTaken = "address already in use"
+
+type serverDied struct {
+	msg  string
+	port bool // it says that somebody has its port
+}
 
 func (e *serverDied) Error() string { return e.msg }
 

@@ -47,10 +47,15 @@ func stub(addr, how string) int {
 			<-turn
 			fmt.Fprintln(w, "ok")
 		}
-	case "late": // answers after 50 ms
+	case "tardy": // answers after 50 ms
 		answer = func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(50 * time.Millisecond)
 			fmt.Fprintln(w, "ok")
+		}
+	case "late", "homeless": // finds its port taken: in its first two starts, in all; arg counts starts
+		if started(arg) <= 2 || how == "homeless" {
+			fmt.Fprintln(os.Stderr, "bind: Address already in use")
+			return 1
 		}
 	case "refusing":
 		answer = http.NotFound

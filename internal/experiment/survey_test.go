@@ -49,7 +49,7 @@ func TestOffered(t *testing.T) {
 		c := comparison(t, "good", how, func(s *Scenario, _ *Options) { s.Load.Rate, s.Load.MinRate = rate, Rate{} })
 		return c.Offered(t.Context(), nil)
 	}
-	if got, err := offered(Rate{OfSlowest: 0.5}, "late"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
+	if got, err := offered(Rate{OfSlowest: 0.5}, "tardy"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
 		t.Errorf("half of the slowest: got %g/s, error %v, want up to %g/s", got, err, 0.5*probeClients/0.05)
 	}
 	if got, err := offered(Rate{PerSecond: 100}, "fails"); err != nil || got != 0 {

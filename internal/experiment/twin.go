@@ -35,11 +35,17 @@ const (
 
 // unknown says why no ideal scheduler stands for an arm; "" if one does.
 func (p *plan) unknown(a Arm) string {
+	procs, cpus := p.procs(a), len(p.cpus.server)
+	if a.Mode == "prefork" {
+		procs = p.number(a, "threads", 1)
+	}
 	switch {
 	case a.Mode == "pool-adaptive" && a.Flags["overflow"] == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
-	case a.Mode == "prefork" && p.number(a, "processes", len(p.cpus.server)) > 1:
+	case a.Mode == "prefork" && p.number(a, "processes", p.procs(a)) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
+	case procs > cpus:
+		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, plural(cpus, "CPU"))
 	case p.number(a, "spin", 0) > 0:
 		return "its workers spin, so its CPU time is no demand"
 	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":

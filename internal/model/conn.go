@@ -83,13 +83,14 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 }
 
 // Write stamps what waits for it, and lets the framing see the answers that no
-// handler made.
+// handler made, and what had been read before each.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
 	}
 	if c.framing != nil {
 		c.framing.sent(p)
+		c.framing.asked = c.read.Load()
 	}
 	return c.TCPConn.Write(p)
 }

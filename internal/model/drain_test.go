@@ -152,7 +152,9 @@ func TestDrainAnswersTheHalfSent(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			eachMode(t, func(t *testing.T, mode model.Mode) {
-				s := start(t, mode)
+				s := start(t, mode, func(with *setup) { // none ends here, however long this machine takes
+					with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
+				})
 				c := s.dial()
 				for range tc.before {
 					if _, err := c.ask(get("/plaintext")); err != nil {

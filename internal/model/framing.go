@@ -23,8 +23,9 @@ type framing struct {
 	crowded   atomic.Bool  // more lines stood together than a head may have
 
 	// Of the connection's goroutine.
-	serving  bool  // a request is the handler's
-	requests int32 // that the handler has had
+	serving  bool   // a request is the handler's
+	requests int32  // that the handler has had
+	asked    uint64 // bytes read before the last write
 	tally    *tally
 
 	// What follows belongs to the reader.

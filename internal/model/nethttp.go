@@ -71,7 +71,9 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c := nc.(*Conn)
 		c.framing.serving = false
-		c.settle()
+		// Not what is read by now: the second goroutine may have the first byte of the
+		// next request, from a client that has its answer.
+		c.answered.Store(c.framing.asked)
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
 	}

@@ -68,8 +68,9 @@ type Arm struct {
 	Mode    string   `json:"mode"`    // "" for a foreign command
 	Command string   `json:"command"` // the command line a person can rerun
 	Role    Role     `json:"role"`
-	Load    string   `json:"load,omitempty"` // what its clients did, in words
-	XMax    float64  `json:"x_max"`          // closed-loop throughput, requests per second; 0 for the copy
+	Load    string   `json:"load,omitempty"`  // what its clients did, in words
+	Procs   int      `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
+	XMax    float64  `json:"x_max"`           // closed-loop throughput, requests per second; 0 for the copy
 	P50     *float64 `json:"p50"`
 	P90     *float64 `json:"p90"`
 	P99     *float64 `json:"p99"`
@@ -236,6 +237,7 @@ type PlanArm struct {
 	// URL is the address of a server that runs already, "" for one that is started.
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where it shows its own, with marks
+	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS that its own variables set; 0: as the environment says
 }
 
 // Clients are the load of one arm. Times are seconds.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -65,8 +66,9 @@ func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
 	name := fmt.Sprintf("BenchmarkServe/mode=%s/scenario=%s", token(a.Name), token(r.Scenario))
 	// A trailing -N is GOMAXPROCS to its readers: write it where Go would, and
 	// where a scenario's own name would be mistaken for it.
-	if r.Env.ServerProcs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
-		name += fmt.Sprintf("-%d", max(r.Env.ServerProcs, 1))
+	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
+	if procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
+		name += fmt.Sprintf("-%d", max(procs, 1))
 	}
 	for i := range blocks {
 		var figures strings.Builder

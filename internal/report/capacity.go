@@ -25,7 +25,7 @@ func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
 			p.prose("", s)
 		}
 		p.prose("", searched(r))
-		p.prose("", machine(r.Env))
+		p.prose("", machine(r.Env, r.Arms))
 		p.line("")
 		rows := capacityTable(r)
 		columns := make([][]string, len(rows[0]))
@@ -210,7 +210,7 @@ func capacityMarkdown(w io.Writer, r *record.Result) error {
 		if s := searchState(r); s != "" {
 			line("\n**%s**", md(s))
 		}
-		line("\n**%s**\n\n%s; %s.\n", md(r.Headline), md(searched(r)), md(machine(r.Env)))
+		line("\n**%s**\n\n%s; %s.\n", md(r.Headline), md(searched(r)), md(machine(r.Env, r.Arms)))
 		for i, row := range capacityTable(r) {
 			for k := range row {
 				row[k] = md(row[k])

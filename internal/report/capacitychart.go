@@ -177,7 +177,7 @@ func capacityHTML(w io.Writer, r *record.Result) error {
 	}
 	p := capacityPage{
 		page: page{
-			Result: r, Style: template.CSS(pageStyle + capacityStyle), State: searchState(r), Offered: searched(r), Machine: machine(r.Env),
+			Result: r, Style: template.CSS(pageStyle + capacityStyle), State: searchState(r), Offered: searched(r), Machine: machine(r.Env, r.Arms),
 			Again: again(r), Series: seriesOf(r.Arms), Fingerprint: fingerprint(r),
 		},
 		Charts: rateCharts(r), Lines: capacityLines(r), Theory: capacityTheory(r), Table: capacityTable(r), Detail: details(r),

@@ -74,7 +74,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	}
 	p := page{
 		Result: r, Style: template.CSS(pageStyle),
-		State: state(r), Offered: offered(r), Machine: machine(r.Env), Conditions: conditions(r),
+		State: state(r), Offered: offered(r), Machine: machine(r.Env, r.Arms), Conditions: conditions(r),
 		Control: controls(r.AA), AllClean: allClean(r.AA), Again: again(r),
 		Series: seriesOf(r.Arms), Forest: plant(r), Curves: curves(r.Arms), Panels: panels(r.Arms),
 		Stacks: stacks(r), Coverage: coverage(r),
@@ -185,7 +185,7 @@ func fingerprint(r *record.Result) [][2]string {
 	return append(facts, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", yes[e.Virtualised]},
-		{"server's CPUs", affinity(e.ServerCPUs)}, {"server's Ps (GOMAXPROCS)", count(e.ServerProcs)},
+		{"server's CPUs", affinity(e.ServerCPUs)}, {"server's Ps (GOMAXPROCS)", serverProcs(e, r.Arms)},
 		{"load's CPUs", affinity(e.LoadCPUs)}, {"load's Ps (GOMAXPROCS)", count(e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", limit}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},

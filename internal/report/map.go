@@ -78,7 +78,7 @@ func MapText(w io.Writer, m *record.Map) error {
 			p.prose("", s)
 		}
 		p.prose("", mapPlan(m))
-		p.prose("", machine(m.Env))
+		p.prose("", machine(m.Env, nil))
 		p.line("")
 		p.grid(mapGrid(m))
 		p.line("")
@@ -166,7 +166,7 @@ func MapMarkdown(w io.Writer, m *record.Map) error {
 			line("\n**%s**", md(s))
 		}
 		line("\n**%s**", md(m.Headline))
-		line("\n%s; %s.", md(mapPlan(m)), md(machine(m.Env)))
+		line("\n%s; %s.", md(mapPlan(m)), md(machine(m.Env, nil)))
 		line("\n![%s](map.svg)\n", md(mapTitle(m)))
 		for i, row := range mapGrid(m) {
 			for k, cell := range row {

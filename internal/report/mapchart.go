@@ -215,7 +215,7 @@ func MapHTML(w io.Writer, m *record.Map) error {
 		return err
 	}
 	p := mapPage{
-		Map: m, Chart: chartMap(m), Style: template.CSS(pageStyle), State: mapState(m), Plan: mapPlan(m), Machine: machine(m.Env),
+		Map: m, Chart: chartMap(m), Style: template.CSS(pageStyle), State: mapState(m), Plan: mapPlan(m), Machine: machine(m.Env, nil),
 		Theory: theoryLines(m), Again: mapAgain(m),
 	}
 	for i := range m.Cells {

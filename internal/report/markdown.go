@@ -29,7 +29,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if r.Headline != "" {
 			line("\n**%s**", md(r.Headline))
 		}
-		line("\n%s; %s.", md(offered(r)), md(machine(r.Env)))
+		line("\n%s; %s.", md(offered(r)), md(machine(r.Env, r.Arms)))
 		if len(r.Arms) > 0 {
 			line("")
 			markdownArms(line, r)

@@ -107,7 +107,7 @@ func (p printer) context(r *record.Result) {
 		p.prose("", s)
 	}
 	p.prose("", offered(r))
-	p.prose("", machine(r.Env))
+	p.prose("", machine(r.Env, r.Arms))
 }
 
 // table prints the arms by their figures, with the numbers of their doubts.

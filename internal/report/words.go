@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/record"
@@ -230,53 +229,9 @@ func share(r *record.Result) string {
 	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s)", r.Rate/x, slowest)
 }
 
-// machine says what the two sides ran on.
-func machine(e record.Env) string {
-	if e.CPUs == 0 {
-		return "the machine was not recorded"
-	}
-	parts := []string{"server " + side(e.ServerCPUs, e.CPUs, e.ServerProcs), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
-	if e.CPU != "" {
-		parts = append(parts, e.CPU)
-	}
-	if e.Virtualised {
-		parts = append(parts, "virtual machine")
-	}
-	if e.Go != "" {
-		parts = append(parts, e.Go)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// side says how many CPUs and Ps one side had, and which.
-func side(list string, cpus, procs int) string {
-	n, ok := cpuCount(list)
-	if !ok {
-		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), plural(procs, "P"))
-	}
-	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(n, "CPU"), plural(procs, "P"))
-}
-
-// cpuCount counts a kernel CPU list such as "0,2-3"; false when it is none.
-func cpuCount(list string) (n int, ok bool) {
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		low, err := strconv.Atoi(first)
-		high := low
-		if err == nil && isRange {
-			high, err = strconv.Atoi(last)
-		}
-		if err != nil || low < 0 || high < low {
-			return 0, false
-		}
-		n += high - low + 1
-	}
-	return n, true
-}
-
 // conditions is what every verdict holds under.
 func conditions(r *record.Result) string {
-	server := plural(r.Env.ServerProcs, "P")
+	server := serverProcs(r.Env, r.Arms)
 	if n, ok := cpuCount(r.Env.ServerCPUs); ok {
 		server = plural(n, "CPU") + ", " + server
 	} else {

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// machine says what the two sides ran on.
+func machine(e record.Env, arms []record.Arm) string {
+	if e.CPUs == 0 {
+		return "the machine was not recorded"
+	}
+	parts := []string{"server " + side(e.ServerCPUs, e.CPUs, serverProcs(e, arms)), "load " + side(e.LoadCPUs, e.CPUs, plural(e.LoadProcs, "P"))}
+	if e.CPU != "" {
+		parts = append(parts, e.CPU)
+	}
+	if e.Virtualised {
+		parts = append(parts, "virtual machine")
+	}
+	if e.Go != "" {
+		parts = append(parts, e.Go)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// side says how many CPUs and Ps one side had, and which.
+func side(list string, cpus int, procs string) string {
+	n, ok := cpuCount(list)
+	if !ok {
+		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
+	}
+	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(n, "CPU"), procs)
+}
+
+// serverProcs says how many Ps the servers had, and which arms where they differ.
+func serverProcs(e record.Env, arms []record.Arm) string {
+	of := map[int][]string{}
+	for _, a := range arms {
+		if n := cmp.Or(a.Procs, e.ServerProcs); a.Role != record.Copy {
+			of[n] = append(of[n], a.Name)
+		}
+	}
+	var all []string
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, plural(n, "P"))
+		if len(of) > 1 {
+			all[len(all)-1] += " in " + strings.Join(of[n], ", ")
+		}
+	}
+	if len(all) == 0 {
+		return plural(e.ServerProcs, "P")
+	}
+	return strings.Join(all, ", ")
+}
+
+// cpuCount counts a kernel CPU list such as "0,2-3"; false when it is none.
+func cpuCount(list string) (n int, ok bool) {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		low, err := strconv.Atoi(first)
+		high := low
+		if err == nil && isRange {
+			high, err = strconv.Atoi(last)
+		}
+		if err != nil || low < 0 || high < low {
+			return 0, false
+		}
+		n += high - low + 1
+	}
+	return n, true
+}
