@@ -218,7 +218,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	}
 	result := &load.Result{
 		Requests: closed.Requests, Start: closed.Start, Dialled: closed.Dialled, Exhausted: closed.Exhausted,
-		ConnAnswers: closed.ConnAnswers, FirstReply: closed.FirstReply, Proof: closed.Proof,
+		ConnAnswers: closed.ConnAnswers, Asked: closed.Asked, Starved: closed.Starved, FirstReply: closed.FirstReply, Proof: closed.Proof,
 	}
 	files.start(closed.Start)
 	if err != nil {

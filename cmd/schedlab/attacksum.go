@@ -45,7 +45,7 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 		sum.FirstError = time.Duration(first).Seconds()
 	}
 	sum.Connect, sum.Service = connect.Quantiles(), service.Quantiles()
-	sum.Asked, sum.Waited = len(result.ConnAnswers), result.Waited
+	sum.Waited = result.Waited
 	if cut > 0 {
 		doubt(sum, "%d requests were under way when the attack was stopped; each counts with the time it had had by then, at least", cut)
 	}
