@@ -297,6 +297,7 @@ func (j *judge) fillArms() {
 				a.Jain = w.jain
 			}
 		}
+		a.Fairness = j.fairness(pa.Name)
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()

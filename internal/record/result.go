@@ -75,12 +75,14 @@ type Arm struct {
 	CPUPerRequest      float64  `json:"cpu_per_request"`
 	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
 	Requests           int      `json:"requests"`            // requests scheduled in valid windows
-	StarvedConnections int      `json:"starved_connections"` // worst window: connections that never got an answer
+	StarvedConnections int      `json:"starved_connections"` // worst window: connections that waited for an answer in vain
 	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
 	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
+	// Fairness is nil where connections are not kept, and in records of old.
+	Fairness *Fairness `json:"fairness,omitempty"`
 	// Generator is what the load side did; nil in records of old.
 	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
@@ -99,6 +101,14 @@ type Arm struct {
 	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values by metric name, one per valid block.
 	Blocks map[string][]float64 `json:"blocks"`
+}
+
+// Fairness is how an arm's answers fell to its connections. In a closed loop each
+// client counts as one.
+type Fairness struct {
+	Asked      int     `json:"asked"`       // connections given a request, in the window that starved most of them
+	Served     int     `json:"served"`      // of those, that got answers
+	FirstReply float64 `json:"first_reply"` // seconds: the slowest first reply of a connection, in any window
 }
 
 // Role is an arm's part in the comparison.
@@ -325,7 +335,9 @@ type ClientSide struct {
 	Steal       float64  `json:"steal"`                  // stolen seconds over all CPUs in the window
 	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
-	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection
+	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection, or client of a closed loop
+	Asked       int      `json:"asked,omitempty"`        // connections that were given a request; 0 in records of old, where each has its answers
+	Starved     int      `json:"starved,omitempty"`      // of those, that waited for an answer in vain
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
 	IdleLost    int      `json:"idle_lost,omitempty"`    // idle connections that ended before the window did
 	Proof       *Proof   `json:"proof,omitempty"`        // what the generator itself did; nil in records of old
