@@ -16,10 +16,10 @@ func (j *judge) fairness(arm string) *record.Fairness {
 	for _, block := range j.valid {
 		w := j.windows[block][arm]
 		if w.asked == 0 {
-			return nil
+			continue
 		}
 		if f == nil {
-			f = &record.Fairness{Asked: w.asked, Served: w.asked - w.starved}
+			f = &record.Fairness{Asked: w.asked, Served: w.asked}
 		}
 		if w.starved > f.Asked-f.Served {
 			f.Asked, f.Served = w.asked, w.asked-w.starved
