@@ -54,21 +54,3 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 			sum.Waited, sum.Sent, 100*share)
 	}
 }
-
-// sessions sums up those of a closed loop.
-func sessions(all []load.Session) *record.Sessions {
-	var sum record.Sessions
-	h := record.NewHistogram()
-	for _, s := range all {
-		sum.Good += s.Good
-		sum.Failed += s.Failed
-		if s.Broken {
-			sum.Broken++
-			continue
-		}
-		sum.Complete++
-		h.Record(time.Duration(s.Ended - s.Began))
-	}
-	sum.Duration = h.Quantiles()
-	return &sum
-}

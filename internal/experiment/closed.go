@@ -75,10 +75,14 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, record.ClientSide{
+	client := record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
 		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
-	}, result.Exhausted == 0}, nil
+	}
+	if c.Session > 0 {
+		client.Sessions = SumSessions(result.Sessions)
+	}
+	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
 }
 
 // loopLimit is how far a closed loop's mean response time may be from what the

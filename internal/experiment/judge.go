@@ -297,7 +297,8 @@ func (j *judge) fillArms() {
 				a.Jain = w.jain
 			}
 		}
-		a.Fairness = j.fairness(pa.Name)
+		a.Fairness, a.Sessions = j.fairness(pa.Name), j.sessions(pa.Name)
+		a.Switches, a.Overflows = j.kernel(pa.Name)
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()

@@ -63,7 +63,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Server.Within, t.Server.Footprint = clocks.connections(), clocks.footprint
+	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.connections(), clocks.footprint, used.kernel()
 	if used.server < 0 && familyCPU(server.pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
@@ -230,12 +230,12 @@ func (w *watcher) begin(start time.Time) {
 // time between the readings to the window.
 func (w *watcher) end() reading {
 	if !w.began {
-		return reading{server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1}
+		return unread()
 	}
 	ends := <-w.ends
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}

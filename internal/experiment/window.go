@@ -117,6 +117,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		w.littleChance = 3 * math.Sqrt(outsideSquares) / responseSum
 	}
 	w.fairness()
+	w.counted()
 	w.phases = phasesOf(t, perIter(e))
 	return w
 }

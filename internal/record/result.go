@@ -81,6 +81,13 @@ type Arm struct {
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
+	// Switches are context switches of the server's threads per request that ended,
+	// and Overflows connections that found an accept queue of the host full in all
+	// valid windows; nil when not known.
+	Switches  *float64 `json:"switches_per_request,omitempty"`
+	Overflows *float64 `json:"listen_overflows,omitempty"`
+	// Sessions is nil unless its clients had any.
+	Sessions *SessionTimes `json:"sessions,omitempty"`
 	// Fairness is nil where connections are not kept, and in records of old.
 	Fairness *Fairness `json:"fairness,omitempty"`
 	// Generator is what the load side did; nil in records of old.
@@ -109,6 +116,18 @@ type Fairness struct {
 	Asked      int     `json:"asked"`       // connections given a request, in the window that starved most of them
 	Served     int     `json:"served"`      // of those, that got answers
 	FirstReply float64 `json:"first_reply"` // seconds: the slowest first reply of a connection, in any window
+}
+
+// SessionTimes are an arm's sessions, runs of requests on one connection each, that
+// ended in its valid windows.
+type SessionTimes struct {
+	Complete  int `json:"complete"`
+	Broken    int `json:"broken"`     // their connection ended before the last answer
+	PerWindow int `json:"per_window"` // complete ones, in the window that had the fewest
+	// From the first request to the last answer of a complete one, seconds: medians
+	// over the windows, nil where one has too few for it.
+	P50 *float64 `json:"p50"`
+	P90 *float64 `json:"p90"`
 }
 
 // Role is an arm's part in the comparison.
@@ -306,6 +325,8 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is what it held at the window's end; nil when that is not known.
 	Footprint *Footprint `json:"footprint,omitempty"`
+	// Kernel is what the kernel counted in the window; nil in records of old.
+	Kernel *Kernel `json:"kernel,omitempty"`
 	// CPUs is where it may run, when that is not only where the plan has servers.
 	CPUs   string   `json:"cpus,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // what could not be read of it, or is not as planned
@@ -320,6 +341,17 @@ type Footprint struct {
 	Peak      int64 `json:"peak"` // bytes: the most that was ever resident, summed over the processes
 	Threads   int   `json:"threads"`
 	Processes int   `json:"processes"`
+}
+
+// Kernel is what the kernel counted in a window, read from outside the server; below
+// 0 is not known. Connections and pressure are of the whole host, or of its own
+// network in a container: of other programs too.
+type Kernel struct {
+	Voluntary       float64 `json:"voluntary"`        // context switches of the server's threads to wait for something
+	Involuntary     float64 `json:"involuntary"`      // and those that took them off a CPU
+	ListenOverflows float64 `json:"listen_overflows"` // connections that found an accept queue full
+	ListenDrops     float64 `json:"listen_drops"`     // dropped before they were accepted, those included
+	Pressure        float64 `json:"pressure"`         // seconds for which something could run and had no CPU
 }
 
 // Connections are what became of a server's connections in a window.
@@ -339,8 +371,10 @@ type ClientSide struct {
 	Asked       int      `json:"asked,omitempty"`        // connections that were given a request; 0 in records of old, where each has its answers
 	Starved     int      `json:"starved,omitempty"`      // of those, that waited for an answer in vain
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
-	IdleLost    int      `json:"idle_lost,omitempty"`    // idle connections that ended before the window did
-	Proof       *Proof   `json:"proof,omitempty"`        // what the generator itself did; nil in records of old
+	// Sessions are those of a closed loop that ended in the window; nil without any asked for.
+	Sessions *Sessions `json:"sessions,omitempty"`
+	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
+	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil in records of old
 }
 
 // A Proof is what the generator itself did in one trial, warm-up included, so
