@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"schedlab/internal/record"
 )
@@ -13,21 +14,19 @@ func sessions(arms []record.Arm) (lines []string) {
 		if s == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken))
+		parts := []string{fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken))}
+		few := "p50"
 		if s.P50 != nil {
-			text += "; first request to last answer"
-		}
-		for i, q := range []struct {
-			name  string
-			value *float64
-		}{{"p50", s.P50}, {"p90", s.P90}} {
-			if q.value == nil {
-				text += fmt.Sprintf("; too few for %s (%s in a window)", q.name, count(s.PerWindow))
-				break
+			took := "first request to last answer p50 " + seconds(*s.P50)
+			if few = "p90"; s.P90 != nil {
+				took += ", p90 " + seconds(*s.P90)
 			}
-			text += [...]string{" ", ", "}[i] + q.name + " " + seconds(*q.value)
+			parts = append(parts, took)
 		}
-		lines = append(lines, text)
+		if s.P90 == nil {
+			parts = append(parts, fmt.Sprintf("too few for %s (%s in a window)", few, count(s.PerWindow)))
+		}
+		lines = append(lines, strings.Join(parts, "; "))
 	}
 	return lines
 }
