@@ -297,14 +297,14 @@ func (j *judge) fillArms() {
 				a.Jain = w.jain
 			}
 		}
-		a.Fairness, a.Sessions = j.fairness(pa.Name), j.sessions(pa.Name)
-		a.Switches, a.Overflows = j.kernel(pa.Name)
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
 		a.Footprint = j.footprint(pa.Name)
 		a.Phases, a.Joined = j.armPhases(pa.Name), j.joined(pa.Name)
+		a.Fairness, a.Sessions = j.fairness(pa.Name), j.sessions(pa.Name)
+		a.Switches, a.Overflows = j.kernel(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
 }
