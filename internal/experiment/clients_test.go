@@ -5,9 +5,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
@@ -98,6 +100,30 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 	alone := scenario(t, good)
 	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
 		t.Errorf("no arm takes it: got %v", err)
+	}
+	others := scenario(t, swap("cpu: 100us", "path: /"))
+	others.Arms = []Arm{{Name: "one", Command: []string{"./one", "{addr}"}}, {Name: "two", URL: "http://127.0.0.1:1"}}
+	if err := others.Vary("workers", []string{"1", "2"}, modes); err == nil || err.Error() != "no arm takes workers: two is another program, whose flags are its own; write an arm for each value" {
+		t.Errorf("arms that are none of ours: got %v", err)
+	}
+}
+
+// What a plan takes, the load behind it takes, too: one limit, and clients that are
+// all there when the window begins.
+func TestMostConnections(t *testing.T) {
+	t.Parallel()
+	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
+	p := planned(t, swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
+	if got, want := DescribeClients(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if p.Arms[0].Clients.Connections != load.MaxConnections {
+		t.Errorf("got %d connections, want %d", p.Arms[0].Clients.Connections, load.MaxConnections)
+	}
+	_, err := newPlan(scenario(t, swap("rate: 300/s", closed)), options())
+	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 	"strings"
 
 	"schedlab/internal/record"
@@ -71,7 +70,7 @@ func (j *judge) conclude() {
 	var all []standing
 	refused := true
 	for i, a := range r.Arms[2:] {
-		s := standing{arm: a.Name, base: r.Arms[j.rival(i+2)].Name}
+		s := standing{arm: a.Name, base: r.Arms[rival(j.run.Plan.Arms, i+2)].Name}
 		for _, v := range r.Verdicts {
 			if v.Arm != a.Name || !v.Primary {
 				continue
@@ -114,7 +113,7 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 	}
 	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
 	switch {
-	case j.loadsDiffer():
+	case loadsDiffer(j.run.Plan.Arms):
 		return "undecided", "No one winner, for the arms' loads differ: " + detail
 	case len(better) == 1:
 		return better[0], better[0] + " wins: " + detail
@@ -126,11 +125,6 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		return base.Name, base.Name + " wins: " + detail
 	}
 	return "undecided", "No single winner: " + detail
-}
-
-func (j *judge) loadsDiffer() bool {
-	arms := j.run.Plan.Arms
-	return slices.ContainsFunc(arms, func(a record.PlanArm) bool { return a.Clients != arms[0].Clients })
 }
 
 func (j *judge) starved(arm string) int {
@@ -189,6 +183,14 @@ func because(failure string) string {
 	return ": " + oneLine(failure)
 }
 
+// stateOf says in a clause what became of a run that is not complete.
+func stateOf(s record.Status) string {
+	if s == record.Running {
+		return "was cut off or still goes on"
+	}
+	return "is " + string(s)
+}
+
 func (j *judge) standingDoubts() {
 	r := j.result
 	var first []record.Doubt
@@ -196,7 +198,7 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run is %s: %d of %d planned blocks count%s", r.Status, r.Valid, r.Planned, because(j.run.Failure))
+		add("", "the run %s: %d of %d planned blocks count%s", stateOf(r.Status), r.Valid, r.Planned, because(j.run.Failure))
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -223,9 +225,6 @@ func plural(n int, word string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, word)
 }
-
-// splitList walks the parts of a,b,c.
-func splitList(s string) iter.Seq[string] { return strings.SplitSeq(s, ",") }
 
 func unionKeys[K comparable, V any](a, b map[K]V) iter.Seq[K] {
 	all := maps.Clone(a)

@@ -111,6 +111,9 @@ func parseExpectation(text string, arms []string) (expectation, error) {
 		names.bad.at = from[min(names.bad.at, len(from)-1)]
 		return expectation{}, names.bad
 	}
+	if n := overprobed(root); n != nil {
+		return expectation{}, &expectError{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one probe, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+	}
 	return expectation{text, root}, nil
 }
 
@@ -172,6 +175,20 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 func usesAny(texts []string, words ...string) bool {
 	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
 	return slices.ContainsFunc(texts, called.MatchString)
+}
+
+// Assert adds an assertion to those of the scenario, after it was parsed; see
+// docs/scenarios.md. It may name any arm that the scenario has by now.
+func (s *Scenario) Assert(text string) error {
+	var arms []string
+	for _, a := range s.arms() {
+		arms = append(arms, a.Name)
+	}
+	if _, err := parseExpectation(text, arms); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	s.Expect = append(slices.Clip(s.Expect), text)
+	return nil
 }
 
 // parseExpectations checks all of a scenario's.

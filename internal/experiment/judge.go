@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -92,6 +93,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.fillArms()
 	j.doubtLost()
 	j.fillTwins()
+	j.result.Scales = j.scales()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()
@@ -171,7 +173,7 @@ func cpuCount(list string, all int) int {
 		return max(all, 1)
 	}
 	n := 0
-	for part := range splitList(list) {
+	for part := range strings.SplitSeq(list, ",") {
 		var from, to int
 		if k, _ := fmt.Sscanf(part, "%d-%d", &from, &to); k == 2 {
 			n += to - from + 1
@@ -296,6 +298,9 @@ func (j *judge) fillArms() {
 			if i == 0 || w.jain < a.Jain {
 				a.Jain = w.jain
 			}
+		}
+		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
+			a.GoodMean = &m
 		}
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {

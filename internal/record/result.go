@@ -40,6 +40,9 @@ type Result struct {
 	Expectations []Expectation `json:"expectations"`
 	// NotChecked names the validity rules this version cannot check yet.
 	NotChecked []string `json:"not_checked"`
+	// Scales are how goodput goes with the clients of a closed loop, one for each
+	// family of arms that differ in them, when the scenario asks for it.
+	Scales []Scale `json:"scales,omitempty"`
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
@@ -78,6 +81,7 @@ type Arm struct {
 	StarvedConnections int      `json:"starved_connections"` // worst window: connections that waited for an answer in vain
 	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
 	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
+	GoodMean           *float64 `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
@@ -168,6 +172,14 @@ type Verdict struct {
 type Doubt struct {
 	Arm  string `json:"arm,omitempty"`
 	Text string `json:"text"`
+}
+
+// String is the doubt in a line, the arm it is about in front.
+func (d Doubt) String() string {
+	if d.Arm == "" {
+		return d.Text
+	}
+	return d.Arm + ": " + d.Text
 }
 
 // A Refusal is one block that a validity rule left out of every verdict.
@@ -267,6 +279,7 @@ type Clients struct {
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
 	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
 	Timeout     float64 `json:"timeout,omitempty"`
 }
 

@@ -38,6 +38,8 @@ type page struct {
 	Fairness, Sessions         []string
 	Sweeps                     []sweepChart
 	Theory                     []string
+	Scales                     []scaleTable
+	ScaleTitle, ScaleLegend    string
 	Twins                      *twinTable
 	TwinTitle                  string
 	Fingerprint                [][2]string
@@ -85,6 +87,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
 	p.Fairness, p.Sessions = fairness(r.Arms), sessions(r.Arms)
 	p.Twins, p.TwinTitle = twins(r), twinTitle
+	p.Scales, p.ScaleTitle, p.ScaleLegend = scaleTables(r), scaleTitle, scaleLegend
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -35,6 +35,10 @@ func formula(p record.Prediction) string {
 // compared lists a prediction's figures with those measured.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
+	lossy := a.GoodMean != nil
+	if lossy { // theory speaks of those that were served
+		measured = map[string]*float64{"mean": a.GoodMean, "goodput": &a.Goodput}
+	}
 	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
 		v, ok := p.Values[name]
 		if !ok {
@@ -45,9 +49,13 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		case "goodput":
 			write = rate
 		case "loss":
-			if v > 0 {
-				parts = append(parts, fmt.Sprintf("loss %.2g%s%%", 100*v, nbsp))
+			if v > 0 || lossy {
+				failed := float64(a.Errors) / float64(max(a.Requests, 1))
+				parts = append(parts, fmt.Sprintf("loss %.2g%s%%, measured %.2g%s%%", 100*v, nbsp, 100*failed, nbsp))
 			}
+			continue
+		}
+		if lossy && measured[name] == nil {
 			continue
 		}
 		m := measured[name]

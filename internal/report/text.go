@@ -39,6 +39,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		p.twins(r)
 		p.expectations(r)
 		p.theory(r)
+		p.scales(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)
@@ -252,11 +253,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(first(i, "Sessions"), l)
 	}
 	for i, d := range r.Doubts {
-		text := d.Text
-		if d.Arm != "" {
-			text = d.Arm + ": " + text
-		}
-		p.item(fmt.Sprintf("[%d]", i+1), text)
+		p.item(fmt.Sprintf("[%d]", i+1), d.String())
 	}
 	for i, l := range refusals(r.Refused) {
 		p.item(first(i, "Refused"), l)

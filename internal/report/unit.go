@@ -126,8 +126,14 @@ func change(ratio float64) string {
 	return text + nbsp + "%"
 }
 
-// plain writes a figure whose unit is not known here, to three digits.
-func plain(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+// plain writes a figure whose unit is not known here: to three digits, or as the count
+// that it is.
+func plain(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return count(int(v))
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
 
 // plural writes n and the word, with an s unless n is 1.
 func plural(n int, word string) string {
