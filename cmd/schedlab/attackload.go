@@ -249,7 +249,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	}
 	result := &load.Result{
 		Requests: closed.Requests, Start: closed.Start, Dialled: closed.Dialled, Exhausted: closed.Exhausted,
-		ConnAnswers: closed.ConnAnswers, FirstReply: closed.FirstReply, Proof: closed.Proof,
+		ConnAnswers: closed.ConnAnswers, Asked: closed.Asked, Starved: closed.Starved, FirstReply: closed.FirstReply, Proof: closed.Proof,
 	}
 	files.start(closed.Start)
 	if err != nil {
@@ -267,7 +267,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 		sum.SentRate = float64(closed.Answered+closed.Failed) / closed.Elapsed.Seconds()
 	}
 	if f.session > 0 {
-		sum.Sessions = sessions(closed.Sessions)
+		sum.Sessions = experiment.SumSessions(closed.Sessions)
 	}
 	if c.Rate == 0 {
 		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")

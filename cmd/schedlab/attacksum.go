@@ -45,7 +45,7 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 		sum.FirstError = time.Duration(first).Seconds()
 	}
 	sum.Connect, sum.Service = connect.Quantiles(), service.Quantiles()
-	sum.Asked, sum.Waited = len(result.ConnAnswers), result.Waited
+	sum.Waited = result.Waited
 	if cut > 0 {
 		doubt(sum, "%d requests were under way when the attack was stopped; each counts with the time it had had by then, at least", cut)
 	}
@@ -53,22 +53,4 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 		doubt(sum, "%d of %d requests waited for a free connection: %.0f %% of their time passed in the client's own queue, which the service times leave out; raise --connections (-c) to have them wait at the server",
 			sum.Waited, sum.Sent, 100*share)
 	}
-}
-
-// sessions sums up those of a closed loop.
-func sessions(all []load.Session) *record.Sessions {
-	var sum record.Sessions
-	h := record.NewHistogram()
-	for _, s := range all {
-		sum.Good += s.Good
-		sum.Failed += s.Failed
-		if s.Broken {
-			sum.Broken++
-			continue
-		}
-		sum.Complete++
-		h.Record(time.Duration(s.Ended - s.Began))
-	}
-	sum.Duration = h.Quantiles()
-	return &sum
 }

@@ -81,8 +81,8 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	answers := make([]float64, len(result.ConnAnswers))
 	for i, n := range result.ConnAnswers {
 		answers[i] = float64(n)
-		a.Starved += count(n == 0)
 	}
+	a.Asked, a.Starved = result.Asked, result.Starved
 	a.Jain, a.FirstReply = stats.Jain(answers), result.FirstReply.Seconds()
 	a.Doubts = append(a.Doubts, attackDoubts(a, result)...)
 	return a
@@ -93,7 +93,7 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) 
 		doubts = append(doubts, record.Doubt{Text: fmt.Sprintf(format, args...)})
 	}
 	if a.Starved > 0 {
-		add("%d of %d connections never got an answer", a.Starved, len(result.ConnAnswers))
+		add("%d of %d connections starved: they waited for an answer in vain", a.Starved, a.Asked)
 	}
 	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
 		add("%d of %d requests got no reply; each counts as the timeout, %v, at least", lost, a.Scheduled, seconds(a.Timeout))

@@ -21,10 +21,23 @@ type reading struct {
 	load      float64 // CPU time of this process
 	steal     float64 // time the hypervisor gave to others, over all CPUs
 	throttled float64 // time the cgroup held this process's group back
+	pressure  float64 // time something on this host had to wait for a CPU
+
+	// Counts: the server's context switches, and connections of the whole host.
+	voluntary, involuntary float64
+	overflows, drops       float64
+}
+
+// unread is a reading of nothing.
+func unread() reading {
+	return reading{
+		server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1, pressure: -1,
+		voluntary: -1, involuntary: -1, overflows: -1, drops: -1,
+	}
 }
 
 func readClocks(pid int, cpus cpuSet) reading {
-	return reading{
+	r := reading{
 		at:        time.Now(),
 		server:    familyCPU(pid),
 		runWait:   overFamily(pid, runWait),
@@ -32,7 +45,11 @@ func readClocks(pid int, cpus cpuSet) reading {
 		load:      processCPU(os.Getpid()),
 		steal:     steal(),
 		throttled: throttled(),
+		pressure:  pressure(),
 	}
+	r.overflows, r.drops = listenCounts()
+	r.voluntary, r.involuntary = switches(pid)
+	return r
 }
 
 // since is the change from an earlier reading; unknown stays unknown.
@@ -42,6 +59,12 @@ func (r reading) since(earlier reading) reading {
 			return -1
 		}
 		return max(0, now-then)
+	}
+	counted := func(now, then float64) float64 {
+		if now < then { // threads ended, and took theirs along
+			return -1
+		}
+		return diff(now, then)
 	}
 	if r.server < earlier.server-backwards {
 		r.server = -1 // processes ended that nobody waited for
@@ -53,6 +76,10 @@ func (r reading) since(earlier reading) reading {
 		load:      diff(r.load, earlier.load),
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
+		pressure:  diff(r.pressure, earlier.pressure),
+
+		voluntary: counted(r.voluntary, earlier.voluntary), involuntary: counted(r.involuntary, earlier.involuntary),
+		overflows: counted(r.overflows, earlier.overflows), drops: counted(r.drops, earlier.drops),
 	}
 }
 

@@ -44,8 +44,8 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 		return loaded{}, err
 	}
 	return loaded{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
-		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(),
-		IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
+		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
+		FirstReply: result.FirstReply.Seconds(), IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
 }
 
@@ -75,9 +75,14 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if err != nil {
 		return loaded{}, err
 	}
-	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, record.ClientSide{
-		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
-	}, result.Exhausted == 0}, nil
+	client := record.ClientSide{
+		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
+		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
+	}
+	if c.Session > 0 {
+		client.Sessions = SumSessions(result.Sessions)
+	}
+	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
 }
 
 // loopLimit is how far a closed loop's mean response time may be from what the
@@ -85,14 +90,11 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 const loopLimit = .05
 
 // closedLaw is how far a window is from T = N/X - Z (ratio), with the limit that
-// the requests under way at its ends leave. Clients that never got an answer
-// are not among the N. Requests sent together take a cycle together, and each by
+// the requests under way at its ends leave. Clients that starved are not among the
+// N. Requests sent together take a cycle together, and each by
 // itself may take less.
 func (w *window) closedLaw(c record.Clients) (off, limit float64) {
-	n := float64(c.Connections * max(c.Pipeline, 1))
-	if len(w.trial.Client.ConnAnswers) > 0 {
-		n -= float64(w.starved * max(c.Pipeline, 1))
-	}
+	n := float64((c.Connections - w.starved) * max(c.Pipeline, 1))
 	x := float64(w.requests) / w.trial.Window
 	if x == 0 || n <= 0 || c.Rate > 0 {
 		return 0, loopLimit

@@ -14,6 +14,7 @@ import (
 type standing struct {
 	arm, base                  string
 	faster, slower, same, open []record.Verdict
+	silent                     string // why nothing can be said of it, a clause; "" when something can
 }
 
 func (s standing) better() bool { return len(s.faster) > 0 && len(s.slower) == 0 }
@@ -26,6 +27,8 @@ func (s standing) equal() bool {
 // phrase says it in a clause.
 func (s standing) phrase() string {
 	switch {
+	case s.silent != "":
+		return s.silent
 	case s.better():
 		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
 	case s.worse():
@@ -84,11 +87,12 @@ func (j *judge) conclude() {
 			}
 			refused = refused && stats.Decision(v.Verdict) == stats.Refused
 		}
+		s.silent = j.silence(s)
 		all = append(all, s)
 	}
 	r.Winner, r.Headline = j.pick(base, all)
 	if refused {
-		r.Headline = "No verdict: " + refusalReason(r.Verdicts) + "." + remedy(r)
+		r.Headline = j.noVerdict()
 	}
 	j.standingDoubts()
 }
@@ -107,7 +111,7 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		worse += count(s.worse())
 		trades += count(s.trade())
 	}
-	detail := strings.Join(phrases, "; ") + "."
+	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
 	switch {
 	case loadsDiffer(j.run.Plan.Arms):
 		return "undecided", "No one winner, for the arms' loads differ: " + detail
@@ -198,7 +202,7 @@ func (j *judge) standingDoubts() {
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
-			add(a.Name, "%d connections never got an answer: its times are those of the others, and it cannot win", a.StarvedConnections)
+			add(a.Name, "it %s: its times are those of the others, and it cannot win", starvedText(a))
 		}
 		if j.over[a.Name] {
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")

@@ -70,7 +70,7 @@ func TestConclusions(t *testing.T) {
 		},
 		{
 			"who starves clients cannot win", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starve}, times("FASTER"), same,
-			"undecided", "No single winner: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp.",
+			"undecided", "No single winner: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp; fasthttp starved 1 of 3 connections.",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,6 +101,7 @@ func TestFigures(t *testing.T) {
 			if t.Block == 2 {
 				t.Client.ConnAnswers = []uint32{600, 0, 0, 600}
 			}
+			t.Client.FirstReply = .001 * float64(t.Block%5)
 		}),
 	}.judged(t)
 	base, pool := r.Arms[0], r.Arms[3]
@@ -127,7 +128,13 @@ func TestFigures(t *testing.T) {
 	if v.Won != 0 || v.Lost != 12 || v.Low > v.Ratio || v.High < v.Ratio {
 		t.Errorf("got %+v", v)
 	}
-	want := "2 connections never got an answer: its times are those of the others, and it cannot win"
+	if got, want := *pool.Fairness, (record.Fairness{Asked: 4, Served: 2, FirstReply: .004}); got != want {
+		t.Errorf("got %+v, want %+v of the worst windows", got, want)
+	}
+	if base.Fairness != nil {
+		t.Errorf("connections that are not kept: got %+v", base.Fairness)
+	}
+	want := "it starved 2 of 4 connections: its times are those of the others, and it cannot win"
 	if !slices.Contains(r.Doubts, record.Doubt{Arm: "pool", Text: want}) {
 		t.Errorf("doubts %q lack %q", r.Doubts, want)
 	}

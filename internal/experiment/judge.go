@@ -308,6 +308,8 @@ func (j *judge) fillArms() {
 		}
 		a.Footprint = j.footprint(pa.Name)
 		a.Phases, a.Joined = j.armPhases(pa.Name), j.joined(pa.Name)
+		a.Fairness, a.Sessions = j.fairness(pa.Name), j.sessions(pa.Name)
+		a.Switches, a.Overflows = j.kernel(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
 }

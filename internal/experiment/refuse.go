@@ -95,16 +95,16 @@ func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
 		return fmt.Sprintf("the server CPU time of %s is not known", a.Name)
 	case timed && j.run.Env.Pause > (1-q)*j.run.Plan.Window:
 		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
-	case !slices.Contains(provenStarved, m.Name) && j.starvedShare(a.Name) > starvedLimit:
-		return fmt.Sprintf("starvation: %s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections)
+	case !slices.Contains(provenStarved, m.Name) && j.mutes(a.Name):
+		return fmt.Sprintf(starvation+"%s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections)
 	case m.Name != "goodput" && j.over[a.Name]:
 		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
 	}
 	return ""
 }
 
-// starvedShare is the share of an arm's connections that got no answer in a window,
-// its median over the valid blocks: 0 in an open loop, where requests that wait for
+// starvedShare is the share of an arm's connections that starved in a window, its
+// median over the valid blocks: 0 in an open loop, where requests that wait for
 // such a connection are counted.
 func (j *judge) starvedShare(arm string) float64 {
 	if p := j.planned(arm); p == nil || !p.Clients.Closed() {

@@ -64,7 +64,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Server.Within, t.Server.Footprint = clocks.connections(), clocks.footprint
+	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.connections(), clocks.footprint, used.kernel()
 	if used.server < 0 && familyCPU(server.pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
@@ -271,17 +271,16 @@ func (w *watcher) abandon() {
 // began, or the context ended first.
 func (w *watcher) end() reading {
 	defer w.cancel()
-	unknown := reading{server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1}
 	if !w.began {
-		return unknown
+		return unread()
 	}
 	ends, whole := <-w.ends
 	if !whole {
-		return unknown
+		return unread()
 	}
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}

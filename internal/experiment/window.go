@@ -26,7 +26,7 @@ type window struct {
 	arrivals, completions                     int
 	inFlight                                  int     // at the start plus at the end
 	little, littleChance                      float64 // relative error, and what the window's ends may make of it
-	starved                                   int
+	asked, starved                            int     // connections
 	backwards                                 int     // requests whose stamps are out of order
 	tau                                       float64 // correlation time of the response times, in requests
 	clients                                   record.Clients
@@ -119,6 +119,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		w.littleChance = 3 * math.Sqrt(outsideSquares) / responseSum
 	}
 	w.fairness()
+	w.counted()
 	w.phases = phasesOf(t, perIter(e))
 	return w
 }
@@ -139,18 +140,22 @@ func count(b bool) int {
 }
 
 func (w *window) fairness() {
-	answers := make([]float64, len(w.trial.Client.ConnAnswers))
-	for i, n := range w.trial.Client.ConnAnswers {
+	c := w.trial.Client
+	answers, silent := make([]float64, len(c.ConnAnswers)), 0
+	for i, n := range c.ConnAnswers {
 		answers[i] = float64(n)
-		w.starved += count(n == 0)
+		silent += count(n == 0)
 	}
 	w.jain = stats.Jain(answers)
+	if w.asked, w.starved = c.Asked, c.Starved; c.Asked == 0 { // a record of old
+		w.asked, w.starved = len(answers), silent
+	}
 	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open"} {
 		w.values[name] = math.NaN()
 	}
-	if len(answers) > 0 {
-		w.values["starved"], w.values["served"] = float64(w.starved), float64(len(answers)-w.starved)
-		w.values["first_reply"] = w.trial.Client.FirstReply
+	if w.asked > 0 {
+		w.values["starved"], w.values["served"] = float64(w.starved), float64(w.asked-w.starved)
+		w.values["first_reply"] = c.FirstReply
 	}
 	w.values["busy"] = math.NaN()
 	if p := w.trial.Client.Proof; p != nil {

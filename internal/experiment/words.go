@@ -26,7 +26,7 @@ var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu"
 
 // overloadProof are the figures of a window that hold for an arm whose queue
 // grows without end, and whatever its requests came to.
-var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy"}
+var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "overflows"}
 
 // A scope is what the words of an expectation see: one block of a judged run.
 type scope struct {
@@ -53,6 +53,7 @@ func (s *scope) words() map[string]any {
 		"p50": "p50", "p90": "p90", "p99": "p99", "mean": "mean", "tail": "tail", "good_mean": "good_mean",
 		"goodput": "goodput", "throughput": "throughput", "cpu": "cpu_per_request", "errors": "errors", "loss": "loss",
 		"starved": "starved", "served": "served", "first_reply": "first_reply", "busy": "busy", "accepted": "accepted", "done": "done", "open": "open",
+		"switches": "switches", "overflows": "overflows",
 	} {
 		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
 	}

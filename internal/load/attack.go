@@ -78,6 +78,9 @@ type Result struct {
 	// of is not among them. A place keeps its count when its connection had to be
 	// opened anew.
 	ConnAnswers []uint32
+	// Asked is the number of those connections, and Starved of those that got no
+	// reply.
+	Asked, Starved int
 	// Waited counts the requests that found none of the Connections free.
 	Waited int
 	// FirstReply is the longest time from the first request written on one of
@@ -140,6 +143,12 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	res.Start, res.Dialled, res.Exhausted, res.Waited = p.start, c.dialled.Load(), c.exhausted.Load(), int(conns.waited.Load())
 	if o.KeepAlive && o.Connections > 0 {
 		res.ConnAnswers, res.FirstReply = c.answers(o.Connections)
+		res.Asked = len(res.ConnAnswers)
+		for _, n := range res.ConnAnswers {
+			if n == 0 {
+				res.Starved++
+			}
+		}
 	}
 	if cut := res.finish(); cut > 0 && p.err == nil {
 		return res, ctx.Err() // it ended after the last request was sent

@@ -243,7 +243,7 @@ func TestAttackCountsAnswersPerConnection(t *testing.T) {
 				starved++
 			}
 		}
-		if len(res.ConnAnswers) != 4 || starved != 2 || sum != 98 {
+		if len(res.ConnAnswers) != 4 || starved != 2 || res.Asked != 4 || res.Starved != 2 || sum != 98 {
 			t.Errorf("answers per connection %v, want two starved of 4 and 98 in all", res.ConnAnswers)
 		}
 		if res.FirstReply != time.Millisecond {

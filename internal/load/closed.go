@@ -85,6 +85,11 @@ type ClosedResult struct {
 	// ConnAnswers holds the replies, whatever their status, that each client got
 	// in the measured time. A client that asked nothing then is not among them.
 	ConnAnswers []uint32
+	// Asked counts the clients that had sent a request when the measured time
+	// ended, and Starved those of them that waited in vain: for a first reply, or
+	// through a measured time in which the others had ten turns each on average.
+	// (Where they had fewer, a client's own may just not have come.)
+	Asked, Starved int
 	// FirstReply is the longest time from a client's first request to its first
 	// reply, warm-up included, among those that got any.
 	FirstReply time.Duration
@@ -100,6 +105,8 @@ type ClosedResult struct {
 	// Proof is what the generator did, warm-up included. What it says of requests
 	// is of the measured ones, and LongestLag only when they are recorded.
 	Proof Proof
+
+	silent int // clients that had replies, and none while they waited all the measured time
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
@@ -235,11 +242,41 @@ func (r *ClosedResult) add(t *tally, first time.Duration) {
 		r.ConnAnswers = append(r.ConnAnswers, t.replies)
 	}
 	r.FirstReply = max(r.FirstReply, first)
+	if t.asked() {
+		r.Asked++
+	}
+	switch {
+	case t.asked() && !t.heard:
+		r.Starved++
+	case t.replies == 0 && t.waits && t.since < t.from:
+		r.silent++
+	}
+}
+
+// fullTurns is how many turns clients must have had on average before one without
+// any is not one whose turn is to come: of a server that picks the next client by
+// chance, one in e^10 would be.
+const fullTurns = 10
+
+// starve counts those that waited all through the measured time, if it was long
+// enough to tell. A pipeline of that depth gets all its replies in one turn.
+func (r *ClosedResult) starve(depth int) {
+	live, replies := 0, 0
+	for _, n := range r.ConnAnswers {
+		if n > 0 {
+			live++
+		}
+		replies += int(n)
+	}
+	if live > 0 && replies >= fullTurns*max(1, depth)*live {
+		r.Starved += r.silent
+	}
 }
 
 // finish puts in order what the clients did in a loop that took so long.
 func (r *ClosedResult) finish(took time.Duration, o *ClosedOptions) {
 	r.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
+	r.starve(o.Pipeline)
 	sort.Sort(bySent{r.Requests, r.Marks})
 	slices.SortFunc(r.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
 	r.Proof.tell(r.Requests)

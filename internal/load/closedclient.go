@@ -13,7 +13,8 @@ import (
 // refusedPause keeps clients of a dead server from dialling without end.
 const refusedPause = 10 * time.Millisecond
 
-// A tally is what one client counts of the measured time.
+// A tally is what one client counts of the measured time, and whether it was
+// ever heard.
 type tally struct {
 	from, to time.Duration // the measured time, from the loop's start
 	keep     bool
@@ -23,16 +24,45 @@ type tally struct {
 	requests              []record.Request
 	marks                 []Mark
 	sessions              []Session
+
+	early int           // requests that ended before the measured time
+	heard bool          // it got a reply before the measured time's end
+	waits bool          // it has asked again since
+	since time.Duration // the first time that it has
+}
+
+// asked reports whether the client sent anything.
+func (t *tally) asked() bool { return t.answered+t.failed+t.cut+t.early > 0 }
+
+// await notes that a request sent then has not been answered.
+func (t *tally) await(sent time.Duration) {
+	if !t.waits {
+		t.waits, t.since = true, sent
+	}
+}
+
+// cutOff counts n requests that the loop's end cut off, the first of them sent
+// then.
+func (t *tally) cutOff(n int, sent time.Duration) {
+	t.cut += n
+	t.await(sent)
 }
 
 // count takes a request that ended: it counts if that was in the measured time,
 // and as cut if it was after.
 func (t *tally) count(r record.Request, m Mark) {
-	switch done := time.Duration(r.Done); {
-	case done >= t.to:
-		t.cut++
+	done := time.Duration(r.Done)
+	if done >= t.to {
+		t.cutOff(1, time.Duration(r.Sent))
 		return
-	case done < t.from:
+	}
+	if r.Outcome == record.Answered {
+		t.heard, t.waits = true, false
+	} else {
+		t.await(time.Duration(r.Sent))
+	}
+	if done < t.from {
+		t.early++
 		return
 	}
 	if r.Good() {
@@ -81,7 +111,7 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
 		done := time.Since(start)
 		if out == record.Cut {
-			cc.cut++
+			cc.cutOff(1, sent)
 			return
 		}
 		if due < 0 {

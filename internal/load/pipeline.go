@@ -72,14 +72,21 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 			under = under[:0]
 		}
 	}
-	cc.cut += len(under)
+	cc.cutUnder(under)
+}
+
+// cutUnder counts the requests under way at the loop's end.
+func (cc *closedClient) cutUnder(under []flight) {
+	if len(under) > 0 {
+		cc.cutOff(len(under), under[0].sent)
+	}
 }
 
 // unopened counts a request for which no connection could be opened, and with it
 // the session. It reports whether the loop goes on.
 func (cc *closedClient) unopened(opening time.Duration, start time.Time, out record.Outcome) bool {
 	if out == record.Cut {
-		cc.cut++
+		cc.cutOff(1, opening)
 		return false
 	}
 	seq, d := cc.next()
@@ -133,7 +140,7 @@ func (cc *closedClient) land(under []flight, start time.Time, rep reply) []fligh
 // session. It reports whether that is the loop's end.
 func (cc *closedClient) fail(under []flight, start time.Time, out record.Outcome) (over bool) {
 	if out == record.Cut {
-		cc.cut += len(under)
+		cc.cutUnder(under)
 		return true
 	}
 	done := time.Since(start)

@@ -61,8 +61,8 @@ func TestSpinCountsWhatTheServerServes(t *testing.T) {
 		for _, n := range res.ConnAnswers {
 			sum += n
 		}
-		if len(res.ConnAnswers) != 8 || int(sum) != res.Answered || res.FirstReply <= 0 {
-			t.Errorf("depth %d: answers per connection %v, slowest first reply %v", depth, res.ConnAnswers, res.FirstReply)
+		if len(res.ConnAnswers) != 8 || res.Asked != 8 || res.Starved != 0 || int(sum) != res.Answered || res.FirstReply <= 0 {
+			t.Errorf("depth %d: answers per connection %v, %d of %d starved, slowest first reply %v", depth, res.ConnAnswers, res.Starved, res.Asked, res.FirstReply)
 		}
 		checkMarks(t, &res)
 		for _, r := range res.Requests {

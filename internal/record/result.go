@@ -79,13 +79,22 @@ type Arm struct {
 	CPUPerRequest      float64  `json:"cpu_per_request"`
 	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
 	Requests           int      `json:"requests"`            // requests scheduled in valid windows
-	StarvedConnections int      `json:"starved_connections"` // worst window: connections that never got an answer
+	StarvedConnections int      `json:"starved_connections"` // worst window: connections that waited for an answer in vain
 	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
 	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
 	GoodMean           *float64 `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
+	// Switches are context switches of the server's threads per request that ended,
+	// and Overflows connections that found an accept queue of the host full in all
+	// valid windows; nil when not known.
+	Switches  *float64 `json:"switches_per_request,omitempty"`
+	Overflows *float64 `json:"listen_overflows,omitempty"`
+	// Sessions is nil unless its clients had any.
+	Sessions *SessionTimes `json:"sessions,omitempty"`
+	// Fairness is nil where connections are not kept, and in records of old.
+	Fairness *Fairness `json:"fairness,omitempty"`
 	// Generator is what the load side did; nil in records of old.
 	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
@@ -104,6 +113,26 @@ type Arm struct {
 	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values by metric name, one per valid block.
 	Blocks map[string][]float64 `json:"blocks"`
+}
+
+// Fairness is how an arm's answers fell to its connections. In a closed loop each
+// client counts as one.
+type Fairness struct {
+	Asked      int     `json:"asked"`       // connections given a request, in the window that starved most of them
+	Served     int     `json:"served"`      // of those, that got answers
+	FirstReply float64 `json:"first_reply"` // seconds: the slowest first reply of a connection, in any window
+}
+
+// SessionTimes are an arm's sessions, runs of requests on one connection each, that
+// ended in its valid windows.
+type SessionTimes struct {
+	Complete  int `json:"complete"`
+	Broken    int `json:"broken"`     // their connection ended before the last answer
+	PerWindow int `json:"per_window"` // complete ones, in the window that had the fewest
+	// From the first request to the last answer of a complete one, seconds: medians
+	// over the windows, nil where one has too few for it.
+	P50 *float64 `json:"p50"`
+	P90 *float64 `json:"p90"`
 }
 
 // Role is an arm's part in the comparison.
@@ -313,6 +342,8 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is what it held at the window's end; nil when that is not known.
 	Footprint *Footprint `json:"footprint,omitempty"`
+	// Kernel is what the kernel counted in the window; nil in records of old.
+	Kernel *Kernel `json:"kernel,omitempty"`
 	// CPUs is where it may run, when that is not only where the plan has servers.
 	CPUs   string   `json:"cpus,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // what could not be read of it, or is not as planned
@@ -329,6 +360,17 @@ type Footprint struct {
 	Processes int   `json:"processes"`
 }
 
+// Kernel is what the kernel counted in a window, read from outside the server; below
+// 0 is not known. Connections and pressure are of the whole host, or of its own
+// network in a container: of other programs too.
+type Kernel struct {
+	Voluntary       float64 `json:"voluntary"`        // context switches of the server's threads to wait for something
+	Involuntary     float64 `json:"involuntary"`      // and those that took them off a CPU
+	ListenOverflows float64 `json:"listen_overflows"` // connections that found an accept queue full
+	ListenDrops     float64 `json:"listen_drops"`     // dropped before they were accepted, those included
+	Pressure        float64 `json:"pressure"`         // seconds for which something could run and had no CPU
+}
+
 // Connections are what became of a server's connections in a window.
 type Connections struct {
 	Accepted float64 `json:"accepted"` // in the window
@@ -342,10 +384,14 @@ type ClientSide struct {
 	Steal       float64  `json:"steal"`                  // stolen seconds over all CPUs in the window
 	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
-	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection
+	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection, or client of a closed loop
+	Asked       int      `json:"asked,omitempty"`        // connections that were given a request; 0 in records of old, where each has its answers
+	Starved     int      `json:"starved,omitempty"`      // of those, that waited for an answer in vain
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
-	IdleLost    int      `json:"idle_lost,omitempty"`    // idle connections that ended before the window did
-	Proof       *Proof   `json:"proof,omitempty"`        // what the generator itself did; nil in records of old
+	// Sessions are those of a closed loop that ended in the window; nil without any asked for.
+	Sessions *Sessions `json:"sessions,omitempty"`
+	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
+	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil in records of old
 }
 
 // A Proof is what the generator itself did in one trial, warm-up included, so

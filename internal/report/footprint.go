@@ -7,8 +7,28 @@ import (
 	"schedlab/internal/record"
 )
 
-// footprints are the columns on what the servers held, each with its head; none
-// when no arm's is known. They explain and are not judged.
+// extras are the columns on what the servers held, and how often their threads took
+// turns, each with its head; those of which no arm's is known are left out. They
+// explain and are not judged.
+func extras(arms []record.Arm) [][]string { return append(footprints(arms), switches(arms)...) }
+
+// switches is the column on context switches.
+func switches(arms []record.Arm) [][]string {
+	known, column := false, []string{"switches/req"}
+	for _, a := range arms {
+		cell := none
+		if a.Switches != nil {
+			known, cell = true, group(strconv.FormatFloat(*a.Switches, 'f', decimals(*a.Switches, 3), 64))
+		}
+		column = append(column, cell)
+	}
+	if !known {
+		return nil
+	}
+	return [][]string{column}
+}
+
+// footprints are the columns on what they held; none when no arm's is known.
 func footprints(arms []record.Arm) [][]string {
 	known := false
 	memory, threads := []string{"memory"}, []string{"threads"}

@@ -35,6 +35,7 @@ type page struct {
 	Complaints, Refusals       []string
 	Answers                    []answered
 	Tally, Generator           string
+	Fairness, Sessions         []string
 	Sweeps                     []sweepChart
 	Theory                     []string
 	Scales                     []scaleTable
@@ -84,6 +85,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
 	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
+	p.Fairness, p.Sessions = fairness(r.Arms), sessions(r.Arms)
 	p.Twins, p.TwinTitle = twins(r), twinTitle
 	p.Scales, p.ScaleTitle, p.ScaleLegend = scaleTables(r), scaleTitle, scaleLegend
 	for _, o := range r.Order {
@@ -128,19 +130,22 @@ func tabulate(r *record.Result) figures {
 		return rate(r.Arms[i].XMax)
 	})
 	add("errors", func(i int) string { return count(r.Arms[i].Errors) + " of " + count(r.Arms[i].Requests) })
-	starved, jain, worth := false, false, false
+	starved, jain, worth, fair := false, false, false, false
 	for i, a := range r.Arms {
-		worth = worth || a.NEff > 0
+		worth, fair = worth || a.NEff > 0, fair || a.Fairness != nil
 		f.Rows[i].Mode = a.Mode
 		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain > 0
 	}
-	for _, column := range footprints(r.Arms) {
+	for _, column := range extras(r.Arms) {
 		add(column[0], func(i int) string { return column[i+1] })
 	}
 	if worth {
 		add("n_eff a window", func(i int) string { return count(int(r.Arms[i].NEff)) })
 	}
-	if starved {
+	if fair {
+		add("connections served", func(i int) string { return served(r.Arms[i]) })
+		add("slowest first reply", func(i int) string { return firstReply(r.Arms[i]) })
+	} else if starved { // a record of old
 		add("starved connections", func(i int) string { return count(r.Arms[i].StarvedConnections) })
 	}
 	if jain {

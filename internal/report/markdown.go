@@ -76,6 +76,12 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if g := generator(r.Arms); g != "" {
 			line("- generator: %s", md(g))
 		}
+		for _, l := range fairness(r.Arms) {
+			line("- fairness: %s", md(l))
+		}
+		for _, l := range sessions(r.Arms) {
+			line("- sessions: %s", md(l))
+		}
 		for i, d := range r.Doubts {
 			of := ""
 			if d.Arm != "" {
@@ -139,7 +145,7 @@ func markdownArms(line func(string, ...any), r *record.Result) {
 			rows[i] += " " + md(cell) + " |"
 		}
 	}
-	for _, column := range footprints(r.Arms) {
+	for _, column := range extras(r.Arms) {
 		head += " " + column[0] + " |"
 		rule += "---:|"
 		for i, cell := range column[1:] {

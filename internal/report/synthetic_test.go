@@ -47,6 +47,8 @@ func quick() *record.Result {
 		a := &r.Arms[i]
 		a.Twin = twinned(i)
 		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
+		a.Switches, a.Overflows = new(digits(2.13+.4*float64(i))), new(0.)
+		a.Jain, a.Fairness = digits(1-.004*float64(i)), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
 	}
 	for range 12 {
 		for k, m := range stats.Metrics() {
@@ -113,9 +115,10 @@ func interrupted() *record.Result {
 	r.Headline = "pool starved 28 connections; nothing else is certain"
 	r.Refused = []record.Refusal{{Block: 3, Arm: "pool", Rule: "lag p99 (s)", Value: 0.00342, Limit: 0.001}}
 	r.Arms[3].Errors, r.Arms[3].StarvedConnections, r.Arms[3].Jain = 31, 28, 0.5625
-	for i := range r.Arms[:3] {
-		r.Arms[i].Jain = 1
-	}
+	r.Arms[3].Fairness = &record.Fairness{Asked: 64, Served: 36, FirstReply: .0342}
+	r.Arms[2].Overflows, r.Arms[3].Switches = new(812.), nil
+	r.Arms[2].Sessions = &record.SessionTimes{Complete: 1312, Broken: 2, PerWindow: 118, P50: new(.104), P90: new(.22)}
+	r.Arms[3].Sessions = &record.SessionTimes{Complete: 340, PerWindow: 31, P50: new(.417)}
 	r.Arms[2].P99 = nil
 	r.Arms[2].Curve = r.Arms[2].Curve[:30]
 	for i, v := range r.Verdicts {
@@ -150,7 +153,7 @@ func hopeless() *record.Result {
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		a.Requests = 4 * 1183
-		a.P50, a.P90, a.P99, a.Curve = nil, nil, nil, nil
+		a.P50, a.P90, a.P99, a.Curve, a.Fairness = nil, nil, nil, nil, nil
 		for name := range a.Blocks {
 			a.Blocks[name] = slices.Clip(a.Blocks[name][:1])
 		}

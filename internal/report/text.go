@@ -123,7 +123,7 @@ func (p printer) table(r *record.Result) {
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
-	p.columns(append(columns, footprints(r.Arms)...))
+	p.columns(append(columns, extras(r.Arms)...))
 }
 
 // remarks says what speaks against the figures, and what went wrong with requests.
@@ -245,6 +245,12 @@ func (p printer) reservations(r *record.Result) {
 	p.item("A/A", controls(r.AA))
 	if g := generator(r.Arms); g != "" {
 		p.item("Generator", g)
+	}
+	for i, l := range fairness(r.Arms) {
+		p.item(first(i, "Fairness"), l)
+	}
+	for i, l := range sessions(r.Arms) {
+		p.item(first(i, "Sessions"), l)
 	}
 	for i, d := range r.Doubts {
 		p.item(fmt.Sprintf("[%d]", i+1), d.String())

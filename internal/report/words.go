@@ -261,7 +261,10 @@ func complaints(arms []record.Arm) []string {
 			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests)))
 		}
 		if a.StarvedConnections > 0 {
-			lines = append(lines, fmt.Sprintf("%s STARVED %s that never got an answer; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
+			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
+		}
+		if o := a.Overflows; o != nil && *o > 0 {
+			lines = append(lines, fmt.Sprintf("%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(int(*o), "connection")))
 		}
 	}
 	if a := leastWorth(arms); a != nil {

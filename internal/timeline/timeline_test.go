@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -205,5 +206,21 @@ func BenchmarkWrite(b *testing.B) {
 		if err := timeline.Write(io.Discard, stamps); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// The page for readers has every part, in the order in which they pass.
+func TestPageListsTheParts(t *testing.T) {
+	page, err := os.ReadFile("../../docs/timeline.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for part := range timeline.NumParts {
+		row := strings.Index(string(page)[at:], "\n| "+part.String()+" |")
+		if row < 0 {
+			t.Fatalf("docs/timeline.md has no row for %v, after those before it", part)
+		}
+		at += row + 1
 	}
 }
