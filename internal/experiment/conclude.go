@@ -14,12 +14,19 @@ import (
 type standing struct {
 	arm, base                  string
 	faster, slower, same, open []record.Verdict
-	silent                     string // why nothing can be said of it, a clause; "" when something can
+	// goodput is its verdict when the queue of one of the two grows without end, so
+	// that there are no times, and it is FASTER or SLOWER; nil otherwise.
+	goodput *record.Verdict
+	silent  string // why nothing can be said of it, a clause; "" when something can
 }
 
-func (s standing) better() bool { return len(s.faster) > 0 && len(s.slower) == 0 }
-func (s standing) worse() bool  { return len(s.slower) > 0 && len(s.faster) == 0 }
-func (s standing) trade() bool  { return len(s.slower) > 0 && len(s.faster) > 0 }
+func (s standing) better() bool {
+	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Faster)
+}
+func (s standing) worse() bool {
+	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Slower)
+}
+func (s standing) trade() bool { return len(s.slower) > 0 && len(s.faster) > 0 }
 func (s standing) equal() bool {
 	return len(s.same) > 0 && len(s.faster)+len(s.slower)+len(s.open) == 0
 }
@@ -29,6 +36,10 @@ func (s standing) phrase() string {
 	switch {
 	case s.silent != "":
 		return s.silent
+	case s.goodput != nil && s.better():
+		return fmt.Sprintf("%s keeps up better than %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
+	case s.goodput != nil:
+		return fmt.Sprintf("%s does not keep up with %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
 	case s.better():
 		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
 	case s.worse():
@@ -72,10 +83,17 @@ func (j *judge) conclude() {
 	for i, a := range r.Arms[2:] {
 		s := standing{arm: a.Name, base: r.Arms[rival(j.run.Plan.Arms, i+2)].Name}
 		for _, v := range r.Verdicts {
-			if v.Arm != a.Name || !v.Primary {
+			if v.Arm != a.Name {
 				continue
 			}
-			switch stats.Decision(v.Verdict) {
+			decision := stats.Decision(v.Verdict)
+			if v.Metric == goodput && (j.over[a.Name] || j.over[s.base]) && (decision == stats.Faster || decision == stats.Slower) {
+				s.goodput, refused = &v, false
+			}
+			if !v.Primary {
+				continue
+			}
+			switch decision {
 			case stats.Faster:
 				s.faster = append(s.faster, v)
 			case stats.Slower:
@@ -85,7 +103,7 @@ func (j *judge) conclude() {
 			default:
 				s.open = append(s.open, v)
 			}
-			refused = refused && stats.Decision(v.Verdict) == stats.Refused
+			refused = refused && decision == stats.Refused
 		}
 		s.silent = j.silence(s)
 		all = append(all, s)
@@ -98,7 +116,8 @@ func (j *judge) conclude() {
 }
 
 // pick applies the rule: a winner wins at least one primary metric and loses
-// none, starves nobody, and was asked for the same as the others.
+// none, or keeps up where the other does not, starves nobody, and was asked for the
+// same as the others.
 func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) {
 	var better []string
 	worse, trades := 0, 0
