@@ -18,11 +18,12 @@ type tally struct {
 	from, to time.Duration // the measured time, from the loop's start
 	keep     bool
 
-	answered, failed, cut int
-	replies               uint32
-	requests              []record.Request
-	marks                 []Mark
-	sessions              []Session
+	answered, failed int
+	cut              record.Pending
+	replies          uint32
+	requests         []record.Request
+	marks            []Mark
+	sessions         []Session
 }
 
 // count takes a request that ended: it counts if that was in the measured time,
@@ -30,7 +31,7 @@ type tally struct {
 func (t *tally) count(r record.Request, m Mark) {
 	switch done := time.Duration(r.Done); {
 	case done >= t.to:
-		t.cut++
+		t.cutOff(time.Duration(r.Sent))
 		return
 	case done < t.from:
 		return
@@ -46,6 +47,19 @@ func (t *tally) count(r record.Request, m Mark) {
 	if t.keep {
 		t.requests, t.marks = append(t.requests, r), append(t.marks, m)
 	}
+}
+
+// cutOff counts a request, sent at that time, that the measured time's end left
+// unanswered.
+func (t *tally) cutOff(sent time.Duration) {
+	t.cut.Requests++
+	under := max(0, t.to-sent).Seconds()
+	if sent < t.from {
+		t.cut.Early++
+		return
+	}
+	t.cut.Time += under
+	t.cut.Squares += under * under
 }
 
 // A closedClient is one client, its connection and its own counts.
@@ -81,7 +95,7 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
 		done := time.Since(start)
 		if out == record.Cut {
-			cc.cut++
+			cc.cutOff(sent)
 			return
 		}
 		if due < 0 {

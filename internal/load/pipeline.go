@@ -72,14 +72,20 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 			under = under[:0]
 		}
 	}
-	cc.cut += len(under)
+	cc.cutOffAll(under)
+}
+
+func (t *tally) cutOffAll(under []flight) {
+	for _, f := range under {
+		t.cutOff(f.sent)
+	}
 }
 
 // unopened counts a request for which no connection could be opened, and with it
 // the session. It reports whether the loop goes on.
 func (cc *closedClient) unopened(opening time.Duration, start time.Time, out record.Outcome) bool {
 	if out == record.Cut {
-		cc.cut++
+		cc.cutOff(opening)
 		return false
 	}
 	seq, d := cc.next()
@@ -133,7 +139,7 @@ func (cc *closedClient) land(under []flight, start time.Time, rep reply) []fligh
 // session. It reports whether that is the loop's end.
 func (cc *closedClient) fail(under []flight, start time.Time, out record.Outcome) (over bool) {
 	if out == record.Cut {
-		cc.cut += len(under)
+		cc.cutOffAll(under)
 		return true
 	}
 	done := time.Since(start)
