@@ -196,7 +196,7 @@ func (j *judge) standingDoubts() {
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
-			add(a.Name, "%d connections never got an answer: its times are those of the others, and it cannot win", a.StarvedConnections)
+			add(a.Name, "%s never got an answer: its times are those of the others, and it cannot win", plural(a.StarvedConnections, "connection"))
 		}
 		if j.over[a.Name] {
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")

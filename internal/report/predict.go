@@ -32,6 +32,9 @@ func formula(p record.Prediction) string {
 	return " (" + p.Formula + ")"
 }
 
+// leastLoss is the smallest loss worth a figure: a request in a million.
+const leastLoss = 1e-6
+
 // compared lists a prediction's figures with those measured.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
@@ -45,8 +48,11 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		case "goodput":
 			write = rate
 		case "loss":
-			if v > 0 {
+			switch {
+			case v >= leastLoss:
 				parts = append(parts, fmt.Sprintf("loss %.2g%s%%", 100*v, nbsp))
+			case v > 0:
+				parts = append(parts, "loss ~0"+nbsp+"%")
 			}
 			continue
 		}
