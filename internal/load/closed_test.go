@@ -54,7 +54,6 @@ func TestClosedCountsRepliesOfTheMeasuredTime(t *testing.T) {
 func TestClosedTimesWhatItCutsOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
 		for name, test := range map[string]struct {
 			depth int
 			want  record.Pending
@@ -64,7 +63,7 @@ func TestClosedTimesWhatItCutsOff(t *testing.T) {
 			// Both requests of each in one write, answered 20 ms after it.
 			"a pipeline": {2, record.Pending{Requests: 8, Early: 2, Time: 6 * .015, Squares: 6 * 225e-6}},
 		} {
-			began = time.Now()
+			began := time.Now()
 			s := newPipeServer(t, func(conn int, requests string) string {
 				n := strings.Count(requests, "\r\n\r\n")
 				time.Sleep(time.Duration(n) * 10 * time.Millisecond)
