@@ -26,7 +26,7 @@ import (
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
-	vary          []string
+	vary, expect  []string
 	total         time.Duration
 	out           string
 	output        string
@@ -74,6 +74,7 @@ verdict and expectation was refused, 130 interrupted.`,
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
+  schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}' --expect 'not slower("p99", "new")'
   schedlab compare --targets reqs.txt --rate 2000/s --arm a=http://127.0.0.1:9000 --arm b='GOGC=50 ./b {addr}'
   schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare ./mine.yaml --dry-run`,
@@ -89,6 +90,7 @@ verdict and expectation was refused, 130 interrupted.`,
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
+	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
@@ -255,6 +257,11 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
 		}
 		seen[a.Name] = true
+	}
+	for _, text := range f.expect {
+		if err := s.Assert(text); err != nil {
+			return s, usagef("--expect: %w", err)
+		}
 	}
 	return s, nil
 }

@@ -55,7 +55,7 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	if room <= 0 || e.ItersPerUsec <= 0 {
 		return
 	}
-	own := jobs(t, e.ItersPerUsec, 0, a.plan.Clients)
+	own := jobs(t, perIter(e), 0, a.plan.Clients)
 	if len(own) == 0 {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 // clientKeys are the settings of a scenario's load that an arm's clients may
 // have their own value of, and that may be varied.
 var clientKeys = []string{
-	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "spin", "timeout",
+	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "spin", "ramp", "timeout",
 }
 
 // A Varied lists values of factors; an arm is made of each combination.
@@ -75,21 +75,23 @@ func (l Load) check() *fieldError {
 		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
 		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},
 		{closed && l.MinRate != (Rate{}), "min_rate", "belongs to an open loop"},
-		{l.Connections > maxConnections, "connections", fmt.Sprintf("%d is above %d", l.Connections, maxConnections)},
+		{l.Connections > load.MaxConnections, "connections", fmt.Sprintf("%d is above %d, the most one load holds", l.Connections, load.MaxConnections)},
 		{closed && l.Connections == 0, "connections", "is missing: a closed loop is that many clients"},
 		{!closed && !l.KeepAlive && l.Connections > 0, "connections", "needs keepalive: true; without it every request opens its own connection"},
-		{l.Idle > maxConnections, "idle", fmt.Sprintf("%d is above %d", l.Idle, maxConnections)},
+		{l.Idle > load.MaxConnections-l.Connections, "idle", fmt.Sprintf("%d beside %d connections are above %d, the most one load holds", l.Idle, l.Connections, load.MaxConnections)},
 		{l.Idle > 0 && (closed || !l.KeepAlive), "idle", "connections stand beside an open loop with keepalive: true"},
 		{!closed && l.Think != (workload.Dist{}), "think", "belongs to loop: closed"},
 		{!closed && l.Session > 0, "session", "belongs to loop: closed"},
 		{!closed && l.Pipeline > 0, "pipeline", "belongs to loop: closed"},
 		{!closed && l.Spin, "spin", "belongs to loop: closed"},
+		{!closed && l.Ramp > 0, "ramp", "belongs to loop: closed"},
 		{l.Pipeline > 1 && !l.KeepAlive, "pipeline", "needs keepalive: true"},
 		{l.Session > 0 && !l.KeepAlive, "session", "needs keepalive: true"},
 		{l.Spin && !l.KeepAlive, "spin", "needs keepalive: true"},
 		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1 || l.Spin), "think", "excludes rate, pipeline and spin: each says when to send"},
 		{closed && l.Rate != (Rate{}) && (l.Pipeline > 1 || l.Spin), "rate", "excludes pipeline and spin, which are always full"},
 		{l.Spin && l.Session > 0, "session", "excludes spin, which keeps its connections"},
+		{l.Spin && l.Ramp > 0, "ramp", "excludes spin, which starts all at once"},
 	} {
 		if rule.bad {
 			return fieldErrorf("load."+rule.key, "%s", rule.want)
@@ -103,8 +105,19 @@ func (l Load) recorded() record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
 		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline, Spin: l.Spin,
-		Timeout: time.Duration(l.Timeout).Seconds(),
+		Ramp: time.Duration(l.Ramp).Seconds(), Timeout: time.Duration(l.Timeout).Seconds(),
 	}
+}
+
+// checkRamps refuses a load whose clients are not all there when the window begins:
+// until then N is not what the arm says.
+func (p *plan) checkRamps() error {
+	for i, l := range p.loads {
+		if ramp := time.Duration(l.Ramp); ramp.Seconds() > p.Warmup {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, seconds(p.Warmup))
+		}
+	}
+	return nil
 }
 
 // Vary makes every arm one for each value of a factor: a load setting, a variable

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
@@ -97,5 +99,24 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 	alone := scenario(t, good)
 	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
 		t.Errorf("no arm takes it: got %v", err)
+	}
+}
+
+// What a plan takes, the load behind it takes, too: one limit, and clients that are
+// all there when the window begins.
+func TestMostConnections(t *testing.T) {
+	t.Parallel()
+	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
+	p := planned(t, swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
+	if got, want := DescribeClients(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if p.Arms[0].Clients.Connections != load.MaxConnections {
+		t.Errorf("got %d connections, want %d", p.Arms[0].Clients.Connections, load.MaxConnections)
+	}
+	_, err := newPlan(scenario(t, swap("rate: 300/s", closed)), options())
+	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -64,7 +64,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Record: true,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Seed: blockSeed(p.Seed, block), Started: clocks.begin,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block), Started: clocks.begin,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
@@ -132,6 +132,7 @@ func DescribeClients(c record.Clients) string {
 			{c.Session > 0, fmt.Sprintf("sessions of %d", c.Session)},
 			{c.Pipeline > 1, fmt.Sprintf("%d requests under way each", c.Pipeline)},
 			{c.Spin, "driven without sleep"},
+			{c.Ramp > 0, fmt.Sprintf("started over %v", seconds(c.Ramp))},
 			{!c.KeepAlive, "a connection for each request"},
 		} {
 			if extra.on {

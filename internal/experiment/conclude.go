@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 	"strings"
 
 	"schedlab/internal/record"
@@ -68,7 +67,7 @@ func (j *judge) conclude() {
 	var all []standing
 	refused := true
 	for i, a := range r.Arms[2:] {
-		s := standing{arm: a.Name, base: r.Arms[j.rival(i+2)].Name}
+		s := standing{arm: a.Name, base: r.Arms[rival(j.run.Plan.Arms, i+2)].Name}
 		for _, v := range r.Verdicts {
 			if v.Arm != a.Name || !v.Primary {
 				continue
@@ -110,7 +109,7 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 	}
 	detail := strings.Join(phrases, "; ") + "."
 	switch {
-	case j.loadsDiffer():
+	case loadsDiffer(j.run.Plan.Arms):
 		return "undecided", "No one winner, for the arms' loads differ: " + detail
 	case len(better) == 1:
 		return better[0], better[0] + " wins: " + detail
@@ -122,11 +121,6 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		return base.Name, base.Name + " wins: " + detail
 	}
 	return "undecided", "No single winner: " + detail
-}
-
-func (j *judge) loadsDiffer() bool {
-	arms := j.run.Plan.Arms
-	return slices.ContainsFunc(arms, func(a record.PlanArm) bool { return a.Clients != arms[0].Clients })
 }
 
 func (j *judge) starved(arm string) int {

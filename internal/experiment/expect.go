@@ -174,6 +174,20 @@ func usesAny(texts []string, words ...string) bool {
 	return slices.ContainsFunc(texts, called.MatchString)
 }
 
+// Assert adds an assertion to those of the scenario, after it was parsed; see
+// docs/scenarios.md. It may name any arm that the scenario has by now.
+func (s *Scenario) Assert(text string) error {
+	var arms []string
+	for _, a := range s.arms() {
+		arms = append(arms, a.Name)
+	}
+	if _, err := parseExpectation(text, arms); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	s.Expect = append(slices.Clip(s.Expect), text)
+	return nil
+}
+
 // parseExpectations checks all of a scenario's.
 func (s *Scenario) parseExpectations() *fieldError {
 	var arms []string

@@ -23,6 +23,7 @@ func (p *plan) identify() {
 		}
 	}
 	p.differentLoads()
+	p.doubtScales()
 }
 
 // inFlight is the most requests a load can have under way at once; 0 for no
@@ -104,19 +105,17 @@ func (p *plan) number(a Arm, flag string, otherwise int) int {
 // differentLoads says when the arms do not meet the same requests.
 func (p *plan) differentLoads() {
 	differ := map[string]bool{}
-	base := p.loads[0]
-	for _, l := range p.loads {
-		for key, other := range map[string]bool{
-			"loop": l.Loop != base.Loop, "arrivals": l.Arrivals != base.Arrivals, "rate": l.Rate != base.Rate,
-			"connections": l.Connections != base.Connections && l.KeepAlive == base.KeepAlive, "think": l.Think != base.Think, "pipeline": l.Pipeline != base.Pipeline,
-		} {
-			if other {
-				differ[key] = true
-			}
+	for i, a := range p.Arms {
+		keys := differing(a.Clients, p.Arms[0].Clients)
+		if p.loads[i].Rate != p.loads[0].Rate { // relative ones are not known yet
+			keys = append(keys, "rate")
+		}
+		for _, key := range keys {
+			differ[key] = true
 		}
 	}
 	if len(differ) > 0 {
-		p.doubt("", "the arms' clients differ (%s): a verdict is on the load and the server together", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
+		p.doubt("", "the arms' clients differ (%s): where two differ, a verdict is on the load and the server together, and no arm wins", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
 	}
 	if slices.ContainsFunc(p.loads, func(l Load) bool { return l.Loop == "closed" && l.Rate == (Rate{}) }) {
 		p.doubt("", "a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput")

@@ -82,6 +82,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.doubtOwed()
 	j.audit()
 	j.fillTwins()
+	j.result.Scales = j.scales()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
 	j.hold()
@@ -286,6 +287,9 @@ func (j *judge) fillArms() {
 			if i == 0 || w.jain < a.Jain {
 				a.Jain = w.jain
 			}
+		}
+		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
+			a.GoodMean = &m
 		}
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {

@@ -29,8 +29,11 @@ func MapMetrics() (names []string) {
 // sure of a loser, as when one arm is overloaded, goodput decides.
 func Outcome(r *record.Result, metric string) record.CellVerdict {
 	v := overall(r)
-	if metric != "" {
+	switch {
+	case metric != "":
 		v = duel(r, metric)
+	case slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Load != r.Arms[0].Load }):
+		return record.CellVerdict{Decision: record.Rejected, Reason: "the arms' loads differ, so none of them wins; map one metric with --metric"}
 	}
 	if v.Decision == record.Rejected && metric != goodput {
 		g := duel(r, goodput)

@@ -141,6 +141,9 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	p.takeOrder()
+	if err := p.checkRamps(); err != nil {
+		return nil, err
+	}
 	if err := p.settleArrivals(); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ type theory struct {
 	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
 }
 
-// theories are the models a scenario may name under predict.
+// theories are the models a scenario may name under predict, but for usl, which is
+// about several arms at once.
 func theories() []theory {
 	alone := func(st queueing.Station, workers int) queueing.Station {
 		places := st.Places
@@ -45,9 +46,13 @@ func theories() []theory {
 		{"mm1", "M/M/1: one server, exponential demands", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			return queueing.Predict(alone(st, 1), queueing.Poisson(l.Rate, l.Service+l.Block))
 		}},
-		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep; goroutines that sleep hold neither", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			if st.Kind == queueing.Goroutines && l.Block > 0 {
+				l.CA2, l.Trace = 1, nil
+				return queueing.Predict(queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: queueing.Even}, l)
+			}
 			servers := st.Cores
-			if l.Block > l.Service && st.Kind != queueing.Goroutines {
+			if l.Block > l.Service {
 				servers = st.Workers
 			}
 			l.Service, l.Block, l.Trace = l.Service+l.Block, 0, nil
@@ -68,7 +73,7 @@ func theoryNames() (names []string) {
 	for _, t := range theories() {
 		names = append(names, t.name)
 	}
-	return names
+	return append(names, usl)
 }
 
 // checkPredict finds a model that is none.
@@ -160,41 +165,40 @@ func station(s record.Station) queueing.Station {
 }
 
 // jobs are a window's requests as the theory takes them: the demand that was
-// asked for, and the same overhead for each so that they add up to the CPU time
-// the server used.
-func jobs(t record.TrialRecord, itersPerMicro float64, cpu float64, c record.Clients) (all []queueing.Job) {
-	asked := 0.0
+// asked for, and beyond seconds of CPU time for each, if that is more than 0.
+func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all []queueing.Job) {
 	chance := rand.New(rand.NewPCG(t.Seed, 3)) // whose loop a fresh connection comes to
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
-			demand := time.Duration(float64(r.Iters) / max(itersPerMicro, 1e-9) * 1e3)
-			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: demand, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
+			cpu := seconds(float64(r.Iters)*perIter + max(0, beyond))
+			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: cpu, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
 			if !c.KeepAlive {
 				all[len(all)-1].Conn = int(chance.Uint32())
 			}
-			asked += demand.Seconds()
 		}
-	}
-	overhead := seconds(max(0, cpu-asked/float64(max(len(all), 1))))
-	for i := range all {
-		all[i].CPU += overhead
 	}
 	return all
 }
 
-// foresee fills in what each theory predicts of a window.
+// foresee fills in what each theory predicts of a window. Clients that are never
+// answered are none of a closed loop's N.
 func (j *judge) foresee(w *window, t record.TrialRecord) {
-	arm := j.planned(t.Arm)
-	cpu := w.values["cpu_per_request"]
-	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(cpu > 0) || j.run.Env.ItersPerUsec <= 0 {
+	arm, iter := j.planned(t.Arm), perIter(j.run.Env)
+	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.values["cpu_per_request"] > 0) || iter <= 0 {
 		return
 	}
-	l := queueing.Measure(jobs(t, j.run.Env.ItersPerUsec, cpu, arm.Clients))
+	beyond, ok := beyondDemand(t, iter)
+	if !ok {
+		return
+	}
+	l := queueing.Measure(jobs(t, iter, beyond, arm.Clients))
+	served := arm.Clients
+	served.Connections -= w.starved
 	w.foreseen = map[string]queueing.Prediction{}
 	for _, th := range theories() {
 		closed := th.name == "bounds"
 		if slices.Contains(j.run.Plan.Predict, th.name) && closed == arm.Clients.Closed() {
-			w.foreseen[th.name] = th.predict(station(*arm.Station), l, arm.Clients)
+			w.foreseen[th.name] = th.predict(station(*arm.Station), l, served)
 		}
 	}
 	switch _, ok := w.foreseen["twin"]; {
@@ -216,6 +220,9 @@ func foreseenFigure(p queueing.Prediction, metric string) *float64 {
 // predicts for an arm.
 func (j *judge) predictions(arm string) (all []record.Prediction) {
 	for _, name := range j.run.Plan.Predict {
+		if name == usl {
+			continue // see scales
+		}
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
 		series := map[string][]float64{}
 		for _, block := range j.valid {

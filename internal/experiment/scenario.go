@@ -64,6 +64,7 @@ type Load struct {
 	Session     int           `yaml:"session"`  // of a closed loop, requests before a client reconnects
 	Pipeline    int           `yaml:"pipeline"` // of a closed loop, requests under way on a connection
 	Spin        bool          `yaml:"spin"`     // of a closed loop: its driver never sleeps
+	Ramp        Duration      `yaml:"ramp"`     // of a closed loop: its clients start one after the other over this time, within the warm-up
 	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
 	Vary        Varied        `yaml:"vary"`     // settings above with several values: every arm for each of them
 }
@@ -145,9 +146,8 @@ func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 func (r *Rate) Type() string { return "rate" }
 
 const (
-	maxArms        = 40
-	maxBlocks      = 1000
-	maxConnections = 20_000
+	maxArms   = 40
+	maxBlocks = 1000
 )
 
 // ParseScenario reads a scenario file's text; file is for messages.

@@ -21,6 +21,7 @@ type synthetic struct {
 	times func(block int, arm string, u float64) float64
 	// edit changes a trial before it is written; nil requests leave it out.
 	edit func(t *record.Trial, requests []record.Request) []record.Request
+	plan func(p *record.Plan) // changes the plan; may be nil
 	// number renumbers trials; nil keeps the order of the plan.
 	number func(n int) int
 }
@@ -69,6 +70,9 @@ func (s synthetic) run() record.Run {
 	}
 	if s.status != "" {
 		run.Status = s.status
+	}
+	if s.plan != nil {
+		s.plan(&run.Plan)
 	}
 	return run
 }

@@ -1,28 +1,11 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
-
-// rival is the index of the arm that arm i is compared with: the baseline, or,
-// when i is loaded otherwise and one of the baseline's family is loaded like it,
-// that one.
-func (j *judge) rival(i int) int {
-	arms := j.run.Plan.Arms
-	own, base := arms[i], arms[0]
-	if own.Clients == base.Clients {
-		return 0
-	}
-	family := cmp.Or(base.Family, base.Name)
-	return max(0, slices.IndexFunc(arms, func(a record.PlanArm) bool {
-		return a.Role == record.Challenger && a.Family == family && a.Name != own.Name && a.Clients == own.Clients
-	}))
-}
 
 // verdicts compares every challenger with its rival, and the baseline with its
 // copy.
@@ -54,14 +37,14 @@ func (j *judge) verdicts() {
 		}
 	}
 	for i, a := range arms[2:] {
-		rival := arms[j.rival(i+2)]
+		against := arms[rival(j.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := stats.Compare(m, j.series(rival.Name, m.Name), j.series(a.Name, m.Name), comparisons)
-			reason := firstOf(runwide, j.refuseArm(a, rival), j.refuseMetric(m, a), j.refuseMetric(m, rival), j.drift(m, rival), broken[m.Name])
+			c := stats.Compare(m, j.series(against.Name, m.Name), j.series(a.Name, m.Name), comparisons)
+			reason := firstOf(runwide, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), j.drift(m, against), broken[m.Name])
 			if reason != "" {
 				c = c.Refuse(reason)
 			}
-			j.result.Verdicts = append(j.result.Verdicts, verdict(c, rival, a))
+			j.result.Verdicts = append(j.result.Verdicts, verdict(c, against, a))
 		}
 	}
 }

@@ -243,7 +243,7 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		if a.Role != record.Challenger || len(arms) > 0 && !slices.Contains(arms, a.Name) {
 			continue
 		}
-		base := s.j.result.Arms[s.j.rival(i)]
+		base := s.j.result.Arms[rival(s.j.run.Plan.Arms, i)]
 		part, err := s.phase(a.Name, phase)
 		if err != nil {
 			return 0, err
@@ -314,7 +314,7 @@ func (s *scope) predicted(arm, metric string) (float64, error) {
 		return 0, s.cannot("this run has no arm %q", arm)
 	}
 	for _, name := range s.j.run.Plan.Predict {
-		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) {
+		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
 			return *v, nil
 		}
 	}

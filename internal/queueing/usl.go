@@ -28,11 +28,11 @@ func (u USL) At(n float64) float64 {
 	return u.Gain.Value * n / (1 + u.Contention.Value*(n-1) + u.Coherence.Value*n*(n-1))
 }
 
-// What a fit needs before its figures are shown.
-const (
-	leastPoints  = 6 // in all
-	leastBesides = 2 // on each side of the peak: one alone may be an accident
-)
+// LeastUSL is how many points a fit needs before its figures are shown.
+const LeastUSL = 6
+
+// leastBesides of them are on each side of the peak: one alone may be an accident.
+const leastBesides = 2
 
 // FitUSL fits the law to throughputs x[i] measured at n[i], at least three
 // different n, all positive. It takes errors to be proportional to the throughput
@@ -152,10 +152,10 @@ func (u *USL) judge(n []float64) {
 		}
 	}
 	switch {
-	case len(n) < leastPoints:
-		u.Unidentified = fmt.Sprintf("%d points, and %d are needed", len(n), leastPoints)
+	case len(n) < LeastUSL:
+		u.Unidentified = fmt.Sprintf("%d points, and %d are needed", len(n), LeastUSL)
 	case !(u.Coherence.Low > 0):
-		u.Unidentified = "the interval of k holds 0, so there may be no peak"
+		u.Unidentified = "the interval of kappa holds 0, so there may be no peak"
 	case below < leastBesides || above < leastBesides:
 		u.Unidentified = fmt.Sprintf("%d points below the peak at %.3g and %d above, and %d of each are needed", below, u.Peak, above, leastBesides)
 	}

@@ -42,6 +42,9 @@ type Result struct {
 	NotChecked []string `json:"not_checked"`
 	// Laws are those of the audit that could be checked; none in records of old.
 	Laws []Law `json:"laws,omitempty"`
+	// Scales are how goodput goes with the clients of a closed loop, one for each
+	// family of arms that differ in them, when the scenario asks for it.
+	Scales []Scale `json:"scales,omitempty"`
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
@@ -80,6 +83,7 @@ type Arm struct {
 	StarvedConnections int      `json:"starved_connections"` // worst window: connections that never got an answer
 	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
 	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
+	GoodMean           *float64 `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
 	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
 	Family             string   `json:"family,omitempty"`    // name without the levels
@@ -252,6 +256,7 @@ type Clients struct {
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
 	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
 	Timeout     float64 `json:"timeout,omitempty"`
 }
 

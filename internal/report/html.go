@@ -38,6 +38,8 @@ type page struct {
 	Tally, Generator, Laws     string
 	Sweeps                     []sweepChart
 	Theory                     []string
+	Scales                     []scaleTable
+	ScaleTitle, ScaleLegend    string
 	Twins                      *twinTable
 	TwinTitle                  string
 	Fingerprint                [][2]string
@@ -84,6 +86,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
 	p.Generator, p.Laws, p.Sweeps, p.Theory = generator(r.Arms), laws(r.Laws), sweeps(r), predictions(r)
 	p.Twins, p.TwinTitle = twins(r), twinTitle
+	p.Scales, p.ScaleTitle, p.ScaleLegend = scaleTables(r), scaleTitle, scaleLegend
 	for _, o := range r.Order {
 		p.Order = append(p.Order, strings.Join(o, ", "))
 	}

@@ -70,6 +70,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 			}
 			line("- %s", md(l))
 		}
+		markdownScales(line, r)
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
 		if g := generator(r.Arms); g != "" {

@@ -35,9 +35,20 @@ func formula(p record.Prediction) string {
 // leastLoss is the smallest loss worth a figure: a request in a million.
 const leastLoss = 1e-6
 
+func lossText(v float64) string {
+	if v > 0 && v < leastLoss {
+		return "~0" + nbsp + "%"
+	}
+	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
+}
+
 // compared lists a prediction's figures with those measured.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
+	lossy := a.GoodMean != nil
+	if lossy { // theory speaks of those that were served
+		measured = map[string]*float64{"mean": a.GoodMean, "goodput": &a.Goodput}
+	}
 	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
 		v, ok := p.Values[name]
 		if !ok {
@@ -48,12 +59,13 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		case "goodput":
 			write = rate
 		case "loss":
-			switch {
-			case v >= leastLoss:
-				parts = append(parts, fmt.Sprintf("loss %.2g%s%%", 100*v, nbsp))
-			case v > 0:
-				parts = append(parts, "loss ~0"+nbsp+"%")
+			if v > 0 || lossy {
+				failed := float64(a.Errors) / float64(max(a.Requests, 1))
+				parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
 			}
+			continue
+		}
+		if lossy && measured[name] == nil {
 			continue
 		}
 		m := measured[name]

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata")
 
 func results() map[string]*record.Result {
-	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept()}
+	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept(), "scaled": scaled()}
 }
 
 func rendered(t *testing.T, format string, r *record.Result) string {
@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
 	for name, r := range results() {
 		for _, f := range Formats() {
-			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" || name == "swept" && f.Name != "html" && f.Name != "text" {
+			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" || (name == "swept" || name == "scaled") && f.Name != "html" && f.Name != "text" && (f.Name != "markdown" || name == "swept") {
 				continue
 			}
 			got := rendered(t, f.Name, r)
@@ -142,7 +142,7 @@ func TestControlThatWasNotJudged(t *testing.T) {
 
 func TestTinyLoss(t *testing.T) {
 	t.Parallel()
-	for loss, want := range map[float64]string{5e-324: "loss ~0 %", 1e-7: "loss ~0 %", 2e-6: "loss 0.0002 %", .031: "loss 3.1 %"} {
+	for loss, want := range map[float64]string{5e-324: "loss ~0 %, measured 0 %", 1e-7: "loss ~0 %, measured 0 %", 2e-6: "loss 0.0002 %, measured 0 %", .031: "loss 3.1 %, measured 0 %"} {
 		got := compared(record.Arm{}, record.Prediction{Values: map[string]float64{"loss": loss}})
 		if len(got) != 1 || strings.ReplaceAll(got[0], nbsp, " ") != want {
 			t.Errorf("%g: got %q, want %q", loss, got, want)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,12 +20,14 @@ type sweepChart struct {
 	Left, Right, Top, Bottom px // of the plot
 	X, Y                     []tick
 	Lines                    []sweepLine
-	Log                      bool // of either axis
+	FitName                  string // what a line's Fit is; "" when none has one
+	Log                      bool   // of either axis
 }
 
 type sweepLine struct {
 	series
 	Path   string // SVG path data
+	Fit    string // that of the law fitted to it, if there is one
 	Points []sweepPoint
 }
 
@@ -39,7 +42,8 @@ type sweptArm struct {
 	arm         *record.Arm
 }
 
-// sweeps draws p50, p99 and goodput over every factor with two values or more.
+// sweeps draws p50, p99, goodput and CPU per request over every factor with two
+// values or more.
 func sweeps(r *record.Result) (charts []sweepChart) {
 	var factors []string
 	for _, a := range r.Arms {
@@ -52,10 +56,11 @@ func sweeps(r *record.Result) (charts []sweepChart) {
 	for _, factor := range factors {
 		arms := levelled(r, factor)
 		for _, m := range metrics() {
-			if m.name == "p50" || m.name == "p99" || m.name == "goodput" {
-				if c := sweep(factor, m, arms); c != nil {
-					charts = append(charts, *c)
-				}
+			if m.name == "p90" {
+				continue
+			}
+			if c := sweep(factor, m, arms, r.Scales); c != nil {
+				charts = append(charts, *c)
 			}
 		}
 	}
@@ -91,7 +96,18 @@ func quantityOf(value string) (float64, bool) {
 	return v, err == nil
 }
 
-func sweep(factor string, m metric, arms []sweptArm) *sweepChart {
+// sweep draws one metric over a factor, and over clients the law that was fitted to
+// their goodput.
+func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *sweepChart {
+	if factor != "connections" || m.name != "goodput" {
+		scales = nil
+	}
+	measured := func(a *record.Arm) *float64 {
+		if v := m.value(a); v != nil && (*v != 0 || m.unit != "s") {
+			return v
+		}
+		return nil
+	}
 	c := &sweepChart{Factor: factor, Label: m.label, Width: 420, Height: 260, Left: 74, Right: 400, Top: 14, Bottom: 216}
 	var values []string
 	var figures []float64
@@ -99,26 +115,32 @@ func sweep(factor string, m metric, arms []sweptArm) *sweepChart {
 		if !slices.Contains(values, a.value) {
 			values = append(values, a.value)
 		}
-		if v := m.value(a.arm); v != nil {
+		if v := measured(a.arm); v != nil {
 			figures = append(figures, *v)
 		}
 	}
 	if len(values) < 2 || len(figures) < 2 {
 		return nil
 	}
-	place, log := places(values, c.Left+14, c.Right-14)
+	place, x := places(values, c.Left+14, c.Right-14)
+	for _, s := range scales {
+		if s.Why == "" && s.PeakAt > x.low && s.PeakAt < x.high {
+			figures = append(figures, s.Peak)
+		}
+	}
 	for _, v := range values {
 		c.X = append(c.X, tick{At: place[v], Label: v})
 	}
+	thin(c.X)
 	y := timeAxis(figures, c.Bottom, c.Top)
 	if m.unit == "s" {
 		c.Y = y.timeTicks(5)
 	} else {
 		c.Y = y.rateTicks(5)
 	}
-	c.Log = y.log || log
+	c.Log = y.log || x.log
 	for _, a := range arms {
-		v := m.value(a.arm)
+		v := measured(a.arm)
 		if v == nil {
 			continue
 		}
@@ -129,10 +151,56 @@ func sweep(factor string, m metric, arms []sweptArm) *sweepChart {
 		}
 		l := &c.Lines[i]
 		at := sweepPoint{place[a.value], y.at(*v), fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, m.text(*v))}
-		l.Path += fmt.Sprintf("%c%s %s", "ML"[min(len(l.Points), 1)], at.X, at.Y)
 		l.Points = append(l.Points, at)
 	}
+	for i := range c.Lines {
+		c.Lines[i].join()
+		for k := range scales {
+			if s := &scales[k]; s.Line == c.Lines[i].Name && s.Why == "" {
+				c.Lines[i].Fit, c.FitName = lawPath(s, x, y), "the Universal Scalability Law, fitted"
+			}
+		}
+	}
 	return c
+}
+
+// digit is about the width of one, in a sweep's own units.
+const digit = 7
+
+// thin takes the labels away that would run into the next one to the right.
+func thin(ticks []tick) {
+	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
+	free := px(math.Inf(1))
+	for i := range ticks {
+		half := px(digit * float64(len(ticks[i].Label)) / 2)
+		if ticks[i].At+half > free {
+			ticks[i].Label = ""
+			continue
+		}
+		free = ticks[i].At - half
+	}
+	slices.Reverse(ticks)
+}
+
+// join makes the line from the left to the right, in whatever order the arms stand.
+func (l *sweepLine) join() {
+	slices.SortStableFunc(l.Points, func(a, b sweepPoint) int { return cmp.Compare(a.X, b.X) })
+	for i, p := range l.Points {
+		l.Path += fmt.Sprintf("%c%s %s", "ML"[min(i, 1)], p.X, p.Y)
+	}
+}
+
+// fitPoints is how many straight lines a fitted curve is made of.
+const fitPoints = 60
+
+// lawPath draws the law between the fewest and the most clients.
+func lawPath(s *record.Scale, x, y axis) (path string) {
+	low, high := s.Points[0].N, s.Points[len(s.Points)-1].N
+	for i := range fitPoints + 1 {
+		n := low * math.Pow(high/low, float64(i)/fitPoints)
+		path += fmt.Sprintf("%c%s %s", "ML"[min(i, 1)], x.at(n), y.at(s.At(n)))
+	}
+	return path
 }
 
 // text writes one value of the metric.
@@ -145,7 +213,7 @@ func (m metric) text(v float64) string {
 
 // places puts values between two ends: numbers where they belong, by logarithm
 // when they spread over eightfold; words at equal distances.
-func places(values []string, from, to px) (at map[string]px, log bool) {
+func places(values []string, from, to px) (at map[string]px, a axis) {
 	numbers := make([]float64, len(values))
 	numeric := true
 	for i, v := range values {
@@ -158,7 +226,7 @@ func places(values []string, from, to px) (at map[string]px, log bool) {
 			numbers[i] = float64(i)
 		}
 	}
-	a := axis{low: slices.Min(numbers), high: slices.Max(numbers), from: from, to: to}
+	a = axis{low: slices.Min(numbers), high: slices.Max(numbers), from: from, to: to}
 	a.log = numeric && a.low > 0 && a.high/a.low > 8
 	if a.low == a.high {
 		a.high++
@@ -167,7 +235,7 @@ func places(values []string, from, to px) (at map[string]px, log bool) {
 	for i, v := range values {
 		at[v] = a.at(numbers[i])
 	}
-	return at, a.log
+	return at, a
 }
 
 // rateTicks marks round rates, about n of them.

@@ -39,6 +39,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		p.twins(r)
 		p.expectations(r)
 		p.theory(r)
+		p.scales(r)
 		p.reservations(r)
 		p.line("")
 		p.item("Record", r.Dir)

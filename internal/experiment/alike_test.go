@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Arms of another load than the baseline's are compared with the one of its family
+// that is loaded alike, and no arm wins.
+func TestArmsOfOtherLoads(t *testing.T) {
+	t.Parallel()
+	run := synthetic{times: scaled(map[string]float64{"fasthttp": 4, "pool": 2}), plan: func(p *record.Plan) {
+		for i, connections := range []int{16, 16, 256, 256} {
+			p.Arms[i].Clients = record.Clients{Loop: "open", Rate: fakeRate, Connections: connections, KeepAlive: true}
+		}
+		p.Arms[0].Family, p.Arms[2].Family = "nethttp", "nethttp"
+	}}
+	r := run.judged(t)
+	for _, c := range []struct{ arm, against, verdict string }{{"fasthttp", "nethttp", "SLOWER"}, {"pool", "fasthttp", "FASTER"}} {
+		if v := verdictOf(t, r.Verdicts, c.arm, "p90"); v.Baseline != c.against || v.Verdict != c.verdict {
+			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
+		}
+	}
+	if r.Winner != "undecided" || !strings.HasPrefix(r.Headline, "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+		t.Errorf("got %q, %q", r.Winner, r.Headline)
+	}
+	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(v.Reason, "loads differ") {
+		t.Errorf("a map's cell of it: got %+v", v)
+	}
+}
+
+// In a closed loop nobody knows how long those wait who get no answer, so times are
+// refused when they are more than one in a hundred; what was done holds.
+func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		loop    string
+		starved float64
+		refused bool
+	}{{"closed", 9, true}, {"closed", 1, false}, {"closed", 0, false}, {"open", 9, false}} {
+		j := judge{
+			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
+			judged:  map[string]bool{"p50": true},
+			windows: map[int]map[string]window{1: {"pool": {values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}},
+			valid:   []int{1}, over: map[string]bool{},
+		}
+		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
+			why := j.refuseMetric(stats.Metric{Name: metric}, record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
+			if refused := why != ""; refused != (c.refused && times) {
+				t.Errorf("%s loop, %g of 200 starved: %s is refused for %q", c.loop, c.starved, metric, why)
+			}
+		}
+	}
+}
