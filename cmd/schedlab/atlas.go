@@ -300,7 +300,7 @@ func (a *atlas) writePlan(w io.Writer) error {
 		fmt.Fprintf(w, "law         %s; cells along %s before the border: %s\n", b.Law, b.Along, strings.Join(at, ", "))
 	}
 	for _, d := range a.m.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		fmt.Fprintf(w, "doubt       %s\n", d.String())
 	}
 	return nil
 }

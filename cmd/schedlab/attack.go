@@ -58,9 +58,10 @@ func newAttack() *cobra.Command {
 time from the scheduled time, so that a stall of the server is in every request
 it delayed. The attacker is vegeta's; pacing, connections and stamps are ours.
 
-With a SCENARIO the request, arrivals, connections and demand are its own and
---target names only the server; without one, URL is asked as it stands. With
---targets a file in vegeta's http format says what to ask, in rotation.
+With a SCENARIO the request, demand, arrivals and clients are its own, but for
+what a flag says, and --target names only the server; without one, URL is asked
+as it stands. With --targets a file in vegeta's http format says what to ask, in
+rotation.
 
 --arrivals shapes the schedule at the mean --rate:
   poisson, constant
@@ -183,8 +184,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// mostRequests bounds one open attack, of 56 bytes of memory each and more in
-// vegeta; longestClosed a closed one, whose requests nobody knows beforehand.
+// mostRequests bounds one open attack, of about 165 bytes of memory each (a
+// record.Request, its stamps and its place in the schedule), 3.3 GB at the most;
+// longestClosed a closed one, whose requests nobody knows beforehand.
 const (
 	mostRequests  = 20_000_000
 	longestClosed = 5 * time.Minute

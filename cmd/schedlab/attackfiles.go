@@ -19,6 +19,7 @@ const partSuffix = ".part"
 type attackFiles struct {
 	results, hgrm *os.File
 	name          string // of results when whole; "" when there is nothing to rename
+	plain         bool   // hgrm is a file, not a pipe or a terminal
 	writer        *load.VegetaWriter
 }
 
@@ -42,7 +43,9 @@ func (f *attackFlags) openFiles(targets []load.Target, which []uint32) (*attackF
 			files.writer.Which = which
 		}
 		if f.hgrm != "" {
-			files.hgrm, _, err = newFile("hgrm", f.hgrm, "")
+			var final string
+			files.hgrm, final, err = newFile("hgrm", f.hgrm, "")
+			files.plain = final != ""
 		}
 		return err
 	}()
@@ -96,7 +99,9 @@ func (a *attackFiles) write(seq int, r record.Request) error {
 func (a *attackFiles) finish(result *load.Result) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
-			err = errors.Join(a.results.Sync(), os.Rename(a.results.Name(), a.name))
+			if err = a.results.Sync(); err == nil {
+				err = give(a.results.Name(), a.name)
+			}
 		}
 	}
 	if a.hgrm != nil {
@@ -106,9 +111,27 @@ func (a *attackFiles) finish(result *load.Result) (err error) {
 				h.Record(time.Duration(r.Done - r.Scheduled))
 			}
 		}
-		err = errors.Join(err, h.WriteHGRM(a.hgrm))
+		herr := h.WriteHGRM(a.hgrm)
+		if herr == nil && a.plain {
+			herr = a.hgrm.Sync()
+		}
+		err = errors.Join(err, herr, a.hgrm.Close())
+		a.hgrm = nil
 	}
 	return err
+}
+
+// give renames a file, to a name that nobody else has taken meanwhile: an empty file
+// of our own holds the name, and no other, for the rename to replace.
+func give(part, name string) error {
+	mine, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s was made meanwhile and is not overwritten; the results are in %s", name, part)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(mine.Close(), os.Rename(part, name))
 }
 
 // discard removes the files of an attack that did not begin.

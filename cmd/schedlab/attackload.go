@@ -41,6 +41,9 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
+		if err := f.take(s.Load); err != nil {
+			return o, err
+		}
 	} else if f.arrivals.Kind == load.KindLog {
 		sum.Target = f.target
 	} else if o.Targets, err = f.asked(sum); err != nil {
@@ -64,6 +67,34 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	}
 	sum.Timeout = o.Timeout.Seconds()
 	return o, nil
+}
+
+// take has a scenario's load say what no flag does of the loop that both are. What
+// belongs to kept connections is not taken where none are kept.
+func (f *attackFlags) take(l experiment.Load) error {
+	if l.Loop != f.loop {
+		return nil
+	}
+	unless := func(flag string, take func()) {
+		if !f.changed(flag) {
+			take()
+		}
+	}
+	kept := l.KeepAlive
+	if f.changed("keepalive") {
+		kept = f.keepAlive
+	}
+	if kept {
+		unless("idle", func() { f.idle = l.Idle })
+		unless("session", func() { f.session = l.Session })
+		unless("pipeline", func() { f.pipeline = max(1, l.Pipeline) })
+		unless("spin", func() { f.spin = l.Spin })
+	}
+	unless("think", func() { f.think = l.Think })
+	if f.loop == "closed" { // that of an open one may be a share, or the log's: see schedule
+		unless("rate", func() { f.rate.PerSecond = l.Rate.PerSecond })
+	}
+	return f.check()
 }
 
 // override lets flags win over a scenario's settings; bare is without one.
@@ -201,11 +232,11 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 // closed drives the closed loop.
 func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
 	c := load.ClosedOptions{
-		Targets: o.Targets, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
+		Targets: o.Targets, Which: o.Trace.Which, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
 		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
 		Rate: f.rate.PerSecond, Session: f.session, Pipeline: f.pipeline, Spin: f.spin, Record: true,
 	}
-	if f.changed("think") {
+	if f.think != (workload.Dist{}) {
 		c.Think = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	if err := c.Check(); err != nil {
@@ -260,7 +291,7 @@ func (f *attackFlags) closedWords() string {
 	}
 	add(f.pipeline > 1, "%d pipelined", f.pipeline)
 	add(f.session > 0, "sessions of %d", f.session)
-	add(f.changed("think"), "thinking %s", f.think)
+	add(f.think != (workload.Dist{}), "thinking %s", f.think)
 	add(f.spin, "spinning")
 	return words
 }

@@ -187,7 +187,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 	fmt.Fprintf(w, "time        at most %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
 	for _, d := range p.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		fmt.Fprintf(w, "doubt       %s\n", d.String())
 	}
 	for _, a := range p.Arms {
 		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, experiment.JoinCommand(a.Command))

@@ -315,7 +315,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir) error {
 	_, impossible := errors.AsType[*experiment.Impossible](err)
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s", dir.Path())}
+		return &exitError{exitInterrupted, fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())}
 	case impossible:
 		return &exitError{exitPartial, err}
 	}
@@ -386,7 +386,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
 	for _, d := range p.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		fmt.Fprintf(w, "doubt       %s\n", d.String())
 	}
 	for _, a := range p.Arms {
 		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, experiment.JoinCommand(a.Command))

@@ -271,7 +271,11 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 		a.Arms = append(a.Arms, arm.Blocks)
 	}
 	if r := run.Result.Refused; len(r) > 0 {
-		a.Refused = fmt.Sprintf("block %d of %s had %s %.3g, above %.3g", r[0].Block, r[0].Arm, r[0].Rule, r[0].Value, r[0].Limit)
+		side := "above"
+		if r[0].Value < r[0].Limit {
+			side = "below"
+		}
+		a.Refused = fmt.Sprintf("block %d of %s had %s %.3g, %s %.3g", r[0].Block, r[0].Arm, r[0].Rule, r[0].Value, side, r[0].Limit)
 	}
 	return a, nil
 }

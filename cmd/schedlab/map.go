@@ -286,9 +286,6 @@ func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (fou
 	if err := checkMapFormat(output); err != nil {
 		return true, err
 	}
-	if m.Status == record.Running {
-		m.Status = record.Partial // killed before it could say so
-	}
 	if rewrite {
 		if err := writeMapReports(dir, &m); err != nil {
 			return true, err

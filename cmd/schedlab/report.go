@@ -48,9 +48,6 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				if err != nil {
 					return usage(err)
 				}
-				if run.Status == record.Running {
-					run.Status = record.Partial // killed before it could say so
-				}
 				result, err := experiment.Judge(dir, run)
 				if err != nil {
 					return err

@@ -134,6 +134,7 @@ func TestFaults(t *testing.T) {
 		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
 		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{1234, "hog", 1, .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "kill -STOP 1234"},
 		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{12, "a", 1, .04}, {13, "b", 2, .05}} }, Warn, "b (pid 13)", "kill -STOP 12 13"},
+		{"other programs", func(m *Machine) { m.Usage.Others = slices.Repeat([]Program{{12, "a", 1, .009}}, 40) }, Bad, "", "look for them on the host"},
 		{"other programs", func(m *Machine) { m.Usage.Unseen = .8 }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
 		{"steal", func(m *Machine) { m.Usage.Steal = .03 }, Bad, "3.0 %", "CPUs of its own"},
 		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), Warn, "31.0 %", "ask again after ten seconds"},

@@ -58,7 +58,7 @@ func (m *Machine) others() seen {
 		return s
 	}
 	s.fix = "look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus)"
-	if seenHere {
+	if seenHere && len(busy) > 0 { // else they are many, and small
 		var pids []string
 		for _, p := range busy {
 			pids = append(pids, strconv.Itoa(p.PID))

@@ -189,6 +189,9 @@ func TestReplayedLog(t *testing.T) {
 	if got := len(p.scenario.which()); got != 400 {
 		t.Errorf("a closed loop goes through %d requests", got)
 	}
+	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.which()) {
+		t.Errorf("an attack asks %d targets in an order of %d, want the log's", len(o.Targets), len(o.Trace.Which))
+	}
 	fast := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
 	if fast.Rate != 30 {
 		t.Errorf("three times as fast is %g/s", fast.Rate)

@@ -9,11 +9,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Attack returns what the scenario asks of a server at addr (host:port), and over
-// which connections; the trace is left to fill in.
+// Attack returns what the scenario asks of a server at addr (host:port), in which order
+// if a log says so, and over which connections; the rest of the trace is left to fill in.
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{
 		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
+		Trace: load.Trace{Which: s.which()},
 	}
 }
 
@@ -24,21 +25,6 @@ func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
 		return nil
 	}
 	return demands(s.Workload, n, seed, iters)
-}
-
-// arrivals is a schedule as load.ParseArrivals reads it, to be drawn at rate per second
-// for that many kept connections. iters turns the CPU time that a trace file states
-// into iterations.
-func arrivals(spec string, rate float64, connections int, iters float64) (load.Arrivals, error) {
-	a, err := load.ParseArrivals(spec)
-	if err != nil {
-		return a, err
-	}
-	if a, err = a.Open(iters); err != nil {
-		return a, err
-	}
-	a = a.WithConnections(connections)
-	return a, a.Check(rate)
 }
 
 // Limits past which a summary carries a doubt.

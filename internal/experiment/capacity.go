@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,7 +40,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if o.Stamps == "" {
 		o.Stamps = stampsOff // nobody reads them
 	}
-	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, slo: slo}
+	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),
@@ -94,7 +95,7 @@ func (s *Scenario) steady() error {
 
 // takeSearch fixes windows and budget.
 func (p *plan) takeSearch(o Options) error {
-	warmup, window, budget := first(o.Warmup, capacityWarmup), first(o.Window, capacityWindow), first(o.Budget, capacityBudget)
+	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
 	switch {
 	case window < 100*time.Millisecond || window > longest:
 		return impossible("--window %v is outside 100ms to %v", window, longest)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -81,7 +82,7 @@ func (j *judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
-			w.Refused = firstOf(w.Refused, tooFew(w, slo))
+			w.Refused = cmp.Or(w.Refused, tooFew(w, slo))
 			a.windows = append(a.windows, w)
 			a.beside = append(a.beside, beside{t.Number, figures.values["goodput"], figures.values["cpu_per_request"]})
 			if w.Refused == "" && w.Purpose != capacity.Overload {
@@ -155,7 +156,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
 	r := j.result
 	if r.Status != record.Complete {
-		j.doubt("", "the run is %s%s", r.Status, because(j.run.Failure))
+		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))
 	}
 	if serverCPUs(r.Env) == 1 {
 		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")

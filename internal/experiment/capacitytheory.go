@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -139,7 +140,7 @@ func (c curve) over(found record.ArmCapacity, term stats.Term) record.RateTheory
 		if math.IsNaN(v) || math.IsInf(v, 0) || rate <= 0 {
 			continue
 		}
-		r.Formula = firstOf(r.Formula, formula)
+		r.Formula = cmp.Or(r.Formula, formula)
 		r.Curve = append(r.Curve, record.RatePoint{Rate: rate, Seconds: v})
 	}
 	low, high := least/4, most

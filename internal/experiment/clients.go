@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -132,13 +133,18 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
 	client, variable := !isFlag(factor, values[0]), strings.HasPrefix(factor, envPrefix)
-	var refused error
+	var refused, unknown error
 	taken := false
 	for i := range s.Arms {
 		a := &s.Arms[i]
 		if !client {
 			m, known := modes[a.Mode]
-			if !known {
+			switch {
+			case !known && a.Mode == "":
+				refused = fmt.Errorf("%s is another program, whose flags are its own; write an arm for each value", a.Name)
+				continue
+			case !known:
+				unknown = fmt.Errorf("%s has the unknown mode %q", a.Name, a.Mode)
 				continue
 			}
 			flags := maps.Clone(a.Flags)
@@ -170,7 +176,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 		a.Vary[factor] = values
 	}
 	if !taken {
-		return fmt.Errorf("no arm takes %s: %w", factor, refused)
+		return fmt.Errorf("no arm takes %s: %w", factor, cmp.Or(refused, unknown))
 	}
 	return nil
 }

@@ -100,6 +100,11 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
 		t.Errorf("no arm takes it: got %v", err)
 	}
+	others := scenario(t, swap("cpu: 100us", "path: /"))
+	others.Arms = []Arm{{Name: "one", Command: []string{"./one", "{addr}"}}, {Name: "two", URL: "http://127.0.0.1:1"}}
+	if err := others.Vary("workers", []string{"1", "2"}, modes); err == nil || err.Error() != "no arm takes workers: two is another program, whose flags are its own; write an arm for each value" {
+		t.Errorf("arms that are none of ours: got %v", err)
+	}
 }
 
 // What a plan takes, the load behind it takes, too: one limit, and clients that are

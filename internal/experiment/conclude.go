@@ -179,6 +179,14 @@ func because(failure string) string {
 	return ": " + oneLine(failure)
 }
 
+// stateOf says in a clause what became of a run that is not complete.
+func stateOf(s record.Status) string {
+	if s == record.Running {
+		return "was cut off or still goes on"
+	}
+	return "is " + string(s)
+}
+
 func (j *judge) standingDoubts() {
 	r := j.result
 	var first []record.Doubt
@@ -186,7 +194,7 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run is %s: %d of %d planned blocks count%s", r.Status, r.Valid, r.Planned, because(j.run.Failure))
+		add("", "the run %s: %d of %d planned blocks count%s", stateOf(r.Status), r.Valid, r.Planned, because(j.run.Failure))
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -213,9 +221,6 @@ func plural(n int, word string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, word)
 }
-
-// splitList walks the parts of a,b,c.
-func splitList(s string) iter.Seq[string] { return strings.SplitSeq(s, ",") }
 
 func unionKeys[K comparable, V any](a, b map[K]V) iter.Seq[K] {
 	all := maps.Clone(a)

@@ -111,6 +111,9 @@ func parseExpectation(text string, arms []string) (expectation, error) {
 		names.bad.at = from[min(names.bad.at, len(from)-1)]
 		return expectation{}, names.bad
 	}
+	if n := overprobed(root); n != nil {
+		return expectation{}, &expectError{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one probe, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+	}
 	return expectation{text, root}, nil
 }
 

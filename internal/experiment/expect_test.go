@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,6 +24,21 @@ func TestExpectationErrors(t *testing.T) {
 		{"the library's own words", `now() > 5`, `11:6: expect[0]: unknown name now`},
 	} {
 		wantError(t, c.name, expecting(c.expect), c.want)
+	}
+	var many []string
+	for i := range mostProbes + 1 {
+		many = append(many, fmt.Sprintf(`x_max("a%d")`, i))
+	}
+	for text, refused := range map[string]bool{
+		strings.Join(many, " + ") + " > 1":                                 true,
+		`p50("a0") > 0 || not (` + strings.Join(many, " + ") + " > 1)":     true,
+		strings.Join(many[1:], " + ") + " > 1":                             false,
+		strings.Join(many[1:], " > 1 && ") + " > 1 && " + many[0] + " > 1": false,
+	} {
+		_, err := parseExpectation(text, nil)
+		if got := err != nil && strings.Contains(err.Error(), "x_max of 9 arms in one statement, and at most 8"); got != refused || err != nil && !refused {
+			t.Errorf("%s: got %v, refused %v", text, err, refused)
+		}
 	}
 	wantError(t, "no list", good+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }

@@ -205,7 +205,7 @@ func mayRun(pid int) (all cpuSet) {
 
 // listedCPUs reads the kernel's own lists, like 0-3,5.
 func listedCPUs(list string) (set cpuSet) {
-	for part := range splitList(list) {
+	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, ranged := strings.Cut(part, "-")
 		if !ranged {
 			hi = lo

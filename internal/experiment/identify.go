@@ -136,7 +136,7 @@ func (p *plan) settleArrivals() error {
 			}
 			continue
 		}
-		arrive, err := arrivals(c.Arrivals, c.Rate, c.Connections, 1)
+		arrive, err := p.arrivals(c)
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -162,7 +163,7 @@ func cpuCount(list string, all int) int {
 		return max(all, 1)
 	}
 	n := 0
-	for part := range splitList(list) {
+	for part := range strings.SplitSeq(list, ",") {
 		var from, to int
 		if k, _ := fmt.Sscanf(part, "%d-%d", &from, &to); k == 2 {
 			n += to - from + 1

@@ -17,7 +17,7 @@ import (
 
 func doubtTexts(r *record.Result) (texts []string) {
 	for _, d := range r.Doubts {
-		texts = append(texts, strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		texts = append(texts, d.String())
 	}
 	return texts
 }
@@ -84,7 +84,7 @@ func TestKilledRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := doubtTexts(r); !slices.Contains(got, "1 trial cut short and left out") || got[0] != "the run is running: 11 of 12 planned blocks count" {
+	if got := doubtTexts(r); !slices.Contains(got, "1 trial cut short and left out") || got[0] != "the run was cut off or still goes on: 11 of 12 planned blocks count" {
 		t.Errorf("got the doubts %q", got)
 	}
 	if r.Valid != 11 || decisions(r, "pool")["p99"] != "SAME" {

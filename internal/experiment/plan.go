@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/load"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -71,7 +73,9 @@ const (
 	probeCost = 600 * time.Millisecond
 	fixedCost = 3 * time.Second
 
-	// mostRequests bounds one trial: 56 bytes of memory each, and more in vegeta.
+	// mostRequests bounds one trial, of about 165 bytes of memory each: 48 of a
+	// record.Request, 88 of its stamps, up to 28 of the trace. What vegeta drops of a
+	// hit, about 2 KB, is left to the collector: see quietCollector.
 	mostRequests = 5_000_000
 
 	probeClients = 64
@@ -97,6 +101,10 @@ type plan struct {
 	budget   time.Duration
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
 	ring     int       // see chooseRing
+	// iters turns the CPU time that a trace file states into iterations; opened are the
+	// arrivals by their words, their files read.
+	iters  float64
+	opened map[string]load.Arrivals
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -122,7 +130,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if o.Rate != (Rate{}) {
 		s.Load.Rate = o.Rate
 	}
-	p := &plan{scenario: s, cpus: cpus, modes: o.Modes}
+	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
@@ -269,14 +277,14 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 	}
 	own := kind
 	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
-		kind.warmup = first(time.Duration(s.Protocol.Warmup), kind.warmup)
-		kind.window = first(time.Duration(s.Protocol.Window), kind.window)
-		kind.budget = first(time.Duration(s.Protocol.Budget), kind.budget)
-		kind.blocks = first(s.Protocol.Blocks, kind.blocks)
+		kind.warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.warmup)
+		kind.window = cmp.Or(time.Duration(s.Protocol.Window), kind.window)
+		kind.budget = cmp.Or(time.Duration(s.Protocol.Budget), kind.budget)
+		kind.blocks = cmp.Or(s.Protocol.Blocks, kind.blocks)
 	}
-	kind.blocks = first(o.Blocks, kind.blocks)
-	kind.warmup, kind.window = first(o.Warmup, kind.warmup), first(o.Window, kind.window)
-	p.budget = first(o.Budget, kind.budget)
+	kind.blocks = cmp.Or(o.Blocks, kind.blocks)
+	kind.warmup, kind.window = cmp.Or(o.Warmup, kind.warmup), cmp.Or(o.Window, kind.window)
+	p.budget = cmp.Or(o.Budget, kind.budget)
 	if kind.blocks < minBlocks {
 		return impossible("--blocks %d is below %d, too few for any verdict", kind.blocks, minBlocks)
 	}
@@ -315,14 +323,6 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 // them, rounded up, and never fewer than any verdict needs.
 func (own protocol) leastValid(blocks int) int {
 	return max(minBlocks, (own.minValid*blocks+own.blocks-1)/own.blocks)
-}
-
-func first[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
 }
 
 // takeOrder draws every block's order: random, and the next block reversed.

@@ -3,6 +3,8 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +48,7 @@ func planned(t *testing.T, text string, change func(*Options)) *plan {
 
 func doubts(p record.Plan) (texts []string) {
 	for _, d := range p.Doubts {
-		texts = append(texts, strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+		texts = append(texts, d.String())
 	}
 	return texts
 }
@@ -305,6 +307,30 @@ func TestTrace(t *testing.T) {
 	even := traced(t, planned(t, swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil), 0, 2)
 	if even.At[0] != 0 || even.At[5] != 50*time.Millisecond {
 		t.Errorf("constant arrivals: got %v", even.At[:6])
+	}
+}
+
+// A trace file is read while planning: what becomes of it later changes no trial.
+func TestTraceFileIsReadOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "arrivals.csv")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("at,cpu\n0s,10us\n10ms,20us\n30s,10us\n")
+	p := planned(t, swap("rate: 300/s", "rate: 1/s\n  arrivals: trace("+file+")"), nil)
+	write("at,cpu\n1s,10us\n")
+	first := traced(t, p, 0, 2)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	want := load.Trace{At: []time.Duration{0, 10 * time.Millisecond}, Demand: []load.Demand{{Iters: 20}, {Iters: 40}}}
+	for _, got := range []load.Trace{first, traced(t, p, 5, 2)} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
 

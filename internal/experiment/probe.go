@@ -13,6 +13,24 @@ import (
 // their mean (X_max of the searches in docs/capacity.md).
 const probeDoubt = .10
 
+// mostProbes bounds the arms whose x_max one statement asks for: every one of them
+// doubles how often it is put to a block.
+const mostProbes = 8
+
+// overprobed finds the first statement that asks for more; nil for none.
+func overprobed(n ast.Node) ast.Node {
+	_, parts := joint(n)
+	for _, part := range parts {
+		if found := overprobed(part); found != nil {
+			return found
+		}
+	}
+	if parts == nil && len(probed(n)) > mostProbes {
+		return n
+	}
+	return nil
+}
+
 // probed lists the arms whose x_max a statement asks for.
 func probed(n ast.Node) []string {
 	var p probeNames

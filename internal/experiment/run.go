@@ -76,7 +76,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		run.Status = record.Complete
 	case ctx.Err() != nil:
 		run.Status = record.Interrupted
-		runErr = context.Cause(ctx)
+		runErr = interruption(ctx, runErr)
 	default:
 		run.Status = record.Partial
 	}
@@ -84,10 +84,22 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		run.Failure = runErr.Error()
 	}
 	run.Trials = r.trials
+	// First without a result: how the run ended is known whatever judging comes to.
+	wrote := dir.WriteRun(run)
 	if run.Result, err = Judge(dir, run); err != nil {
-		return dir, run, errors.Join(runErr, err)
+		return dir, run, errors.Join(runErr, wrote, err)
 	}
 	return dir, run, errors.Join(runErr, dir.WriteRun(run))
+}
+
+// interruption is why a run ended whose context did: the context's cause, and what else
+// went wrong if err is not its work.
+func interruption(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) || errors.Is(err, ctx.Err()) {
+		return cause
+	}
+	return errors.Join(cause, err)
 }
 
 type runner struct {
@@ -98,7 +110,8 @@ type runner struct {
 	launcher *launcher
 	progress Progress
 	began    time.Time
-	trials   int // recorded
+	trials   int    // recorded
+	lingers  string // the last arm whose server did not end when asked to
 }
 
 func (r *runner) carryOut(ctx context.Context) error {
@@ -148,18 +161,28 @@ func (r *runner) probeAll(ctx context.Context) error {
 	return nil
 }
 
-// runBlocks runs the planned blocks, and spare ones for those a rule refused,
-// while the budget lasts.
+// runBlocks runs the planned blocks, and spare ones for those a rule refused, while
+// the budget lasts. Past it go only the planned blocks that a verdict needs.
 func (r *runner) runBlocks(ctx context.Context) error {
 	p := r.plan
 	number, valid := 0, 0
+	first := time.Now()
 	for block := range p.Order {
-		if valid >= p.Blocks || block >= p.Blocks && !r.affords(block) {
+		each := time.Since(first) / time.Duration(max(block, 1))
+		affords := time.Since(r.began)+each+closing <= p.budget
+		if p.enough(block, valid, affords) {
+			if block < p.Blocks {
+				p.doubt("", "the run stopped after %d of %s, to stay within the budget of %v: %s", block, plural(p.Blocks, "block"), p.budget, r.pace(each))
+			}
 			break
+		}
+		past := ""
+		if time.Since(r.began) > p.budget {
+			past = fmt.Sprintf(" (past the budget of %v: %s)", p.budget, r.pace(each))
 		}
 		spoiled := false
 		for _, arm := range p.Order[block] {
-			r.tell(p.blockName(block)+": "+p.Arms[arm].Name, number, p.Blocks*len(p.Arms))
+			r.tell(p.blockName(block)+": "+p.Arms[arm].Name+past, number, p.Blocks*len(p.Arms))
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -174,7 +197,27 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			valid++
 		}
 	}
+	if took := time.Since(r.began); took > p.budget {
+		p.doubt("", "the run took %v, past the budget of %v: %s", took.Round(100*time.Millisecond), p.budget, r.pace(time.Since(first)/time.Duration(max(1, number/len(p.Arms)))))
+	}
 	return nil
+}
+
+// enough says whether a run ends before the block of that index, with so many valid
+// ones behind it; affords, whether the budget has room for it.
+func (p *plan) enough(block, valid int, affords bool) bool {
+	return valid >= p.Blocks || !affords && (block >= p.Blocks || valid >= p.MinValid)
+}
+
+// pace says what a block takes, and who makes it take longer.
+func (r *runner) pace(each time.Duration) string {
+	p := r.plan
+	planned := time.Duration(len(p.Arms)) * (seconds(p.Warmup+p.Window) + trialCost)
+	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), planned.Round(100*time.Millisecond))
+	if r.lingers != "" {
+		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
+	}
+	return said
 }
 
 func (p *plan) blockName(block int) string {
@@ -201,12 +244,6 @@ func (r *runner) trial(ctx context.Context, number, block, arm int) (spoiled boo
 
 // closing is what remains to be done after the last block: the reports.
 const closing = 1500 * time.Millisecond
-
-// affords reports whether one more block fits the budget, at the pace so far.
-func (r *runner) affords(done int) bool {
-	each := time.Since(r.began) / time.Duration(max(done, 1))
-	return time.Since(r.began)+each+closing <= r.plan.budget
-}
 
 func (r *runner) tell(doing string, done, total int) {
 	if r.progress != nil {

@@ -179,16 +179,81 @@ func TestServerDiesInTrial(t *testing.T) {
 }
 
 // A server that has served its window and then does not end costs time, not the
-// comparison.
+// comparison. Blocks that a verdict needs go on past the budget, and it is said.
 func TestServerLingersAfterItsTrial(t *testing.T) {
 	c := comparison(t, "good", "stubborn="+filepath.Join(t.TempDir(), "starts"), nil)
-	dir, run, err := c.Run(t.Context(), t.TempDir(), nil)
+	c.plan.budget = 3 * time.Second // as if the plan had been too good
+	var told string
+	dir, run, err := c.Run(t.Context(), t.TempDir(), func(doing string, _, _ int, _ time.Duration) { told += doing + "\n" })
 	if err != nil {
 		t.Fatal(err)
+	}
+	for what, said := range map[string]string{"progress": told, "the doubts": strings.Join(doubtTexts(run.Result), "\n")} {
+		if !strings.Contains(said, "past the budget of 3s: a block takes ") || !strings.Contains(said, "and the server of two lingers when it is to end") {
+			t.Errorf("%s: got\n%s\nwant the overrun and its cause", what, said)
+		}
 	}
 	readable(t, dir)
 	if run.Status != record.Complete || !slices.Contains(run.Result.Doubts, record.Doubt{Arm: "two", Text: "the server did not end within 3s of SIGTERM and was killed"}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
+	}
+}
+
+// Up to the budget all planned blocks run, past it those that a verdict needs, and no
+// spare one.
+func TestEnoughBlocks(t *testing.T) {
+	t.Parallel()
+	p := &plan{Plan: record.Plan{Blocks: 12, Spare: 3, MinValid: 10}}
+	for _, c := range []struct {
+		block, valid  int
+		affords, want bool
+	}{
+		{0, 0, true, false}, {0, 0, false, false}, {9, 9, false, false}, {10, 10, true, false}, {10, 10, false, true},
+		{11, 9, false, false}, {12, 11, true, false}, {12, 11, false, true}, {12, 9, false, true}, {12, 12, true, true},
+	} {
+		if got := p.enough(c.block, c.valid, c.affords); got != c.want {
+			t.Errorf("block %d with %d valid ones, affordable %v: ends %v, want %v", c.block, c.valid, c.affords, got, c.want)
+		}
+	}
+}
+
+// A run whose record cannot be judged says how it ended all the same.
+func TestRunThatCannotBeJudged(t *testing.T) {
+	root := t.TempDir()
+	c := comparison(t, "good", "good", nil)
+	dir, _, err := c.Run(t.Context(), root, func(doing string, done, _ int, _ time.Duration) {
+		if strings.HasPrefix(doing, "block") && done == 1 {
+			if err := os.RemoveAll(filepath.Join(root, "latest", "trials")); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "recording trial 2") || !strings.Contains(err.Error(), "listing trials") {
+		t.Fatalf("got %v, want that the trial cannot be written, and the trials not be read", err)
+	}
+	_, run, err := record.Open("latest", filepath.Dir(dir.Path()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Status != record.Partial || run.Ended.IsZero() || !strings.Contains(run.Failure, "recording trial 2") {
+		t.Errorf("run.json says %s, ended %v, failure %q", run.Status, run.Ended, run.Failure)
+	}
+}
+
+// What else went wrong when a run was interrupted is not lost, and what the
+// interruption itself did is not said twice.
+func TestInterruption(t *testing.T) {
+	t.Parallel()
+	stopped, full := errors.New("stopped by hand"), errors.New("no space left")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	for _, err := range []error{ctx.Err(), stopped, fmt.Errorf("arm: %w", context.Canceled)} {
+		if got := interruption(ctx, err); got != stopped {
+			t.Errorf("%v: got %v, want the cause alone", err, got)
+		}
+	}
+	if got := interruption(ctx, full); !errors.Is(got, stopped) || !errors.Is(got, full) {
+		t.Errorf("got %v, want both", got)
 	}
 }
 

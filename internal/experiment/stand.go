@@ -86,13 +86,15 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	t.Server.PID, t.Server.Doubts = s.process.pid(), s.process.doubts
 
 	quiet := quietCollector()
-	clocks := watch(s.process.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := watch(ctx, s.process.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	got, err := s.drive(ctx, s.process.addr, t.Block-1, s.arm, clocks)
 	quiet()
 	switch {
 	case err != nil:
+		clocks.abandon()
 		return capacity.Window{}, fmt.Errorf("arm %q: %w", name, err)
 	case !got.ran:
+		clocks.abandon()
 		return capacity.Window{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors at %.0f/s; keep connections or raise the limits", name, step.Rate)
 	}
 	used := clocks.end()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/record"
 	"schedlab/internal/workload"
 )
 
@@ -24,6 +25,23 @@ func demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
 	return d
 }
 
+// arrivals are an open loop's, ready to be drawn. A trace file is read while planning,
+// and only then: every trial draws from what it said.
+func (p *plan) arrivals(l record.Clients) (a load.Arrivals, err error) {
+	a, known := p.opened[l.Arrivals]
+	if !known {
+		if a, err = load.ParseArrivals(l.Arrivals); err != nil {
+			return a, err
+		}
+		if a, err = a.Open(p.iters); err != nil {
+			return a, err
+		}
+		p.opened[l.Arrivals] = a
+	}
+	a = a.WithConnections(l.Connections)
+	return a, a.Check(l.Rate)
+}
+
 // trace is the list of arrivals of an arm in a block, the same for every arm
 // with the same load.
 func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
@@ -32,7 +50,7 @@ func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 	if p.scenario.log != nil {
 		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
 	}
-	a, err := arrivals(l.Arrivals, l.Rate, l.Connections, iters)
+	a, err := p.arrivals(l)
 	if err != nil {
 		return load.Trace{}, err
 	}

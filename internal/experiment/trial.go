@@ -47,7 +47,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	before := server.scrapeOwn(ctx, a, &t.Server)
 
 	quiet := quietCollector()
-	clocks := watch(server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := watch(ctx, server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	if a.Mode != "" && usesAny(p.Expect, "accepted", "done", "open") {
 		clocks.count = func() (sums map[string]float64) {
 			if text, err := server.scrape(ctx); err == nil && text != nil {
@@ -59,6 +59,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	got, err := r.drive(ctx, server.addr, block, arm, clocks)
 	quiet()
 	if err != nil {
+		clocks.abandon()
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	used := clocks.end()
@@ -88,7 +89,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	err = server.stop()
 	if slow, ok := errors.AsType[*lingered](err); ok {
 		t.Server.Doubts = append(t.Server.Doubts, slow.Error())
-		err = nil
+		r.lingers, err = a.Name, nil
 	}
 	if err != nil {
 		t.Failure = err.Error()
@@ -112,11 +113,21 @@ func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// quietCollector keeps the garbage collector out of the window; what it undoes
-// collects what the window left.
+// quietRoom is what a trial may leave to the garbage collector, in bytes: its own
+// records, 0.8 GB at the most (see mostRequests), and what the attacker drops.
+const quietRoom = 1 << 30
+
+// quietCollector keeps the garbage collector out of the window, unless quietRoom is
+// used up before it ends: then it runs rather than have the machine run out of
+// memory, and the trial's proof counts that. What it undoes collects what the window
+// left.
 func quietCollector() (undo func()) {
-	percent := debug.SetGCPercent(-1)
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	debug.SetMemoryLimit(min(limit, int64(now.Sys-now.HeapReleased)+quietRoom))
 	return func() {
+		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 		runtime.GC()
 	}
@@ -191,7 +202,9 @@ type watcher struct {
 	pid            int
 	cpus           cpuSets
 	warmup, window time.Duration
-	ends           chan [2]reading
+	ctx            context.Context
+	cancel         context.CancelFunc
+	ends           chan [2]reading // closed without any when the context ended first
 	began          bool
 	// count reads the server's connection counters, if they are asked for; counts
 	// are those of both ends, nil unless both could be read, and counted when each
@@ -203,20 +216,29 @@ type watcher struct {
 	footprint *record.Footprint
 }
 
-func watch(pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
-	return &watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, ends: make(chan [2]reading, 1)}
+// watch makes a watcher of a server's window. Who has it calls end, or abandon: either
+// waits for the goroutine that begin has started.
+func watch(ctx context.Context, pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
+	w := &watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, ends: make(chan [2]reading, 1)}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	return w
 }
 
 // begin is called once with the attack's start.
 func (w *watcher) begin(start time.Time) {
 	w.began = true
 	go func() {
-		time.Sleep(time.Until(start.Add(w.warmup)))
+		defer close(w.ends)
+		if !w.sleep(start.Add(w.warmup)) {
+			return
+		}
 		first := readClocks(w.pid, w.cpus.server)
 		if w.count != nil {
 			w.counts[0], w.counted[0] = w.count(), time.Now()
 		}
-		time.Sleep(time.Until(start.Add(w.warmup + w.window)))
+		if !w.sleep(start.Add(w.warmup + w.window)) {
+			return
+		}
 		last := readClocks(w.pid, w.cpus.server)
 		w.footprint = footprint(w.pid)
 		if w.count != nil {
@@ -226,16 +248,40 @@ func (w *watcher) begin(start time.Time) {
 	}()
 }
 
-// end waits for the second reading and returns the change, scaled from the
-// time between the readings to the window.
-func (w *watcher) end() reading {
-	if !w.began {
-		return reading{server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1}
+// sleep waits until a time, and reports whether it came before the context's end.
+func (w *watcher) sleep(until time.Time) bool {
+	alarm := time.NewTimer(time.Until(until))
+	defer alarm.Stop()
+	select {
+	case <-alarm.C:
+		return true
+	case <-w.ctx.Done():
+		return false
 	}
-	ends := <-w.ends
+}
+
+// abandon ends the watch of an attack that has failed.
+func (w *watcher) abandon() {
+	w.cancel()
+	w.end()
+}
+
+// end waits for the second reading and returns the change, scaled from the
+// time between the readings to the window. All of it is unknown when the attack never
+// began, or the context ended first.
+func (w *watcher) end() reading {
+	defer w.cancel()
+	unknown := reading{server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1}
+	if !w.began {
+		return unknown
+	}
+	ends, whole := <-w.ends
+	if !whole {
+		return unknown
+	}
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled} {
 		if *v > 0 {
 			*v *= scale
 		}

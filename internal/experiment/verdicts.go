@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 
 	"schedlab/internal/record"
@@ -25,7 +26,7 @@ func (j *judge) verdicts() {
 	broken := map[string]string{}
 	for _, m := range stats.Metrics() {
 		c, clean := stats.AAClean(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name))
-		if reason := firstOf(runwide, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin)); reason != "" {
+		if reason := cmp.Or(runwide, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin)); reason != "" {
 			c = c.Refuse(reason)
 		}
 		j.result.AA = append(j.result.AA, verdict(c, base, twin))
@@ -40,22 +41,13 @@ func (j *judge) verdicts() {
 		against := arms[rival(j.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := stats.Compare(m, j.series(against.Name, m.Name), j.series(a.Name, m.Name), comparisons)
-			reason := firstOf(runwide, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), j.drift(m, against), broken[m.Name])
+			reason := cmp.Or(runwide, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), j.drift(m, against), broken[m.Name])
 			if reason != "" {
 				c = c.Refuse(reason)
 			}
 			j.result.Verdicts = append(j.result.Verdicts, verdict(c, against, a))
 		}
 	}
-}
-
-func firstOf(reasons ...string) string {
-	for _, r := range reasons {
-		if r != "" {
-			return r
-		}
-	}
-	return ""
 }
 
 func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {

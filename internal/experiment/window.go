@@ -22,7 +22,7 @@ type window struct {
 	hist     *record.Histogram
 
 	p50, lagMean, rateOff, generator, foreign float64
-	lags                                      []float64 // sorted
+	lags                                      map[string]float64 // by the names of quantiles
 	arrivals, completions                     int
 	outcomes                                  int // of the trial's requests that were sent
 	presence                                  presence
@@ -84,7 +84,9 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	w.tau = stats.CorrelationTime(response)
 	slices.Sort(response)
 	slices.Sort(lag)
+	w.lags = map[string]float64{}
 	for name, q := range quantiles {
+		w.lags[name] = stats.Quantile(lag, q)
 		w.values[name] = math.NaN()
 		if w.requests >= stats.MinRequests(q) {
 			w.values[name] = stats.Quantile(response, q)
@@ -100,7 +102,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
-	w.p50, w.lags, w.lagMean = stats.Quantile(response, .5), lag, mean(lag)
+	w.p50, w.lagMean = stats.Quantile(response, .5), mean(lag)
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
 	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
 	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
@@ -222,7 +224,7 @@ func (w *window) openBreaches(rule func(name string, value, limit float64), judg
 	// Lateness is looked at where response times are judged: of twenty requests the
 	// p99 is the worst, and one of them late says nothing of their median.
 	name := w.highest(judged)
-	rule("lag "+name+" (s)", stats.Quantile(w.lags, quantiles[name]), max(lagFloor, lagShare*w.p50))
+	rule("lag "+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
 	rule("lag mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
 	rule("generator core (ratio)", w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in

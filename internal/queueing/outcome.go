@@ -53,7 +53,7 @@ func (a *Ask) outcome(s setting) Outcome {
 	switch {
 	case s.queue == Unbounded && o.Cores >= 1:
 		a.endless(&o)
-	case s.workers > 0 && a.erlang(s):
+	case a.erlang(s):
 		a.exact(&o)
 	default:
 		a.replayed(&o, s)
@@ -69,14 +69,21 @@ func (a *Ask) outcome(s setting) Outcome {
 func (a *Ask) erlang(s setting) bool {
 	st := Station{Cores: a.Cores}
 	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
-	return a.Exponential && (s.workers <= a.Cores || st.sleepy(scaled))
+	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || st.sleepy(scaled))
 }
 
-// exact fills in the figures of M/M/c and M/M/c/K. That a little CPU time is
-// waited for on a core, not in the queue, is what makes them approximate.
+// exact fills in the figures of M/M/c and M/M/c/K, and of M/M/∞ for a worker for each
+// request, who only sleeps. That a little CPU time is waited for on a core, not in the
+// queue, is what makes them approximate.
 func (a *Ask) exact(o *Outcome) {
-	o.Approximate = a.Service > 0 && o.Workers > a.Cores
+	o.Approximate = a.Service > 0 && (o.Workers == 0 || o.Workers > a.Cores)
 	rate, held, workers := o.Rate, o.Held, o.Workers
+	if workers == 0 {
+		o.Formula, o.Mean, o.Throughput = "M/M/∞", held, rate
+		o.response = func(q float64) float64 { return -held * math.Log1p(-q) }
+		o.wait = func(float64) float64 { return 0 }
+		return
+	}
 	if o.Queue == Unbounded {
 		o.Formula = "M/M/c"
 		o.Mean, o.Throughput = MMc(rate, held, workers), min(rate, float64(workers)/held)

@@ -51,8 +51,8 @@ type Case struct {
 	Kept bool // what is asked is kept all the same
 }
 
-// mostWorkers bounds the search: beyond it a worker for each request is meant.
-const mostWorkers = 1 << 20
+// mostTried bounds a search for the fewest, counted from where it begins.
+const mostTried = 1 << 20
 
 // Size returns the fewest workers, and for them the least queue, that keep what is
 // asked at the rate with its margin. It replays the trace some dozens of times. An
@@ -65,10 +65,24 @@ func Size(a Ask) (Advice, error) {
 		return hopeless, nil
 	}
 	strained := 1 + a.Margin
-	adv := Advice{Workers: a.fewest(strained), Least: a.fewest(1)}
-	adv.Queue = least(0, func(queue int) bool {
-		return a.Keep(a.outcome(setting{adv.Workers, queue, strained, 1}))
+	workers, ok := a.fewest(strained)
+	if !ok {
+		return Advice{
+			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
+			Hopeless: "a worker for each request keeps it by a hair, and no number of them that can be named does",
+		}, nil
+	}
+	adv := Advice{Workers: workers}
+	adv.Least, _ = a.fewest(1) // those that do for more do for less
+	adv.Queue, ok = least(0, func(queue int) bool {
+		return a.Keep(a.outcome(setting{workers, queue, strained, 1}))
 	})
+	if !ok {
+		return Advice{
+			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
+			Hopeless: fmt.Sprintf("it allows next to no loss, and a queue of %d before %d workers loses more", mostTried, workers),
+		}, nil
+	}
 	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
 	adv.Strained = a.outcome(setting{adv.Workers, adv.Queue, strained, 1})
 	fewer, more := Fewer(adv.Workers), int(math.Ceil(1.2*float64(adv.Workers)))
@@ -156,26 +170,28 @@ func (a *Ask) hopeless() (Advice, string) {
 }
 
 // fewest is how many workers keep what is asked at a multiple of the rate, with a
-// queue that loses nothing.
-func (a *Ask) fewest(rate float64) int {
+// queue that loses nothing; not ok when none is found that does.
+func (a *Ask) fewest(rate float64) (workers int, ok bool) {
 	enough := Workers(a.Rate*rate, a.Service+a.Block)
 	return least(enough, func(workers int) bool {
 		return a.Keep(a.outcome(setting{workers, Unbounded, rate, 1}))
 	})
 }
 
-// least is the smallest number from low on that is good, where all above it are;
-// mostWorkers if none below is.
-func least(low int, good func(int) bool) int {
+// least is the smallest number from low on that is good, where all above it are; not
+// ok, and the highest that was tried, when none is found.
+func least(low int, good func(int) bool) (n int, ok bool) {
 	if good(low) {
-		return low
+		return low, true
 	}
 	bad, step := low, 1
-	for bad+step < mostWorkers && !good(bad+step) {
-		bad += step
+	for !good(bad + step) {
+		if bad += step; bad >= low+mostTried {
+			return bad, false
+		}
 		step *= 2
 	}
-	best := min(bad+step, mostWorkers)
+	best := bad + step
 	for best-bad > 1 {
 		if mid := (bad + best) / 2; good(mid) {
 			best = mid
@@ -183,7 +199,7 @@ func least(low int, good func(int) bool) int {
 			bad = mid
 		}
 	}
-	return best
+	return best, true
 }
 
 // Waits returns what waits come of ever more workers with an unbounded queue, at the
@@ -206,8 +222,8 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 		}
 	}
 	low := Workers(a.Rate, a.Service+a.Block)
-	turn := least(low, below(0.1))
-	high := least(turn, below(0.001))
+	turn, _ := least(low, below(0.1)) // with a worker for each request nobody waits
+	high, _ := least(turn, below(0.001))
 	step := max(1, (high-low+9)/10)
 	knee = -1
 	for workers := low; ; workers += step {

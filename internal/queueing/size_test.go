@@ -158,6 +158,40 @@ func TestSizeWithoutHope(t *testing.T) {
 	}
 }
 
+// Whether a worker for each request would do is asked of the same theory as how many
+// workers do: just below the quantile of the demand itself no number does, whatever the
+// sample of it says, and just above a few are enough.
+func TestSizeAtTheBorderOfTheDemand(t *testing.T) {
+	t.Parallel()
+	const held = 0.02
+	alone := math.Log(100) * held // p99 of an exponential demand
+	for _, side := range []float64{0.999, 1.001} {
+		adv := size(t, asked(400, held, true, func(o Outcome) bool { return o.Response(0.99) <= alone*side }))
+		if side < 1 && (adv.Workers != 0 || adv.Hopeless == "" || adv.MostRate != 0) {
+			t.Errorf("below it: %d workers, %q, %g/s", adv.Workers, adv.Hopeless, adv.MostRate)
+		}
+		if side > 1 && (adv.Hopeless != "" || adv.Workers < 9 || adv.Workers > 40) {
+			t.Errorf("above it: %d workers, %q", adv.Workers, adv.Hopeless)
+		}
+		near(t, "p99 with a worker for each request", adv.Expected.Response(0.99), alone, 0.002)
+	}
+}
+
+func TestLeast(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ low, from int }{{0, 0}, {0, 1}, {5, 6}, {7, 1000}, {3, mostTried}, {3 * mostTried, 3*mostTried + 10}} {
+		if n, ok := least(c.low, func(n int) bool { return n >= c.from }); n != c.from || !ok {
+			t.Errorf("from %d on, searched from %d: got %d, %v", c.from, c.low, n, ok)
+		}
+	}
+	for _, low := range []int{0, 9, 3 * mostTried} {
+		asked := 0
+		if n, ok := least(low, func(int) bool { asked++; return false }); ok || asked > 30 {
+			t.Errorf("none is good: got %d, %v after %d questions", n, ok, asked)
+		}
+	}
+}
+
 func TestSizeRefuses(t *testing.T) {
 	t.Parallel()
 	good := asked(10, 0.1, true, func(Outcome) bool { return true })

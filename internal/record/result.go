@@ -147,6 +147,14 @@ type Doubt struct {
 	Text string `json:"text"`
 }
 
+// String is the doubt in a line, the arm it is about in front.
+func (d Doubt) String() string {
+	if d.Arm == "" {
+		return d.Text
+	}
+	return d.Arm + ": " + d.Text
+}
+
 // A Refusal is one block that a validity rule left out of every verdict.
 type Refusal struct {
 	Block int     `json:"block"` // from 1

@@ -55,7 +55,7 @@ func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
 		}
 		p.line("")
 		for i, d := range r.Doubts {
-			p.item(fmt.Sprintf("[%d]", i+1), strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+			p.item(fmt.Sprintf("[%d]", i+1), d.String())
 		}
 		if r.Note != "" {
 			p.item("Note", r.Note)
@@ -79,7 +79,7 @@ func searchState(r *record.Result) string {
 	case record.Interrupted:
 		return "INTERRUPTED: stopped before the search was done, " + had
 	case record.Running:
-		return "INCOMPLETE: the run was killed or still goes on, " + had
+		return "INCOMPLETE: the run was cut off or still goes on, " + had
 	}
 	return "PARTIAL: the search could not be done in full, " + had
 }
@@ -216,7 +216,7 @@ func capacityMarkdown(w io.Writer, r *record.Result) error {
 		line("\n![Response time over the rate, with the objective, the windows and theory](%s)", capacityChartFile)
 		line("\n### Reservations\n")
 		for i, d := range r.Doubts {
-			line("- [%d] %s", i+1, md(strings.TrimPrefix(d.Arm+": "+d.Text, ": ")))
+			line("- [%d] %s", i+1, md(d.String()))
 		}
 		if r.Note != "" {
 			line("- note: %s", md(r.Note))

@@ -93,7 +93,7 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 	case stats.Faster:
 		d.Blocks = wins(v.Won, v.Blocks, "better")
 	case stats.Slower:
-		d.Blocks = wins(v.Blocks-v.Won, v.Blocks, "worse")
+		d.Blocks = wins(v.Lost, v.Blocks, "worse")
 	case stats.Inconclusive:
 		if v.Needed > 0 {
 			d.Blocks = "needs about " + plural(v.Needed, "block")

@@ -97,7 +97,7 @@ func MapText(w io.Writer, m *record.Map) error {
 			}
 		}
 		for _, d := range m.Doubts {
-			p.item("Doubt", strings.TrimPrefix(d.Arm+": "+d.Text, ": "))
+			p.item("Doubt", d.String())
 		}
 		if m.Plan.Note != "" {
 			p.item("Note", m.Plan.Note)
@@ -194,7 +194,7 @@ func MapMarkdown(w io.Writer, m *record.Map) error {
 			}
 		}
 		for _, d := range m.Doubts {
-			line("- %s", md(strings.TrimPrefix(d.Arm+": "+d.Text, ": ")))
+			line("- %s", md(d.String()))
 		}
 		line("\nRecord `%s`; render again with `%s`.", code(m.Dir), code(mapAgain(m)))
 	})

@@ -161,7 +161,7 @@ func mapState(m *record.Map) string {
 		}
 		return "PARTIAL: " + why + "; " + mapResume(m)
 	case record.Running:
-		return "INCOMPLETE: the map is being measured, or was killed"
+		return "INCOMPLETE: the map is being measured, or was cut off"
 	}
 	return ""
 }

@@ -250,11 +250,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item("Laws", l)
 	}
 	for i, d := range r.Doubts {
-		text := d.Text
-		if d.Arm != "" {
-			text = d.Arm + ": " + text
-		}
-		p.item(fmt.Sprintf("[%d]", i+1), text)
+		p.item(fmt.Sprintf("[%d]", i+1), d.String())
 	}
 	for i, l := range refusals(r.Refused) {
 		p.item(first(i, "Refused"), l)

@@ -141,8 +141,14 @@ func bound(ratio float64, decided bool) string {
 	return text
 }
 
-// plain writes a figure whose unit is not known here, to three digits.
-func plain(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+// plain writes a figure whose unit is not known here: to three digits, or as the count
+// that it is.
+func plain(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return count(int(v))
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
 
 // plural writes n and the word, with an s unless n is 1.
 func plural(n int, word string) string {

@@ -2,12 +2,14 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 func TestUnits(t *testing.T) {
@@ -74,6 +76,41 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 		if wantLog := len(values) == 2 && values[1] == 1; a.log != wantLog {
 			t.Errorf("%v: log = %v, want %v", values, a.log, wantLog)
 		}
+	}
+}
+
+// Blocks in which an arm was neither better nor worse are not among those it lost.
+func TestForestCountsNoTies(t *testing.T) {
+	t.Parallel()
+	v := record.Verdict{Metric: "p99", Verdict: string(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
+	if got := forestRowOf(v, ratioAxis([]record.Verdict{v})).Blocks; got != "worse in 11 of 12"+nbsp+"blocks" {
+		t.Errorf("got %q, want 11 of 12: one is a tie", got)
+	}
+}
+
+// The worst window of a rule is the farthest past its limit, above it or below.
+func TestRefusalsNameTheWorst(t *testing.T) {
+	t.Parallel()
+	refusal := func(block int, rule string, value, limit float64) record.Refusal {
+		return record.Refusal{Block: block, Arm: "pool", Rule: rule, Value: value, Limit: limit}
+	}
+	got := refusals([]record.Refusal{
+		refusal(1, "requests for p99", 900, 1000), refusal(2, "requests for p99", 300, 1000), refusal(3, "requests for p99", 700, 1000),
+		refusal(1, "lag mean (s)", 0.002, 0.001), refusal(2, "lag mean (s)", 0.005, 0.001),
+		refusal(4, "flow law (connections)", 1, 0), refusal(5, "flow law (connections)", 3, 0),
+		refusal(6, "requests in the window", 0, 1),
+	})
+	want := []string{
+		"requests for p99: 3 windows in blocks 1, 2, 3; worst 300 (pool, block 2), below 1,000",
+		"lag mean (s): 2 windows in blocks 1, 2; worst 0.005 (pool, block 2), limit 0.001",
+		"flow law (connections): 2 windows in blocks 4, 5; worst 3 (pool, block 5), limit 0",
+		"requests in the window: 1 window in block 6; worst 0 (pool, block 6), below 1",
+	}
+	for i := range got {
+		got[i] = strings.ReplaceAll(got[i], nbsp, " ")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

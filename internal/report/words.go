@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -74,32 +73,6 @@ func reason(v record.Verdict) string {
 		return "no reason recorded"
 	}
 	return v.Reason
-}
-
-// refusals says why blocks were left out, one line per rule: a rule that broke
-// in many windows is one cause. The record has every window.
-func refusals(all []record.Refusal) (lines []string) {
-	var rules []string
-	byRule := map[string][]record.Refusal{}
-	for _, x := range all {
-		if byRule[x.Rule] == nil {
-			rules = append(rules, x.Rule)
-		}
-		byRule[x.Rule] = append(byRule[x.Rule], x)
-	}
-	for _, rule := range rules {
-		windows := byRule[rule]
-		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int { return cmp.Compare(a.Value/a.Limit, b.Value/b.Limit) })
-		var blocks []string
-		for _, x := range windows {
-			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
-				blocks = append(blocks, n)
-			}
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), limit %s", rule, plural(len(windows), "window"),
-			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, plain(worst.Limit)))
-	}
-	return lines
 }
 
 func pluralS(n int) string {
@@ -183,7 +156,7 @@ func state(r *record.Result) string {
 	case record.Interrupted:
 		return "INTERRUPTED: stopped before the plan was done, " + had
 	case record.Running:
-		return "INCOMPLETE: the run was killed or still goes on, " + had
+		return "INCOMPLETE: the run was cut off or still goes on, " + had
 	case record.Partial:
 		return "PARTIAL: the plan could not be done in full, " + had
 	}

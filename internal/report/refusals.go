@@ -1,0 +1,52 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// refusals says why blocks were left out, one line per rule: a rule that broke
+// in many windows is one cause. The record has every window.
+func refusals(all []record.Refusal) (lines []string) {
+	var rules []string
+	byRule := map[string][]record.Refusal{}
+	for _, x := range all {
+		if byRule[x.Rule] == nil {
+			rules = append(rules, x.Rule)
+		}
+		byRule[x.Rule] = append(byRule[x.Rule], x)
+	}
+	for _, rule := range rules {
+		windows := byRule[rule]
+		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
+			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
+		})
+		side := "limit"
+		if worst.Value < worst.Limit {
+			side = "below"
+		}
+		var blocks []string
+		for _, x := range windows {
+			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
+				blocks = append(blocks, n)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), %s %s", rule, plural(len(windows), "window"),
+			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
+	}
+	return lines
+}
+
+// past is how far a window is beyond its limit, a ratio: above most limits, and below
+// those on how many requests it needs.
+func past(x record.Refusal) float64 {
+	if x.Value < x.Limit {
+		return x.Limit / x.Value
+	}
+	return x.Value / x.Limit
+}
