@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 )
@@ -15,21 +17,42 @@ type adhocFlags struct {
 }
 
 // given reports whether the command line asks something of its own.
-func (f *adhocFlags) given() bool { return f.path != "" || f.targets != "" || f.log != "" }
+func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
+
+// names are the flags that say what is asked.
+func (f *adhocFlags) names() (given []string) {
+	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
+		if flag[1] != "" {
+			given = append(given, flag[0])
+		}
+	}
+	return given
+}
+
+// bind declares the flags that every command has which asks of its own.
+func (f *adhocFlags) bind(fl *pflag.FlagSet) {
+	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
+	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
+}
+
+// checkEmpty refuses those that were given without a value.
+func checkEmpty(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		}
+	}
+	return nil
+}
 
 // check tells what does not go together; scenarios are those named beside.
 func (f *adhocFlags) check(scenarios []string) error {
-	asks := 0
-	for _, given := range []string{f.path, f.targets, f.log} {
-		if given != "" {
-			asks++
-		}
-	}
+	given := f.names()
 	switch {
-	case asks > 1:
-		return usagef("--path, --targets and --log each say what is asked; give one of them")
-	case asks > 0 && len(scenarios) > 0:
-		return usagef("scenario %q says what is asked, and --path, --targets and --log do too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0])
+	case len(given) > 1:
+		return usagef("%s each say what is asked; give one of them", strings.Join(given, " and "))
+	case len(given) > 0 && len(scenarios) > 0:
+		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
 	case f.speed != "":

@@ -62,6 +62,9 @@ func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas
 			a.timeout = max(a.timeout, seconds(c.Planned().Timeout))
 		}
 	}
+	if most, need := a.m.Plan.Blocks, experiment.MapBlocks(len(a.m.Arms)); most < need {
+		return nil, usagef("a map of %d arms compares every two of them, which takes %d blocks or more, and a cell has %d; raise --blocks or drop arms", len(a.m.Arms), need, most)
+	}
 	for i := range a.m.Cells {
 		if !lawful {
 			a.m.Cells[i].Short = nil
@@ -148,11 +151,12 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
+		if need > left && again { // another that may be measured again could take less
+			a.grid.Settle(at)
+			continue
+		}
 		if need > left {
 			a.m.Status = record.Partial
-			if again { // what had to be measured has been
-				a.m.Status = record.Complete
-			}
 			break
 		}
 		if failure = a.measure(ctx, show, at, blocks, left); failure != nil {

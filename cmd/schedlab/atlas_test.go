@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ type fakeLab struct {
 	stop  func()                              // called in the comparison after runs
 	runs  int                                 // before stop; 0 never stops
 	wrong func(c *experiment.Comparison) bool // whose server dies
+	open  string                              // name of the cell that stays undecided
 	done  int
 }
 
@@ -39,6 +41,9 @@ func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root st
 	v := record.Verdict{Metric: "goodput", Baseline: "nethttp", Arm: "pool", Verdict: string(stats.Same), Ratio: 1, Low: 0.99, High: 1.01, Blocks: 10}
 	if short, _ := c.Short(); len(short) > 0 {
 		v.Verdict, v.Ratio, v.Low, v.High = string(stats.Slower), 0.6, 0.58, 0.62
+	}
+	if l.open != "" && strings.Contains(c.Planned().Note, l.open) {
+		v.Verdict = string(stats.Inconclusive)
 	}
 	run := record.Run{Trials: 30, Plan: c.Planned(), Result: &record.Result{
 		Verdicts: []record.Verdict{v}, Arms: []record.Arm{{Name: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool", Role: record.Challenger}},
@@ -134,6 +139,34 @@ func TestMapKeepsItsBudget(t *testing.T) {
 		}
 		if a.m.Status != record.Partial || count(&a.m, record.Unreached) == 0 {
 			t.Errorf("got a map that is %s with %d cells unreached, want a partial one", a.m.Status, count(&a.m, record.Unreached))
+		}
+	})
+}
+
+// When twice the blocks for an undecided cell no longer fit, a refused one, which
+// takes as many as before, is still measured again.
+func TestMapSpendsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	const takes = 40 * time.Second
+	draw := func(t *testing.T, budget time.Duration) *atlas {
+		t.Helper()
+		lab := &fakeLab{takes: takes, open: "sleep-share=0.18, workers=4", wrong: func(c *experiment.Comparison) bool {
+			return strings.Contains(c.Planned().Note, "sleep-share=0.72, workers=16")
+		}}
+		a := newFake(t, lab, t.TempDir(), budget, record.Map{})
+		if err := a.explore(t.Context(), silent(t)); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	synctest.Test(t, func(t *testing.T) {
+		first := 0
+		for _, c := range draw(t, time.Hour).m.Cells {
+			first += min(c.Visits, 1)
+		}
+		a := draw(t, time.Duration(first+1)*takes+takes/2)
+		if refused, open := a.m.At(4, 4), a.m.At(2, 2); refused.Visits != 2 || open.Visits != 1 || a.m.Status != record.Complete {
+			t.Errorf("the refused cell was measured %d times, the undecided one %d times, and the map is %s; want 2, 1 and complete", refused.Visits, open.Visits, a.m.Status)
 		}
 	})
 }

@@ -45,7 +45,9 @@ on a fresh process; the arms take turns. Then one server is overloaded and offer
 the low rate again: one that breaks the objective now does not recover.
 
 The scenario's own rate is not used. Its load must be open and have a steady rate.
-Without a SCENARIO the embedded 'capacity' is searched.
+Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time that
+only schedlab's own servers spend; --path or --targets asks any server, of the arms
+you name and no others.
 
 Terms of an objective are quantiles (p50, p99, p99.9), mean, errors and goodput:
 p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
@@ -53,16 +55,23 @@ p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
 The record, with report.html, is kept below --out; 'schedlab report' renders it
 again. docs/capacity.md says how the search works and what it cannot do.
 
+An arm whose server dies ends its own search alone, and one that is too slow for
+windows to judge has none; the others go on.
+
 Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 (what was measured is kept), 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
   schedlab capacity --arms nethttp --window 1s --warmup 300ms --budget 25s
-  schedlab capacity --arm mine='./server -listen {addr}' --dry-run`,
+  schedlab capacity --path / --arm mine='./server -listen {addr}'
+  schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.adhoc.check(args); err != nil {
+				return err
+			}
 			return f.run(cmd, append(args, capacityScenario)[0])
 		},
 	}
@@ -70,6 +79,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	f.adhoc.bind(fl)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
@@ -139,7 +149,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 		return f.failure(err, dir)
 	}
 	for _, a := range run.Result.Capacity.Arms {
-		if a.Outcome != "undecided" {
+		if a.Decided() {
 			return nil
 		}
 	}
@@ -159,7 +169,7 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	if !slices.Contains(capacityFormats, f.output) {
 		return usagef("--output %q is none of %s", f.output, strings.Join(capacityFormats, ", "))
 	}
-	return nil
+	return checkEmpty(fl, "path", "targets")
 }
 
 func (f *capacityFlags) search(s experiment.Scenario, slo stats.SLO) (*experiment.Comparison, error) {

@@ -99,8 +99,7 @@ verdict and expectation was refused, 130 interrupted.`,
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
-	fl.StringVar(&f.adhoc.path, "path", "", "ask GET of this path, without a scenario")
-	fl.StringVar(&f.adhoc.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
+	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
@@ -197,12 +196,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
-	for _, name := range []string{"protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"} {
-		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
-			return usagef("--%s is empty; give it a value or leave it out", name)
-		}
-	}
-	return nil
+	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
 }
 
 // scenario reads a scenario and puts the command line's arms into it.

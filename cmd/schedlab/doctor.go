@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +22,9 @@ import (
 
 type doctorFlags struct {
 	experiment.Options
-	scenario    string // whose load is compared
+	scenario    string  // whose load is compared
+	rate        float64 // of its first arm, where the scenario's is relative and measured; else 0
+	allowRemote bool
 	quick, full bool
 	out         string
 	output      string
@@ -38,10 +41,10 @@ local ports or places in the listen backlog, CPUs that server and load share,
 quotas, other programs, steal, late timers, pauses, a clock that steps, a
 directory that cannot be written. Every finding says what it spoils and the fix.
 
-Then compare the baseline of a SCENARIO (default quick) with itself: what copies of
-one program differ by is what this machine cannot tell apart on that load. A table
-says which differences a quick and a full comparison can judge, and how long they
-take.
+Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
+that a comparison of all its arms would offer: what copies of one program differ by
+is what this machine cannot tell apart on that load. A table says which differences
+a quick and a full comparison can judge, and how long they take.
 
 It takes about 20 seconds; --quick leaves the servers out (2 s), --full compares
 more blocks, and the longer windows of the full protocol too (2 min). It changes
@@ -70,6 +73,7 @@ interrupted.`,
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	fl.StringVar(&f.output, "output", "text", strings.Join(doctor.Formats, ", "))
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
@@ -110,7 +114,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.alike("quick"); err != nil {
+	if err := f.check(cmd.Context()); err != nil {
 		return err
 	}
 	m := machine(survey, f.out)
@@ -130,6 +134,22 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		return &exitError{code: exitExpectation}
 	}
 	return nil
+}
+
+// check finds what is wrong with the scenario before anything is measured, other
+// machines among its arms included.
+func (f *doctorFlags) check(ctx context.Context) error {
+	s, _, err := findScenario(f.scenario)
+	if err != nil {
+		return err
+	}
+	if !f.allowRemote {
+		if err := armsOnLoopback(ctx, s.Arms); err != nil {
+			return err
+		}
+	}
+	_, err = f.alike("quick")
+	return err
 }
 
 func newSurvey(o experiment.Options) (*experiment.Survey, error) {
@@ -207,8 +227,12 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 	}
 	f.Iters = workload.Calibrate()
 	var measured []doctor.AA
+	err := f.findRate(ctx, show)
 	for _, p := range plans {
-		a, err := f.compareAlike(ctx, p, show)
+		var a doctor.AA
+		if err == nil {
+			a, err = f.compareAlike(ctx, p, show)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -238,11 +262,45 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 		return nil, err
 	}
 	one := s.First()
-	again := one
+	if f.rate > 0 {
+		s.Load.Rate, s.Load.MinRate = experiment.Rate{PerSecond: f.rate}, experiment.Rate{}
+		one.Clients = maps.Clone(one.Clients)
+		delete(one.Clients, "rate")
+	}
+	s.Arms, s.Load.Vary = twice(one), nil
+	return f.plan(s, protocol, 0)
+}
+
+// findRate asks all arms of the scenario for their throughput when its rate is a
+// share of the slowest one's.
+func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
+	s, _, err := findScenario(f.scenario)
+	if err != nil {
+		return err
+	}
+	if len(s.Arms) == 1 {
+		s.Arms = twice(s.Arms[0])
+	}
+	c, err := f.plan(s, "quick", 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	c.Shorten(0)
+	f.rate, err = c.Offered(ctx, show.update)
+	return err
+}
+
+func twice(a experiment.Arm) []experiment.Arm {
+	again := a
 	again.Name += "-again"
-	s.Arms, s.Load.Vary, s.Expect = []experiment.Arm{one, again}, nil, nil
+	return []experiment.Arm{a, again}
+}
+
+// plan lays the scenario out; a budget of 0 is the protocol's.
+func (f *doctorFlags) plan(s experiment.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
+	s.Expect = nil
 	o := f.Options
-	o.Protocol, o.Seed = protocol, 1
+	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
 	c, err := experiment.Plan(s, o)
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return nil, usage(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 
 	"schedlab/internal/experiment"
 )
@@ -41,12 +40,12 @@ func (f *compareFlags) stayLocal(ctx context.Context, arms []experiment.Arm) err
 }
 
 // armsOnLoopback is onLoopback for the arms that run already, and for where any
-// of them shows its metrics.
+// of them shows its metrics, whatever the marks in that become.
 func armsOnLoopback(ctx context.Context, arms []experiment.Arm) error {
 	for _, a := range arms {
-		for _, address := range []string{a.URL, a.Metrics} {
-			if !strings.HasPrefix(address, "http://") || strings.Contains(address, "{") {
-				continue // a mark becomes an address on loopback, a path is the server's
+		for _, address := range []string{a.URL, a.MetricsURL()} {
+			if address == "" {
+				continue
 			}
 			if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
 				return err

@@ -50,6 +50,8 @@ with as many. When --budget ends first, what is known by then is the map.
 A factor is any server flag (given to the arms whose mode takes it), any setting
 of the load, keepalive, or a part of the workload: cpu, sleep, and sleep-share,
 the share of requests that sleep at all. Its values stand in the order given.
+--path or --targets asks without a scenario, of the arms you name and no others:
+its factors are those of the load and of the servers' flags.
 
 --metric says what an arm must be better at; 'winner' is the rule of compare over
 the primary metrics. Where one arm is overloaded it has no times to compare, and
@@ -64,6 +66,7 @@ is kept).`,
 		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16
   schedlab map --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=200/s,500/s,1000/s
   schedlab map pool-cpu --arms nethttp --arm pool-request,workers=4 --x cpu=50us,200us --y connections=4,16,64 --dry-run
+  schedlab map --path / --arm old='./old {addr}' --arm new='./new {addr}' --x rate=500/s,1000/s,2000/s --y connections=4,16,64
   schedlab map --resume latest --budget 5m`,
 		ValidArgsFunction: completeScenarios,
 		Args:              cobra.MaximumNArgs(1),
@@ -74,6 +77,7 @@ is kept).`,
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
+	f.adhoc.bind(fl)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
@@ -122,6 +126,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := f.checkGiven(cmd.Flags()); err != nil {
+		return err
+	}
+	if err := f.adhoc.check(args); err != nil {
 		return err
 	}
 	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
@@ -212,7 +219,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	return newAtlas(s, f.Options, record.Map{
 		Started: time.Now().UTC(),
 		Plan: record.MapPlan{
-			Scenario: s.Name, Source: s.Source, Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
+			Scenario: s.Name, Source: s.Source, Path: f.adhoc.path, Targets: f.adhoc.targets, Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
 			Seed: f.Seed, Blocks: f.Blocks, Window: f.Window.Seconds(), Warmup: f.Warmup.Seconds(), Rate: f.Rate.String(),
 			ServerCPUs: f.ServerCPUs, LoadCPUs: f.LoadCPUs, Pin: f.Pin, Stamps: f.Stamps, Note: f.Note,
 		},
@@ -222,7 +229,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 // reopen goes on with a map: nothing of its plan may be given again, but for the
 // time that it may still take.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
-	for _, name := range []string{"x", "y", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
+	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
 			return nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
 		}
@@ -231,11 +238,17 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	s, err := experiment.ParseScenario(m.Name, []byte(m.Plan.Source))
+	p := m.Plan
+	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
+	var s experiment.Scenario
+	if f.adhoc.given() {
+		s, err = f.adhoc.scenario()
+	} else {
+		s, err = experiment.ParseScenario(m.Name, []byte(p.Source))
+	}
 	if err != nil {
 		return nil, usage(err)
 	}
-	p := m.Plan
 	f.arms, f.addArms = p.Arms, p.Added
 	if s, err = f.withArms(s); err != nil {
 		return nil, err

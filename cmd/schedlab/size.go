@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -64,8 +65,9 @@ whoever refuses everybody keeps any response time. Without --slo, a table of
 workers against waits.
 
 --verify runs the comparison that tests the advice: the advised workers against
-20 % fewer, same queue, same load. It is right when the SLO is kept in the blocks
-of the first and broken in those of the second.
+about 20 % fewer (it says how many), same queue, same load. It is right when the SLO
+is kept in the blocks of the first and broken in those of the second. Samples are
+tested as a mix of eight values, up to p99.5.
 
 Exit codes: 0 there is advice, and with --verify it is right; 3 no number of
 workers will do, or --verify found the advice wrong; 4 this machine could not
@@ -97,7 +99,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.cpu, "cpu", 0, "CPU time within the time held, of --held, --histogram and --csv; workers share the cores for it")
 	fl.StringVar(&f.workload, "workload", "", "what a request asks, as scenarios write it: cpu=200us,sleep=exp(10ms)")
 	fl.StringVar(&f.histogram, "histogram", "", "file of a Prometheus text exposition with a histogram of times held; - is standard input")
-	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the first that ends in _seconds)")
+	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, beside those of the Go runtime, the process and schedlab)")
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the first, with or without a header)")
 	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
@@ -124,17 +126,25 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
 	s := &sized{flags: f, demand: d, slo: slo, test: f.command(cmd)}
 	if err := s.advise(); err != nil {
 		return err
 	}
+	var untested error // the advice stands all the same
 	if f.verify && s.advice.Workers > 0 {
-		if s.verified, err = s.compare(cmd); err != nil {
-			return err
+		if s.verified, untested = s.compare(cmd.Context(), show); untested != nil {
+			s.unverified = untested.Error()
 		}
 	}
-	if err := s.write(cmd.OutOrStdout(), f.output); err != nil {
-		return fmt.Errorf("writing the advice: %w", err)
+	switch err := s.write(cmd.OutOrStdout(), f.output); {
+	case err != nil:
+		return errors.Join(untested, fmt.Errorf("writing the advice: %w", err))
+	case untested != nil:
+		return untested
 	}
 	return s.exit()
 }
@@ -200,6 +210,10 @@ func (f *sizeFlags) objective() (stats.SLO, error) {
 		if t.Quantile > 0.9999 {
 			return nil, usagef("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
 		}
+		if f.verify && f.csv+f.histogram != "" && t.Quantile > sizing.TestedUpTo {
+			return nil, usagef("--verify cannot test %s: samples become a mix of a few values, of which the slowest %.3g %% are one; ask for p%g at most, or give the tail as --workload",
+				t, 100*(1-sizing.TestedUpTo), 100*sizing.TestedUpTo)
+		}
 	}
 	if !slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
 		more, err := stats.ParseSLO(assumed)
@@ -255,6 +269,9 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 	return experiment.JoinCommand(append(argv, "--verify"))
 }
 
+// mostReplayed bounds a trace, and with it the time that the advice takes.
+const mostReplayed = 400_000
+
 // traceOf is how many requests a trace needs for the SLO's rarest events.
 func traceOf(slo stats.SLO) int {
 	n := 100_000.0
@@ -266,7 +283,7 @@ func traceOf(slo stats.SLO) int {
 			n = max(n, 60/t.Limit)
 		}
 	}
-	return int(math.Round(min(n, 400_000)))
+	return int(math.Round(min(n, mostReplayed)))
 }
 
 // keeps says which outcomes keep an SLO. Goodput is judged as a share of what is

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +145,25 @@ func TestVerdictOnAdvice(t *testing.T) {
 	}
 }
 
+// Samples are tested by a stand-in, which the verification says.
+func TestVerificationOfSamplesIsDoubted(t *testing.T) {
+	t.Parallel()
+	kept := []experiment.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
+	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
+		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
+		if text != "" {
+			var err error
+			if s.demand, err = sizing.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := s.judge(kept)
+		if len(v.Doubts) != want || v.Verdict != adviceRight {
+			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
+		}
+	}
+}
+
 func TestVerificationText(t *testing.T) {
 	t.Parallel()
 	slo, err := stats.ParseSLO("p99<=90ms,errors<=0.1%")
@@ -154,11 +174,13 @@ func TestVerificationText(t *testing.T) {
 		Verdict: adviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
 		Advised: experiment.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
 		Less:    experiment.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
+		Doubts:  []string{"it asked less"},
 	}
 	want := []string{
 		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
 		"Measured with 20 workers, medians of blocks of 1.5 s: p99 71.3 ms, errors 0 %.",
 		"Measured with 16 workers, medians of blocks of 1.5 s: p99 200 ms, errors 3.4 %.",
+		"Doubt of the test: it asked less.",
 		"Record: runs/x",
 	}
 	if diff := cmp.Diff(want, v.text()); diff != "" {

@@ -30,6 +30,8 @@ type sized struct {
 	waits    []queueing.Outcome // without an SLO
 	knee     int                // of waits
 	verified *verification      // with --verify
+
+	unverified string // why --verify came to nothing
 }
 
 // advise works it out.
@@ -53,6 +55,34 @@ func (s *sized) advise() error {
 	}
 	s.advice, err = queueing.Size(s.ask)
 	return err
+}
+
+// assumed reports whether the SLO's errors term is ours.
+func (s *sized) assumed() bool { return s.slo != nil && !strings.Contains(s.flags.slo, "errors") }
+
+// doubts are what the demand's source, the replay and theory cannot tell, sentences
+// without a full stop.
+func (s *sized) doubts() []string {
+	all := slices.Clone(s.demand.Doubts)
+	if o := s.advice.Expected; s.slo != nil && o.Formula == "replay" {
+		all = append(all, s.rare(o.Counted)...)
+	}
+	return append(all, "theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more")
+}
+
+// rare are the doubts about terms that so many replayed requests say little of.
+func (s *sized) rare(replayed int) (all []string) {
+	n := float64(replayed)
+	for _, t := range s.slo {
+		switch {
+		case t.Metric == "errors" && t.Limit*n < 10:
+			// The rule of three: 3/n is the upper end of a 95 % interval for what was not seen.
+			all = append(all, fmt.Sprintf("%s is rarer than %d replayed requests can tell: even where none was lost, up to %s may be", t, replayed, percentText(3/n)))
+		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
+			all = append(all, fmt.Sprintf("%s rests on the %.0f slowest of %d replayed requests", quantileName(t.Quantile), (1-t.Quantile)*n, replayed))
+		}
+	}
+	return all
 }
 
 // exit is the command's end: an error with the code that the answer deserves.

@@ -14,6 +14,7 @@ type sizeJSON struct {
 	Schema   int           `json:"schema"`
 	Headline string        `json:"headline"`
 	SLO      string        `json:"slo,omitempty"`
+	Assumed  string        `json:"slo_assumed,omitempty"` // the term of it that was not asked for
 	Rate     float64       `json:"rate"`
 	Held     float64       `json:"held"`
 	CPU      float64       `json:"cpu"`
@@ -30,10 +31,19 @@ type sizeJSON struct {
 	Wrong    []outcomeJSON `json:"wrong,omitempty"`
 	Waits    []outcomeJSON `json:"waits,omitempty"`
 	Knee     int           `json:"knee,omitempty"` // workers, of waits
-	Doubts   []string      `json:"doubts"`
-	Test     string        `json:"test,omitempty"`
-	// Verified is what --verify found.
-	Verified *verification `json:"verified,omitempty"`
+	// Comparison is what the formula for such a station has, to hold beside Expected; it
+	// is no bound.
+	Comparison *formulaJSON `json:"comparison,omitempty"`
+	Doubts     []string     `json:"doubts"`
+	Test       string       `json:"test,omitempty"`
+	// Verified is what --verify found, Unverified why it found nothing.
+	Verified   *verification `json:"verified,omitempty"`
+	Unverified string        `json:"unverified,omitempty"`
+}
+
+type formulaJSON struct {
+	Formula string  `json:"formula"`
+	Mean    float64 `json:"mean"` // response time
 }
 
 // outcomeJSON is one setting's figures; those that grow without end are null.
@@ -82,7 +92,10 @@ func (s *sized) json() sizeJSON {
 	j := sizeJSON{
 		Schema: 1, Headline: s.lead(), SLO: s.slo.String(), Rate: s.ask.Rate, Held: s.ask.Service + s.ask.Block, CPU: s.ask.Service,
 		SCV: s.ask.SCV, Cores: s.ask.Cores, Margin: s.ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
-		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: append([]string{}, s.demand.Doubts...),
+		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.doubts(),
+	}
+	if s.assumed() {
+		j.Assumed = assumed
 	}
 	for i, o := range s.waits {
 		j.Waits = append(j.Waits, *s.outcome(o))
@@ -94,6 +107,9 @@ func (s *sized) json() sizeJSON {
 		return j
 	}
 	j.Expected = s.outcome(a.Expected)
+	if second := s.second(); second.Mean != nil && finite(*second.Mean) != nil {
+		j.Comparison = &formulaJSON{second.Formula, *second.Mean}
+	}
 	if a.Workers == 0 {
 		return j
 	}
@@ -103,7 +119,7 @@ func (s *sized) json() sizeJSON {
 		o.What = c.What
 		j.Wrong = append(j.Wrong, *o)
 	}
-	j.Verified = s.verified
+	j.Verified, j.Unverified = s.verified, s.unverified
 	return j
 }
 

@@ -38,10 +38,9 @@ func (s *sized) page() sizePage {
 	default:
 		p.advised(s)
 	}
-	for _, d := range s.demand.Doubts {
+	for _, d := range s.doubts() {
 		p.notes = append(p.notes, "Doubt: "+d+".")
 	}
-	p.notes = append(p.notes, "Doubt: theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more.")
 	return p
 }
 
@@ -68,7 +67,7 @@ func (s *sized) lead() string {
 
 // promise is the SLO, and what of it was assumed.
 func (s *sized) promise() string {
-	if !strings.Contains(s.flags.slo, "errors") {
+	if s.assumed() {
 		return s.slo.String() + " (its errors term is assumed: who refuses everybody keeps any response time)"
 	}
 	return s.slo.String()
@@ -103,6 +102,9 @@ func (p *sizePage) advised(s *sized) {
 	if s.verified != nil {
 		p.notes = append(p.notes, s.verified.text()...)
 		return
+	}
+	if s.unverified != "" {
+		p.notes = append(p.notes, "Not tested: "+s.unverified+".")
 	}
 	p.notes = append(p.notes, "Test it: "+s.test)
 }

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"schedlab/internal/experiment"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -23,8 +23,8 @@ const (
 	adviceUndecided = "undecided"
 )
 
-// A verification is what the comparison of the advice with a fifth fewer workers, or
-// the next smaller number, found.
+// A verification is what the comparison of the advice with about a fifth fewer
+// workers found.
 type verification struct {
 	Verdict string             `json:"verdict"` // right, wrong or undecided
 	Why     string             `json:"why,omitempty"`
@@ -34,6 +34,7 @@ type verification struct {
 	Less    experiment.Keeping `json:"less"`
 	Dir     string             `json:"dir"` // of the run's record
 	Window  float64            `json:"window"`
+	Doubts  []string           `json:"doubts,omitempty"` // sentences without a full stop
 	slo     stats.SLO
 }
 
@@ -62,6 +63,9 @@ func (v *verification) text() []string {
 		}
 		lines = append(lines, fmt.Sprintf("Measured with %d workers, medians of blocks of %g s: %s.", k.workers, v.Window, strings.Join(figures, ", ")))
 	}
+	for _, d := range v.Doubts {
+		lines = append(lines, "Doubt of the test: "+d+".")
+	}
 	return append(lines, "Record: "+v.Dir)
 }
 
@@ -77,12 +81,8 @@ func termText(t stats.Term, v float64) string {
 
 // compare runs the advised workers against fewer, and says whether the SLO is kept by
 // the first and broken by the second.
-func (s *sized) compare(cmd *cobra.Command) (*verification, error) {
+func (s *sized) compare(ctx context.Context, show *progress) (*verification, error) {
 	f := s.flags
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return nil, err
-	}
 	here, err := experiment.ServerCPUs(f.options)
 	if err != nil {
 		return nil, usage(err)
@@ -109,7 +109,7 @@ func (s *sized) compare(cmd *cobra.Command) (*verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, run, err := planned.Run(cmd.Context(), c.out, show.update)
+	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {
 		return nil, c.failure(err, dir)
@@ -131,6 +131,9 @@ func (s *sized) judge(kept []experiment.Keeping) *verification {
 	v := &verification{
 		Verdict: adviceUndecided, Workers: s.advice.Workers, Fewer: queueing.Fewer(s.advice.Workers),
 		Advised: kept[0], Less: kept[1], slo: s.slo,
+	}
+	if len(s.demand.Samples) > 0 {
+		v.Doubts = []string{fmt.Sprintf("it asked a mix of constants with the samples' mean, and the advice is for the samples: of the slowest %.3g %% it had the mean", 100*(1-sizing.TestedUpTo))}
 	}
 	switch {
 	case kept[0].Answer == record.Failed:

@@ -2,8 +2,7 @@ package capacity
 
 import (
 	"math"
-
-	"schedlab/internal/stats"
+	"slices"
 )
 
 // An Outcome is what kind of answer a search came to.
@@ -13,8 +12,20 @@ type Outcome string
 const (
 	Between   Outcome = "between"   // the capacity lies between Low and High
 	Beyond    Outcome = "beyond"    // kept at Low, and no rate that was offered broke it
-	Never     Outcome = "never"     // broken at every rate, down to High
+	Below     Outcome = "below"     // broken at High, and kept at no rate that was offered
+	Never     Outcome = "never"     // kept at no rate at all: broken at High, and a term asks for as much or more
 	Undecided Outcome = "undecided" // the windows do not tell
+)
+
+// A Stop is what kept a search from going on upwards or downwards.
+type Stop string
+
+// The stops.
+const (
+	AtFloor   Stop = "floor"   // windows of a lower rate cannot judge the objective
+	AtCeiling Stop = "ceiling" // no higher rate may be offered
+	AtBench   Stop = "refused" // windows of a higher rate were refused
+	AtBudget  Stop = "budget"  // its windows were used up
 )
 
 // A Finding is what the windows of one arm come to. Rates are requests per second.
@@ -23,12 +34,18 @@ type Finding struct {
 	// Low is the highest rate that was verified, High the lowest that was refuted; 0
 	// for none.
 	Low, High float64
+	// Least is the lowest rate of a window that counts, and Stop why nothing lower was
+	// offered, for Below, or nothing higher, for Beyond: "" for the other outcomes, and
+	// when the search was cut short.
+	Least float64
+	Stop  Stop
 	// LowKept of LowOf windows at Low kept the objective, HighBroken of HighOf at High
 	// broke it. Without a Low or High they are of the last rate that was tried.
 	LowKept, LowOf, HighBroken, HighOf int
 	// Estimate is where the binding term gives way by the robust line, or in the
-	// middle of its bracket; 0 and +Inf as in the outcomes Never and Beyond. Half is
-	// half the relative width of what leaving out one window makes of it; +Inf unknown.
+	// middle of its bracket; 0 and +Inf as in the outcomes Below and Beyond. Half is
+	// half the relative range of what leaving out one window makes of it, +Inf unknown:
+	// when to stop, and not how sure the estimate is.
 	Estimate, Half float64
 	Term           int   // index of the binding term
 	Line           *Line // of its 1/value; nil for errors, goodput, and too few points
@@ -51,10 +68,11 @@ func (f Finding) Recovers() (yes, known bool) {
 	return false, broken >= majority
 }
 
-// Judge computes what the windows of one arm come to, from them alone. It may be
-// asked at any time.
-func Judge(slo stats.SLO, windows []Window) (f Finding) {
+// Judge computes what the windows of one arm come to, from them and what the search
+// was told. It may be asked at any time.
+func Judge(o Options, windows []Window) (f Finding) {
 	f.Outcome = Undecided
+	slo := o.SLO
 	b, term := binding(slo, windows)
 	f.Estimate, f.Half, f.Term, f.Line = b.rate, b.half, term, b.line
 	var verified, refuted tally
@@ -70,6 +88,7 @@ func Judge(slo stats.SLO, windows []Window) (f Finding) {
 			if w.Keeps(slo) {
 				f.AgainKept++
 			}
+		case w.Purpose == Verify && w.Rate < promise(slo): // it cannot tell
 		case w.Purpose == Verify:
 			verified.add(w.Rate, w.Keeps(slo))
 		case w.Purpose == Refute:
@@ -78,6 +97,7 @@ func Judge(slo stats.SLO, windows []Window) (f Finding) {
 		f.Used++
 		kept = kept || w.evidence() && w.Keeps(slo)
 	}
+	f.Least, _ = span(windows)
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c *counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c *counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
 	short := false // of what a term wants at least
@@ -92,9 +112,34 @@ func Judge(slo stats.SLO, windows []Window) (f Finding) {
 	case f.Low > 0 && f.High == 0 && math.IsInf(b.rate, 1):
 		f.Outcome = Beyond
 	case f.High > 0 && !kept:
-		f.Outcome = Never
+		f.Outcome = Below
 	}
+	f.Stop = o.stop(f, windows)
 	return f
+}
+
+// stop says what kept the search from an interval.
+func (o Options) stop(f Finding, windows []Window) Stop {
+	refused := func(w Window) bool { return w.Purpose == Reach && w.Refused != "" && w.Rate > f.Low }
+	looking := 0
+	for _, w := range windows {
+		switch w.Purpose {
+		case Curve, Reach, Near:
+			looking++
+		}
+	}
+	switch {
+	case f.Outcome != Below && f.Outcome != Beyond:
+	case f.Outcome == Below && f.Least <= o.Floor:
+		return AtFloor
+	case f.Outcome == Beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
+		return AtCeiling
+	case f.Outcome == Beyond && slices.ContainsFunc(windows, refused):
+		return AtBench
+	case looking >= o.Windows-reserved || len(windows) >= o.Windows:
+		return AtBudget
+	}
+	return ""
 }
 
 // A tally counts windows by rate.

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -11,7 +12,8 @@ import (
 // requests per second. A round measures one window of every arm that is not done,
 // in random order, so that what changes on the machine meets all of them. It returns
 // each arm's windows in the order they were measured; with an error, those until
-// then.
+// then. Arms that are lost do not keep the others from their end: the error, a
+// [*Lost] of the first of them, comes after it.
 func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, error) {
 	arms := make([]*arm, len(xmax))
 	open := make([]*arm, len(xmax))
@@ -23,13 +25,16 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, e
 		arms[i], open[i] = a, a
 	}
 	order := rand.New(rand.NewPCG(o.Seed, 0))
-	var err error
+	var err, lost error
 	for len(open) > 0 && err == nil {
 		order.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
 		var still []*arm
 		for _, a := range open {
 			if a.more && err == nil {
 				err = a.round(ctx, b)
+			}
+			if gone, ok := errors.AsType[*Lost](err); ok {
+				a.more, err, lost = false, nil, cmp.Or(lost, error(gone))
 			}
 			if a.more {
 				still = append(still, a)
@@ -41,7 +46,7 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, e
 	for i, a := range arms {
 		windows[i] = a.search.windows
 	}
-	return windows, err
+	return windows, cmp.Or(err, lost)
 }
 
 // An arm is a search under way.
@@ -61,7 +66,7 @@ func (a *arm) round(ctx context.Context, b Bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer func() { err = cmp.Or(err, server.Stop()) }()
 	for {
 		w, err := server.Offer(ctx, a.step)
 		if err != nil {

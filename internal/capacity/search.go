@@ -27,7 +27,7 @@ const (
 	refuting            = 2         // of those that must break the objective above
 	reserved            = 2*trials + 2
 	leastNear           = 2
-	reach, reaches      = 1.25, 8
+	reach               = 1.25
 	retries             = 2
 	overload            = 1.2 // of X_max
 	closeEnough         = .06 // relative width of a bracket that is not halved any more
@@ -60,7 +60,6 @@ func newSearch(o Options, arm int, xmax float64) *search {
 func (s *search) steps(yield func(Step) bool) {
 	s.ask = yield
 	s.look()
-	s.extend()
 	s.narrow()
 	s.confirm()
 	s.recover()
@@ -103,36 +102,9 @@ func (s *search) look() {
 	}
 }
 
-// extend goes on beyond the range while nothing there breaks the objective, or
-// nothing keeps it.
-func (s *search) extend() {
-	for range reaches {
-		low, high := s.span()
-		b, _ := s.binding()
-		switch {
-		case s.over || s.left() <= reserved || high == 0:
-			return
-		case math.IsInf(b.rate, 1):
-			if s.clamp(high*reach) <= high {
-				return
-			}
-			if _, ok := s.offer(high*reach, Reach, 1); !ok {
-				return // the bench's limit
-			}
-		case b.kept == 0 && b.line == nil:
-			if s.clamp(low/2) >= low {
-				return
-			}
-			s.offer(low/2, Reach, 1)
-		default:
-			return
-		}
-	}
-}
-
-// span is the range of rates that windows have shown.
-func (s *search) span() (low, high float64) {
-	for _, w := range s.windows {
+// span is the range of rates that windows have shown; 0, 0 for none.
+func span(windows []Window) (low, high float64) {
+	for _, w := range windows {
 		if w.evidence() {
 			if low == 0 || w.Rate < low {
 				low = w.Rate
@@ -143,15 +115,42 @@ func (s *search) span() (low, high float64) {
 	return low, high
 }
 
-// narrow measures about the estimate until it holds still.
+// narrow measures about the estimate until it holds still. While nothing breaks the
+// objective, or nothing keeps it, there is none, and it goes on beyond the range.
 func (s *search) narrow() {
-	for n := 0; s.left() > reserved && !s.over; n++ {
+	for near := 0; s.left() > reserved && !s.over; {
 		b, _ := s.binding()
-		if b.rate == 0 || math.IsInf(b.rate, 1) || n >= leastNear && b.half <= settledAt {
+		switch {
+		case b.rate == 0 || math.IsInf(b.rate, 1):
+			if !s.extend(b) {
+				return
+			}
+		case near >= leastNear && b.half <= settledAt:
 			return
+		default:
+			s.offer(s.next(b), Near, 0)
+			near++
 		}
-		s.offer(s.next(b), Near, 0)
 	}
+}
+
+// extend measures one rate above the range, or below it, and reports whether another
+// may tell more.
+func (s *search) extend(b bound) bool {
+	low, high := span(s.windows)
+	switch {
+	case high == 0:
+		return false // not one window could be used
+	case b.rate == 0 && max(s.clamp(low/2), promise(s.SLO)) >= low:
+		return false
+	case b.rate == 0:
+		s.offer(max(low/2, promise(s.SLO)), Reach, 1)
+		return true
+	case s.clamp(high*reach) <= high:
+		return false
+	}
+	_, ok := s.offer(high*reach, Reach, 1)
+	return ok // or else it is the bench's limit
 }
 
 // next is the rate that would tell most about the bound.
@@ -185,7 +184,8 @@ func binding(slo stats.SLO, windows []Window) (b bound, term int) {
 // comes out otherwise.
 func (s *search) confirm() {
 	b, _ := s.binding()
-	least, most := s.span()
+	least, most := span(s.windows)
+	promised := promise(s.SLO) // below it nothing can be verified
 	switch {
 	case most == 0:
 		return // not one window could be used
@@ -193,14 +193,17 @@ func (s *search) confirm() {
 		s.all(most, Verify)
 		return
 	case b.rate <= s.Floor || b.rate == 0:
-		s.all(least, Refute)
+		s.all(max(least, promised), Refute)
 		return
 	}
-	low, high := below*b.rate, above*b.rate
+	low, high := max(below*b.rate, promised), above*b.rate
+	if b.rate < promised {
+		high = promised
+	}
 	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; {
 		if !lowDone {
-			lowDone = s.all(low, Verify) || low <= s.Floor
-			low = min(below*s.estimate(b.rate), low*(1-wider))
+			lowDone = s.all(low, Verify) || low <= max(s.Floor, promised)
+			low = max(min(below*s.estimate(b.rate), low*(1-wider)), promised)
 		}
 		if !highDone {
 			highDone = s.all(high, Refute) || s.Ceiling > 0 && high >= s.Ceiling
@@ -243,7 +246,7 @@ func (s *search) all(rate float64, why Purpose) bool {
 // recover overloads a server and then offers it what was verified. One window that
 // fails may have other reasons, so most of three decide.
 func (s *search) recover() {
-	f := Judge(s.SLO, s.windows)
+	f := Judge(s.Options, s.windows)
 	if f.Low == 0 || s.left() < 2 {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,8 +29,8 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
 	s.places = 10
 	f, windows := s.search(t, 2000, 24, 3)
-	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 {
-		t.Errorf("ended in %+v, want beyond every rate offered", f)
+	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 || f.Stop != AtBudget {
+		t.Errorf("ended in %+v, want beyond every rate that the budget allowed", f)
 	}
 	if last := windows[len(windows)-1]; last.Errors < .3 {
 		t.Errorf("errors %.2f at %.0f/s, too few for a server that rejects", last.Errors, last.Rate)
@@ -45,6 +46,31 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	}
 }
 
+func TestWhyNothingHigherWasOffered(t *testing.T) {
+	t.Parallel()
+	for want, limit := range map[Stop]func(*simulated){
+		AtBudget:  func(*simulated) {},
+		AtCeiling: func(s *simulated) { s.ceiling = 5000 },
+		AtBench:   func(s *simulated) { s.refusesFrom = 5000 },
+	} {
+		s := newSimulated(t, 2000, "p99<=50ms", 3)
+		s.places = 10
+		limit(s)
+		f, windows := s.search(t, 2000, 24, 3)
+		if f.Outcome != Beyond || f.Stop != want || f.Low < 3000 {
+			t.Errorf("ended in %+v, want beyond for %q", f, want)
+		}
+		// Before its end the search has not stopped yet.
+		cut := slices.Clone(windows[:looks+1])
+		for range trials {
+			cut = append(cut, Window{Purpose: Verify, Rate: cut[looks].Rate, Values: []float64{.001}})
+		}
+		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != Beyond || f.Stop != "" {
+			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
+		}
+	}
+}
+
 func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99<=1ms", 5) // p99 of the demand alone is 2.3 ms
@@ -53,13 +79,62 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	for _, w := range windows {
 		least = min(least, w.Rate)
 	}
-	if f.Outcome != Never || f.High != least || least > 400 {
-		t.Errorf("ended in %+v after %.0f/s at the least, want never", f, least)
+	if f.Outcome != Below || f.Stop != AtFloor || f.High != least || f.Least != least || least > 400 {
+		t.Errorf("ended in %+v after %.0f/s at the least, want below the lowest rate that can be judged", f, least)
+	}
+	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != Below || f.Stop != AtBudget || f.High < 1000 {
+		t.Errorf("without windows to go down ended in %+v, want below, for the budget", f)
 	}
 
 	s = newSimulated(t, 2000, "p99<=20ms,goodput>=5000/s", 5) // more than it can do
 	if f, _ = s.search(t, 2000, 24, 5); f.Outcome != Never {
 		t.Errorf("ended in %+v, want never: 2000/s is all there is", f)
+	}
+}
+
+func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
+	t.Parallel()
+	window := func(why Purpose, rate, p99 float64) Window {
+		return Window{Purpose: why, Rate: rate, Values: []float64{p99, rate}}
+	}
+	slo, err := stats.ParseSLO("p99<=10ms,goodput>=500/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var windows []Window
+	for range trials {
+		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
+	}
+	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Undecided || f.Low != 0 || f.High != 545 {
+		t.Errorf("from 490/s and 545/s alone: %+v, want undecided about 500/s", f)
+	}
+	for range trials {
+		windows = append(windows, window(Verify, 500, .006))
+	}
+	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Between || f.Low != 500 {
+		t.Errorf("with windows at 500/s: %+v, want an interval from there", f)
+	}
+
+	// M/M/1 keeps 20 ms up to 1,770/s: a promise just above it is kept at no rate, and
+	// one just below is verified at no lower rate.
+	s := newSimulated(t, 2000, "p99<=20ms,goodput>=1950/s", 5)
+	if f, _ := s.search(t, 2000, 24, 5); f.Outcome != Never || f.High != 1950 {
+		t.Errorf("ended in %+v, want never: 1,950/s breaks p99", f)
+	}
+	for seed := range uint64(10) {
+		s := newSimulated(t, 2000, "p99<=20ms,goodput>=1700/s", seed)
+		if f, _ := s.search(t, 2000, 24, seed); f.Low > 0 && f.Low < 1700 || f.Outcome == Never && f.High > 1700 {
+			t.Errorf("seed %d ended in %+v, with less goodput than is promised", seed, f)
+		}
+	}
+}
+
+func TestErrorsNeedOneOverTheirLimit(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "errors<=0.0166%", 17) // 6,024 requests, and windows of 2000/s have about as many
+	f, windows := s.search(t, 1000, 20, 17)
+	if f.Outcome != Undecided || f.Used != 0 || len(windows) == 0 {
+		t.Errorf("ended in %+v, want no window that counts", f)
 	}
 }
 
@@ -102,15 +177,16 @@ func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
 type spying struct {
 	*simulated
 	turns []int
-	fail  int // the turn that fails, from 1
+	fail  int   // the turn that fails, from 1
+	with  error // how
 }
 
-var errFailed = errors.New("the server died")
+var errFailed = errors.New("the disk is full")
 
 func (s *spying) Start(ctx context.Context, arm int) (Server, error) {
 	s.turns = append(s.turns, arm)
 	if len(s.turns) == s.fail {
-		return nil, errFailed
+		return nil, s.with
 	}
 	return s.simulated.Start(ctx, arm)
 }
@@ -143,10 +219,24 @@ func TestArmsTakeTurns(t *testing.T) {
 
 func TestAnErrorKeepsWhatWasMeasured(t *testing.T) {
 	t.Parallel()
-	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6}
+	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: errFailed}
 	all, err := Run(t.Context(), b, []float64{2000, 2000}, Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370})
 	if !errors.Is(err, errFailed) || len(all[0])+len(all[1]) != 5 {
 		t.Errorf("%d and %d windows, error %v; want 5 in all and the server's error", len(all[0]), len(all[1]), err)
+	}
+}
+
+func TestOneLostArmEndsNoOther(t *testing.T) {
+	t.Parallel()
+	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: &Lost{errFailed}}
+	o := Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370}
+	all, err := Run(t.Context(), b, []float64{2000, 2000}, o)
+	lost := b.turns[5]
+	if !errors.Is(err, errFailed) || len(all[lost]) > 3 {
+		t.Errorf("%d windows of the lost arm, error %v; want 3 at most and the server's error", len(all[lost]), err)
+	}
+	if f := Judge(o, all[1-lost]); f.Outcome != Between {
+		t.Errorf("the other arm ended in %+v, want an interval", f)
 	}
 }
 

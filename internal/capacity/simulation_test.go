@@ -19,6 +19,8 @@ type simulated struct {
 	pause          float64 // longest, seconds
 	breaks         bool    // after an overload it is slow for ever
 	refuses        float64 // share of windows that are no evidence
+	refusesFrom    float64 // so are all from this rate on; 0: no bound
+	ceiling        float64 // no higher rate may be offered; 0: no bound
 	constant       bool    // demands are all alike
 	slo            stats.SLO
 	rng            *rand.Rand
@@ -47,7 +49,7 @@ func (s *simulatedServer) Stop() error { return nil }
 
 func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
 	w := Window{}
-	if s.rng.Float64() < s.refuses {
+	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
 		w.Refused = "foreign load"
 		return w, nil
 	}
@@ -107,7 +109,8 @@ func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
 	for _, t := range s.slo {
 		v := math.NaN()
 		switch {
-		case t.Quantile > 0 && len(took) >= stats.MinRequests(t.Quantile):
+		case all < t.Requests():
+		case t.Quantile > 0:
 			v = stats.Quantile(took, t.Quantile)
 		case t.Metric == "errors":
 			v = w.Errors
@@ -122,11 +125,12 @@ func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
 // search runs one search to its end.
 func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []Window) {
 	t.Helper()
-	all, err := Run(t.Context(), s, []float64{xmax}, Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window})
+	o := Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
+	all, err := Run(t.Context(), s, []float64{xmax}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Judge(s.slo, all[0]), all[0]
+	return Judge(o, all[0]), all[0]
 }
 
 // TestAccuracyUnderPauses is the promise of measurement.md §6: a root mean square

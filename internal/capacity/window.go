@@ -48,8 +48,18 @@ type Step struct {
 	Purpose Purpose
 }
 
+// A Lost error of a [Bench] says that an arm cannot be measured any more: its server
+// died, say. It ends the search of that arm alone.
+type Lost struct{ Err error }
+
+// Error is that of Err.
+func (l *Lost) Error() string { return l.Err.Error() }
+
+// Unwrap returns Err.
+func (l *Lost) Unwrap() error { return l.Err }
+
 // A Bench measures servers. Its methods are called one at a time, and an error of
-// theirs ends the search.
+// theirs ends the search of all arms, unless it is a [*Lost].
 type Bench interface {
 	// Start starts a fresh server of an arm.
 	Start(ctx context.Context, arm int) (Server, error)
@@ -59,7 +69,8 @@ type Bench interface {
 type Server interface {
 	// Offer measures one window. Purpose and Rate of the Window are the step's.
 	Offer(ctx context.Context, s Step) (Window, error)
-	// Stop ends the server; nothing is offered afterwards.
+	// Stop ends the server; nothing is offered afterwards. Its error counts when Offer
+	// had none.
 	Stop() error
 }
 
@@ -79,6 +90,17 @@ func (w Window) evidence() bool {
 // promised reports whether a window at this rate can be held to a term: one below
 // the goodput that is promised cannot have it.
 func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.Limit }
+
+// promise is the least rate that can have the goodput an objective promises; 0 when
+// it promises none.
+func promise(slo stats.SLO) (rate float64) {
+	for _, t := range slo {
+		if t.AtLeast {
+			rate = max(rate, t.Limit)
+		}
+	}
+	return rate
+}
 
 // Keeps reports whether every term of the objective holds in the window.
 func (w Window) Keeps(slo stats.SLO) bool {

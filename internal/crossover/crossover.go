@@ -48,6 +48,7 @@ const mostSamples = 2
 type Grid struct {
 	columns, rows int
 	samples       []Knowledge // measured ones only
+	settled       []bool      // not to be measured again, by cell
 	rank          []int       // that breaks ties, by cell
 }
 
@@ -55,7 +56,7 @@ type Grid struct {
 // orders cells that are equally worth measuring.
 func New(columns, rows int, seed uint64) *Grid {
 	n := columns * rows
-	return &Grid{columns, rows, make([]Knowledge, n), rand.New(rand.NewPCG(seed, 0xce115)).Perm(n)}
+	return &Grid{columns, rows, make([]Knowledge, n), make([]bool, n), rand.New(rand.NewPCG(seed, 0xce115)).Perm(n)}
 }
 
 // Sample records a measurement of the cell at p.
@@ -64,6 +65,9 @@ func (g *Grid) Sample(p Place, v Verdict) {
 	k.Samples++
 	k.Verdict = v
 }
+
+// Settle says that the cell at p, once measured, is not to be measured again.
+func (g *Grid) Settle(p Place) { g.settled[g.index(p)] = true }
 
 // Next is the cell whose measurement says most: of the lattice, then of what is
 // unknown, then of inferred cells at a border, and last, again, one that was refused
@@ -80,7 +84,7 @@ func (g *Grid) Next() (p Place, again, ok bool) {
 			candidates[1] = append(candidates[1], i)
 		case k.Inferred && g.touchesOther(cells, i):
 			candidates[2] = append(candidates[2], i)
-		case k.Samples > 0 && k.Samples < mostSamples && (k.Verdict == Refused || k.Verdict == Undecided && k.Border):
+		case k.Samples > 0 && k.Samples < mostSamples && !g.settled[i] && (k.Verdict == Refused || k.Verdict == Undecided && k.Border):
 			candidates[3] = append(candidates[3], i)
 		}
 	}

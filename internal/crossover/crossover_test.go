@@ -204,6 +204,36 @@ func TestRefusedCellsGetASecondChanceAtTheEnd(t *testing.T) {
 	}
 }
 
+// A cell that was settled is passed over for the next that may be measured again.
+func TestASettledCellGetsNoSecondChance(t *testing.T) {
+	t.Parallel()
+	g := New(3, 1, 1)
+	var second []Place
+	for range 10 {
+		p, again, ok := g.Next()
+		if !ok {
+			break
+		}
+		if again {
+			second = append(second, p)
+			if p.X != 0 {
+				g.Settle(p)
+				continue
+			}
+		}
+		g.Sample(p, Refused)
+	}
+	slices.SortFunc(second, func(a, b Place) int { return a.X - b.X })
+	if want := []Place{{0, 0}, {1, 0}, {2, 0}}; !slices.Equal(second, want) {
+		t.Errorf("offered %v again, want each of %v once", second, want)
+	}
+	for i, want := range []int{2, 1, 1} {
+		if got := g.Cells()[i].Samples; got != want {
+			t.Errorf("cell %d was measured %d times, want %d", i, got, want)
+		}
+	}
+}
+
 func TestGridsOfOneLine(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{1, 1}, {1, 7}, {2, 2}, {7, 1}, {3, 2}} {

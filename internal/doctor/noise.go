@@ -57,13 +57,14 @@ type Judgement struct {
 	Takes    float64 `json:"takes"`
 	// HalfWidth is that of the interval of the ratio arm / baseline which the
 	// verdict rests on: 0.09 is ±9 %.
-	HalfWidth float64 `json:"half_width"`
-	Judged    bool    `json:"judged"` // false: there was nothing to judge the metric by
+	// Nil when the metric is not judged.
+	HalfWidth *float64 `json:"half_width,omitempty"`
+	Judged    bool     `json:"judged"`
 	// Scaled says that it was measured with other windows, and taken to fall with
 	// the square root of their length.
 	Scaled bool `json:"scaled,omitempty"`
-	// NeedsWindow is the window that the platform's pauses ask for, if it is longer
-	// than the protocol's.
+	// NeedsWindow is the window that the platform's pauses, or the requests that a
+	// quantile takes, ask for, if it is longer than the protocol's.
 	NeedsWindow float64 `json:"needs_window,omitempty"`
 }
 
@@ -109,15 +110,32 @@ var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
 
 func judge(metric string, a *AA, p Protocol, pause time.Duration) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
-	if tail, ok := tails[metric]; ok && decides(pause, tail, p.Window) {
-		j.NeedsWindow = pause.Seconds() / tail
-		return j
+	if tail, ok := tails[metric]; ok {
+		if need := window(tail, a.Rate, pause); need > j.Window {
+			j.NeedsWindow = need
+			return j
+		}
 	}
-	ratios := a.logRatios(metric)
-	j.Judged = len(ratios) > 0
-	half := HalfWidth(ratios, p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)
-	j.HalfWidth = math.Expm1(half)
+	if ratios := a.logRatios(metric); len(ratios) > 0 {
+		j.Judged = true
+		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)))
+	}
 	return j
+}
+
+// surplus of requests is what a window needs so that, arrivals being random, it
+// rarely has too few for a quantile.
+const surplus = 1.1
+
+// window is how long one must be, in seconds, for a quantile with that share of the
+// requests beyond it: so that no pause decides it, and with requests enough. A rate
+// of 0 is not known.
+func window(tail, rate float64, pause time.Duration) float64 {
+	need := max(0, pause.Seconds()/tail)
+	if rate > 0 {
+		need = max(need, surplus*float64(stats.MinRequests(1-tail))/rate)
+	}
+	return need
 }
 
 // logRatios are the logarithms of the ratios of every two arms in every block, both
@@ -196,8 +214,12 @@ func (m *Machine) noise() seen {
 			protocols++
 		}
 		told = append(told, fmt.Sprintf("%s %s (%s)", j.Metric, j, j.Protocol))
-		if j.NeedsWindow > 0 || j.HalfWidth > sameLimit {
-			undecided = append(undecided, j.Metric+" in a "+j.Protocol+" comparison")
+		if j.HalfWidth == nil || *j.HalfWidth > sameLimit {
+			open := j.Metric + " in a " + j.Protocol + " comparison"
+			if j.HalfWidth == nil {
+				open += " (" + j.String() + ")"
+			}
+			undecided = append(undecided, open)
 			worst[j.Metric]++
 		}
 	}
@@ -219,10 +241,10 @@ func (j Judgement) String() string {
 	switch {
 	case j.NeedsWindow > 0:
 		return fmt.Sprintf("needs windows > %.1f s", j.NeedsWindow)
-	case !j.Judged:
+	case j.HalfWidth == nil:
 		return "not judged"
-	case j.HalfWidth < .01:
-		return fmt.Sprintf("±%.1f %%", 100*j.HalfWidth)
+	case *j.HalfWidth < .01:
+		return fmt.Sprintf("±%.1f %%", 100**j.HalfWidth)
 	}
-	return fmt.Sprintf("±%.0f %%", 100*j.HalfWidth)
+	return fmt.Sprintf("±%.0f %%", 100**j.HalfWidth)
 }

@@ -65,6 +65,39 @@ func TestHalfWidth(t *testing.T) {
 	}
 }
 
+// half is a judgement's half-width, NaN without one.
+func half(j Judgement) float64 {
+	if j.HalfWidth == nil {
+		return math.NaN()
+	}
+	return *j.HalfWidth
+}
+
+// A quantile for which windows are too short is undecided, with the window that it
+// needs; one that the measured blocks have no figure of is undecided without.
+func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
+	t.Parallel()
+	slow := alike(4, 1.01)
+	slow.Rate = 400 // a window of 1.05 s has 420 requests, p99 takes 1100
+	for _, arm := range slow.Arms {
+		delete(arm, "p99")
+	}
+	m := healthy(t)
+	m.Noise = NewNoise("quick", []AA{slow}, protocols, 0)
+	found := m.noise()
+	want := "cannot tell a tenth: p99 in a quick comparison (needs windows > 2.8 s), p99 in a full comparison (not judged)"
+	if found.state != Warn || found.found != want {
+		t.Errorf("got %s %q\nwant %q", found.state, found.found, want)
+	}
+	text, err := json.Marshal(m.Noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Count(string(text), `"half_width"`), len(m.Noise.Judges)-2; got != want {
+		t.Errorf("%d half-widths of %d judgements, want %d:\n%s", got, len(m.Noise.Judges), want, text)
+	}
+}
+
 // A protocol is judged by the windows nearest its own; others count by the square
 // root of their length. A pause refuses the quantiles that it decides.
 func TestJudgements(t *testing.T) {
@@ -81,24 +114,24 @@ func TestJudgements(t *testing.T) {
 	quick := alike(4, 1.10)
 	n := NewNoise("quick", []AA{quick}, protocols, 0)
 	q, f := find(n, "p99", "quick"), find(n, "p99", "full")
-	if math.Abs(q.HalfWidth-.10) > .002 || q.Scaled {
+	if half(q) < .098 || half(q) > .102 || q.Scaled {
 		t.Errorf("quick: got %+v, want ±10 %%, measured", q)
 	}
 	scaled := math.Expm1(HalfWidth([]float64{math.Log(1.1), -math.Log(1.1)}, 27) * math.Sqrt(1.05/3.6))
-	if math.Abs(f.HalfWidth-scaled) > 1e-9 || !f.Scaled {
+	if math.Abs(half(f)-scaled) > 1e-9 || !f.Scaled {
 		t.Errorf("full: got %+v, want %v, scaled", f, scaled)
 	}
 	full := alike(4, 1.02)
 	full.Window = fullWindow
-	if f := find(NewNoise("quick", []AA{quick, full}, protocols, 0), "p99", "full"); math.Abs(f.HalfWidth-.02) > .002 || f.Scaled {
+	if f := find(NewNoise("quick", []AA{quick, full}, protocols, 0), "p99", "full"); math.Abs(half(f)-.02) > .002 || f.Scaled {
 		t.Errorf("full: got %+v, want ±2 %%, measured", f)
 	}
 	n = NewNoise("quick", []AA{quick}, protocols, 20*time.Millisecond)
-	if q := find(n, "p99", "quick"); q.HalfWidth != 0 || math.Abs(q.NeedsWindow-2) > 1e-9 {
+	if q := find(n, "p99", "quick"); q.HalfWidth != nil || math.Abs(q.NeedsWindow-2) > 1e-9 {
 		t.Errorf("with a pause of 20 ms: got %+v, want a window of 2 s", q)
 	}
 	for _, j := range []Judgement{find(n, "p90", "quick"), find(n, "p99", "full"), find(n, "goodput", "quick")} {
-		if j.HalfWidth == 0 || j.NeedsWindow != 0 {
+		if j.HalfWidth == nil || j.NeedsWindow != 0 {
 			t.Errorf("with a pause of 20 ms: got %+v, want it judged", j)
 		}
 	}

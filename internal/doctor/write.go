@@ -115,7 +115,7 @@ func (r Report) table() (rows [][]string) {
 			rows = append(rows, last)
 		}
 		last[at[j.Protocol]] = j.String()
-		if j.Scaled && j.HalfWidth > 0 {
+		if j.Scaled && j.HalfWidth != nil {
 			last[at[j.Protocol]] += " (estimated)"
 		}
 	}

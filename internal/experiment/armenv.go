@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -119,11 +121,24 @@ func (a *Arm) checkMetrics() error {
 	if a.Mode != "" {
 		return errors.New("metrics says where another program shows its own; a mode's are read anyway")
 	}
-	u, err := url.Parse(metricsAt(a.Metrics, "127.0.0.1:1", "127.0.0.1:2"))
+	u, err := url.Parse(a.MetricsURL())
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
 		return fmt.Errorf("metrics %q is not /path on the server itself, :PORT/path beside it, or a URL like http://%s/metrics", a.Metrics, adminMark)
 	}
 	return nil
+}
+
+// MetricsURL is where the arm's own metrics would be read, if what a command of ours
+// starts listened at 127.0.0.1; "" when the arm says nowhere.
+func (a *Arm) MetricsURL() string {
+	if a.Metrics == "" {
+		return ""
+	}
+	addr := "127.0.0.1:1"
+	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+	}
+	return metricsAt(a.Metrics, addr, "127.0.0.1:2")
 }
 
 // metricsAt is the URL of a server's own metrics: where is /path, :PORT/path on

@@ -94,6 +94,26 @@ func TestMetricsAt(t *testing.T) {
 	}
 }
 
+// Where an arm's metrics are is told with its marks filled in, beside a server that
+// runs already on that one's host.
+func TestMetricsURL(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		arm  Arm
+		want string
+	}{
+		{Arm{}, ""},
+		{Arm{Metrics: "http://{admin}/m"}, "http://127.0.0.1:2/m"},
+		{Arm{Metrics: "http://192.0.2.1/x?{addr}"}, "http://192.0.2.1/x?127.0.0.1:1"},
+		{Arm{Metrics: ":9100/m", URL: "http://192.0.2.1"}, "http://192.0.2.1:9100/m"},
+		{Arm{Metrics: "/m", URL: "http://192.0.2.1:8080"}, "http://192.0.2.1:8080/m"},
+	} {
+		if got := c.arm.MetricsURL(); got != c.want {
+			t.Errorf("%+v: got %s, want %s", c.arm, got, c.want)
+		}
+	}
+}
+
 // A command is given its marks and variables, and its directory goes with it.
 func TestMarks(t *testing.T) {
 	t.Parallel()

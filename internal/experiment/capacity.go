@@ -23,6 +23,11 @@ const (
 	capacityBudget = 90 * time.Second
 	stepCost       = 100 * time.Millisecond // of a window: start, settling and drain of its server
 	patience       = 100                    // limits of the objective that a request waits for its reply at most
+
+	// X_max is the mean of two closed loops.
+	searchProbes    = 2
+	searchProbe     = time.Second
+	searchProbeCost = searchProbes*(searchProbe+probeWarmup) + stepCost
 )
 
 // PlanCapacity lays out a search for the highest rate at which each arm of a
@@ -105,9 +110,9 @@ func (p *plan) takeSearch(o Options) error {
 		return impossible("--budget %v is outside 0 to %v", budget, longest)
 	}
 	step := warmup + window + stepCost
-	if p.Windows = int((budget - probeCost) / step); p.Windows < capacity.Least {
+	if p.Windows = int((budget - searchProbeCost) / step); p.Windows < capacity.Least {
 		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
-			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + probeCost).Round(100*time.Millisecond))
+			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + searchProbeCost).Round(100*time.Millisecond))
 	}
 	p.Warmup, p.Window, p.Budget = warmup.Seconds(), window.Seconds(), budget.Seconds()
 	p.budget = time.Duration(len(p.arms)) * budget
@@ -129,15 +134,17 @@ func (p *plan) takeSearch(o Options) error {
 	return nil
 }
 
-// floor is the lowest rate whose windows can judge the objective.
-func (p *plan) floor() float64 {
-	need := 1.0
-	for _, t := range p.slo {
-		if t.Quantile > 0 {
-			need = max(need, runMargin*float64(stats.MinRequests(t.Quantile)))
-		}
+// searchOptions are what a plan tells its search: the rates that windows can judge,
+// and that the generator has room for, among them.
+func searchOptions(p record.Plan, slo stats.SLO) capacity.Options {
+	return capacity.Options{
+		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(hardest(slo).Requests()) / p.Window, Ceiling: mostRequests / (p.Warmup + p.Window),
 	}
-	return need / p.Window
+}
+
+// hardest is the term that needs the most requests in a window.
+func hardest(slo stats.SLO) stats.Term {
+	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
 // reduced is a window of the search as the search takes it.
@@ -156,11 +163,11 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	}
 	slices.Sort(response)
 	for _, term := range slo {
-		v := math.NaN()
+		v := w.values[term.Metric]
 		switch {
-		case term.Quantile == 0:
-			v = w.values[term.Metric]
-		case len(response) >= stats.MinRequests(term.Quantile):
+		case w.requests < term.Requests():
+			v = math.NaN()
+		case term.Quantile > 0:
 			v = stats.Quantile(response, term.Quantile)
 		}
 		out.Values = append(out.Values, v)

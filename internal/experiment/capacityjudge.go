@@ -17,7 +17,16 @@ type searched struct {
 	windows []capacity.Window
 	beside  []beside // of each window
 	jobs    []queueing.Job
+	end     *record.SearchEnd // nil for one that was not cut short
+	options capacity.Options
+	window  float64 // seconds
 }
+
+// The outcomes that a search has no part in.
+const (
+	slow capacity.Outcome = "slow" // X_max is below what a window can judge
+	died capacity.Outcome = "died" // its server did, before there was an answer
+)
 
 // beside are a window's figures that the search does not take.
 type beside struct {
@@ -37,7 +46,10 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a}
+		arms[i] = &searched{plan: a, options: searchOptions(run.Plan, slo), window: run.Plan.Window}
+		if end, ok := run.Ends[a.Name]; ok {
+			arms[i].end = &end
+		}
 	}
 	found := 0
 	for t, err := range dir.Trials() {
@@ -106,7 +118,8 @@ func tooFew(w capacity.Window, slo stats.SLO) string {
 
 // answer is an arm's, with all its windows.
 func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
-	f := capacity.Judge(slo, a.windows)
+	xmax := run.XMax[a.plan.Name]
+	f := a.find(xmax)
 	finite := func(v float64) float64 {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return 0
@@ -114,7 +127,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 		return v
 	}
 	r := record.ArmCapacity{
-		Name: a.plan.Name, Mode: a.plan.Mode, Outcome: string(f.Outcome), XMax: run.XMax[a.plan.Name],
+		Name: a.plan.Name, Mode: a.plan.Mode, Outcome: string(f.Outcome), Stopped: string(f.Stop), End: a.end, XMax: xmax,
 		Low: f.Low, LowKept: f.LowKept, LowOf: f.LowOf, High: f.High, HighBroken: f.HighBroken, HighOf: f.HighOf,
 		Estimate: finite(f.Estimate), HalfWidth: finite(f.Half), AgainKept: f.AgainKept, AgainOf: f.AgainOf,
 		Windows: []record.RateWindow{},
@@ -127,6 +140,9 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	}
 	if yes, known := f.Recovers(); known {
 		r.Recovers = map[bool]string{true: "yes", false: "no"}[yes]
+	}
+	if a.diedOverloaded(f) {
+		r.Recovers = "no"
 	}
 	var cpu []float64
 	for i, w := range a.windows {
@@ -147,9 +163,27 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	if len(cpu) > 0 {
 		r.CPUPerRequest = stats.Median(cpu)
 	}
-	r.Text = a.sentence(f, run.Plan.SLO)
-	r.Theories = a.theories(run, slo[f.Term], r)
+	r.Text = a.sentence(f, xmax)
+	r.Theories, r.NoTheory = a.theories(run, foretold(slo, f.Term), r)
 	return r
+}
+
+// find is what an arm's windows come to, and its end.
+func (a *searched) find(xmax float64) capacity.Finding {
+	f := capacity.Judge(a.options, a.windows)
+	switch {
+	case f.Outcome != capacity.Undecided:
+	case a.end != nil && a.end.Died:
+		f.Outcome = died
+	case len(a.windows) == 0 && xmax > 0 && xmax < a.options.Floor:
+		f.Outcome = slow
+	}
+	return f
+}
+
+// diedOverloaded reports whether the server died after its capacity was found.
+func (a *searched) diedOverloaded(f capacity.Finding) bool {
+	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
 }
 
 // capacityDoubts are what belongs beside every answer.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -18,35 +19,59 @@ const (
 	halvings    = 14 // of the range, to find where the limit is met
 )
 
-// theories say where an arm's term should give way, from the CPU time that its
-// requests were measured to take.
-func (a *searched) theories(run record.Run, term stats.Term, found record.ArmCapacity) (all []record.RateTheory) {
-	predictable := slices.Contains(predictedMetrics, term.Metric) && term.Metric != "goodput"
-	if !predictable || a.plan.Station == nil || found.CPUPerRequest <= 0 {
-		return nil
+// foretold are the terms that theory has a time for and somebody looks at: the first,
+// which is drawn, and the one that gives way first.
+func foretold(slo stats.SLO, binding int) (terms []stats.Term) {
+	for i, t := range slo {
+		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
+			terms = append(terms, t)
+		}
+	}
+	return terms
+}
+
+// theories say where terms of the objective should give way, from the CPU time that
+// the arm's requests were measured to take, or why nothing can be said.
+func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why string) {
+	trace := a.trace(found.CPUPerRequest)
+	switch {
+	case len(terms) == 0:
+		return nil, "the objective promises no time, and theory predicts times"
+	case a.plan.Station == nil:
+		return nil, "how it schedules is not known: it is another program"
+	case found.CPUPerRequest <= 0:
+		return nil, "the CPU time of a request was not measured in a window without errors"
+	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:
+		return nil, "what each request costs is not known"
 	}
 	names := run.Plan.Predict
 	if len(names) == 0 {
 		names = []string{"fit"}
 	}
-	trace := a.trace(found.CPUPerRequest)
-	if len(trace) < 2 {
-		return nil
-	}
+	load := queueing.Measure(trace)
 	ideal, _, why := twinOf(a.plan)
 	for _, th := range theories() {
 		replays := th.name == "twin" || th.name == "fit" // where no formula reaches
-		if !slices.Contains(names, th.name) || th.name == "bounds" || replays && why != "" {
+		if !slices.Contains(names, th.name) {
 			continue
 		}
 		st := station(*a.plan.Station)
 		if replays {
 			st = ideal
 		}
-		c := curve{theory: th, station: st, load: queueing.Measure(trace), clients: a.plan.Clients, metric: term.Metric}
-		all = append(all, c.over(found, term))
+		for _, term := range terms {
+			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
+			switch {
+			case th.name == "bounds":
+				all = append(all, c.without("it is about closed loops"))
+			case replays && why != "":
+				all = append(all, c.without(why))
+			default:
+				all = append(all, c.over(found))
+			}
+		}
 	}
-	return all
+	return all, ""
 }
 
 // take adds a window's requests to the arm's trace, one after the other at the pace
@@ -95,7 +120,24 @@ type curve struct {
 	station queueing.Station
 	load    queueing.Load
 	clients record.Clients
-	metric  string
+	term    stats.Term
+}
+
+// without is the theory with no figure, and why.
+func (c curve) without(why string) record.RateTheory {
+	return record.RateTheory{Model: c.name, Metric: c.term.Metric, Curve: []record.RatePoint{}, Why: why}
+}
+
+// figure is the term's in a prediction; ok is false where that has none.
+func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
+	q := c.term.Quantile
+	switch {
+	case q == 0 && p.Mean != nil:
+		return *p.Mean, true
+	case q == 0 || p.Quantile == nil || p.Formula == "replay" && len(c.load.Trace) < stats.MinRequests(q):
+		return 0, false
+	}
+	return p.Quantile(q), true
 }
 
 // at is the response time at a rate, +Inf beyond saturation, NaN where the theory
@@ -109,10 +151,10 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 		l.Trace[i].At = time.Duration(float64(l.Trace[i].At) * scale)
 	}
 	p := c.predict(c.station, l, c.clients)
-	v := foreseenFigure(p, c.metric)
+	v, ok := c.figure(p)
 	switch {
-	case v != nil:
-		return *v, p.Formula
+	case ok:
+		return v, p.Formula
 	case p.Formula != "" && p.Utilization >= 1:
 		return math.Inf(1), p.Formula
 	case c.name != "fit":
@@ -120,16 +162,16 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 	}
 	// The formula that fits has no such figure: an ideal scheduler has.
 	p = queueing.Twin(c.station, l.Trace)
-	if v = foreseenFigure(p, c.metric); v == nil {
+	if v, ok = c.figure(p); !ok {
 		return math.NaN(), ""
 	}
-	return *v, p.Formula
+	return v, p.Formula
 }
 
 // over draws the curve over the rates that were measured, and finds where it meets
 // the limit.
-func (c curve) over(found record.ArmCapacity, term stats.Term) record.RateTheory {
-	r := record.RateTheory{Model: c.name, Metric: c.metric, Curve: []record.RatePoint{}}
+func (c curve) over(found record.ArmCapacity) record.RateTheory {
+	r := c.without("")
 	least, most := math.Inf(1), 0.
 	for _, w := range found.Windows {
 		least, most = min(least, w.Rate), max(most, w.Rate)
@@ -146,12 +188,23 @@ func (c curve) over(found record.ArmCapacity, term stats.Term) record.RateTheory
 	low, high := least/4, most
 	atLow, _ := c.at(low)
 	atHigh, _ := c.at(high)
-	if !(atLow <= term.Limit) || !(atHigh > term.Limit) {
+	switch {
+	case math.IsNaN(atLow) || math.IsNaN(atHigh):
+		r.Why = "the model has no figure for " + c.term.Metric
+		if n := stats.MinRequests(c.term.Quantile); c.term.Quantile > 0 && len(c.load.Trace) < n {
+			r.Why += fmt.Sprintf(", and a replay of %d requests is too short for it", len(c.load.Trace))
+		}
+		return r
+	case !(atLow <= c.term.Limit):
+		r.Why = fmt.Sprintf("already at %s it is above the limit", perSecond(low))
+		return r
+	case !(atHigh > c.term.Limit):
+		r.Why = fmt.Sprintf("still at %s, the highest rate that was offered, it is within the limit", perSecond(high))
 		return r
 	}
 	for range halvings {
 		mid := (low + high) / 2
-		if v, _ := c.at(mid); v <= term.Limit {
+		if v, _ := c.at(mid); v <= c.term.Limit {
 			low = mid
 		} else {
 			high = mid

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // losing warns of requests that went wrong at a rate that keeps the objective.
@@ -20,22 +21,42 @@ func (a *searched) losing(rate float64) string {
 }
 
 // sentence is an arm's answer.
-func (a *searched) sentence(f capacity.Finding, promise string) string {
-	name := a.plan.Name
+func (a *searched) sentence(f capacity.Finding, xmax float64) string {
+	name, promise, wants := a.plan.Name, a.options.SLO.String(), a.goodput()
 	switch f.Outcome {
 	case capacity.Between:
 		text := fmt.Sprintf("%s keeps %s up to between %s and %s", name, promise, perSecond(f.Low), perSecond(f.High))
 		if yes, known := f.Recovers(); known && !yes {
 			text += fmt.Sprintf("; it does not recover: overloaded once, it breaks it at %s, too", perSecond(f.Low))
 		}
+		if a.diedOverloaded(f) {
+			text += fmt.Sprintf("; it does not recover: at %s it died (%s)", perSecond(a.end.Rate), a.end.Why)
+		}
 		return text + a.losing(f.Low)
 	case capacity.Beyond:
-		return fmt.Sprintf("%s keeps %s at %s, and no rate that could be offered breaks it", name, promise, perSecond(f.Low)) + a.end() + a.losing(f.Low)
+		return fmt.Sprintf("%s keeps %s at %s, and ", name, promise, perSecond(f.Low)) + a.above(f) + a.losing(f.Low)
+	case capacity.Below:
+		return fmt.Sprintf("%s does not keep %s at %s: %d of %d windows break it", name, promise, perSecond(f.High), f.HighBroken, f.HighOf) + a.under(f)
 	case capacity.Never:
-		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it", name, promise, f.HighBroken, f.HighOf, perSecond(f.High))
+		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it, and no lower one has %s", name, promise, f.HighBroken, f.HighOf, perSecond(f.High), wants)
+	case slow:
+		return fmt.Sprintf("%s is too slow to judge: it %s", name, tooSlow(a.options, a.window, xmax))
+	case died:
+		text := name + " died: " + a.end.Why
+		if a.end.Rate > 0 {
+			text = fmt.Sprintf("%s died at %s: %s", name, perSecond(a.end.Rate), a.end.Why)
+		}
+		if f.Low > 0 {
+			text += fmt.Sprintf("; until then %s was verified for %s", perSecond(f.Low), promise)
+		}
+		return text
 	}
 	text := fmt.Sprintf("%s is undecided for %s: ", name, promise)
 	switch {
+	case a.end != nil:
+		return text + a.end.Why
+	case f.Low == 0 && f.High > 0 && wants.AtLeast:
+		return text + fmt.Sprintf("%s is refuted, and %s itself, which %s asks for, is neither verified nor refuted", perSecond(f.High), perSecond(wants.Limit), wants) + a.why(f)
 	case f.Used == 0 && f.Refused > 0:
 		return text + fmt.Sprintf("all %s are refused, the last for %s%s", plural(f.Refused, "window"), a.lastRefusal(), calmer)
 	case f.Low > 0:
@@ -57,14 +78,51 @@ func (a *searched) why(f capacity.Finding) string {
 	return "; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"
 }
 
-// end is why rates beyond those that count were none; "" when there are none.
-func (a *searched) end() string {
-	for _, w := range a.windows {
-		if w.Refused != "" && w.Purpose == capacity.Reach {
-			return fmt.Sprintf("; %s was refused for %s", perSecond(w.Rate), w.Refused)
+// above says why no higher rate was offered than one that was kept.
+func (a *searched) above(f capacity.Finding) string {
+	upTo := "nothing up to " + perSecond(f.Low) + " broke it"
+	switch f.Stop {
+	case capacity.AtBudget:
+		return upTo + "; the budget ended there: raise --budget"
+	case capacity.AtCeiling:
+		return fmt.Sprintf("no rate that could be offered breaks it; more than %s is more than a window has room for", perSecond(a.options.Ceiling))
+	case capacity.AtBench:
+		for _, w := range a.windows {
+			if w.Refused == "" || w.Purpose != capacity.Reach || w.Rate <= f.Low {
+				continue
+			}
+			refused := fmt.Sprintf("; %s was refused for %s", perSecond(w.Rate), w.Refused)
+			if ofGenerator(w.Refused) {
+				return "no rate that could be offered breaks it" + refused
+			}
+			return upTo + refused + calmer
 		}
 	}
-	return ""
+	return upTo + "; the search ended there"
+}
+
+// under says why no lower rate was offered than those that broke the objective.
+func (a *searched) under(f capacity.Finding) (text string) {
+	if f.Least < f.High {
+		text = fmt.Sprintf(", and none down to %s keeps it", perSecond(f.Least))
+	}
+	switch f.Stop {
+	case capacity.AtFloor:
+		return text + fmt.Sprintf("; that is the lowest rate that a window of %g s can judge: lengthen --window to look lower", a.window)
+	case capacity.AtBudget:
+		return text + "; the budget ended there: raise --budget"
+	}
+	return text + "; the search ended there"
+}
+
+// goodput is the promise of one; the zero term for none.
+func (a *searched) goodput() stats.Term {
+	for _, t := range a.options.SLO {
+		if t.AtLeast {
+			return t
+		}
+	}
+	return stats.Term{}
 }
 
 func (a *searched) lastRefusal() (why string) {
@@ -76,15 +134,12 @@ func (a *searched) lastRefusal() (why string) {
 	return why
 }
 
-// decided reports whether an arm has an answer.
-func decided(a record.ArmCapacity) bool { return a.Outcome != string(capacity.Undecided) }
-
 // limits of a decided arm's capacity.
 func limits(a record.ArmCapacity) (low, high float64) {
 	switch capacity.Outcome(a.Outcome) {
 	case capacity.Beyond:
 		return a.Low, math.Inf(1)
-	case capacity.Never:
+	case capacity.Below, capacity.Never:
 		return 0, a.High
 	}
 	return a.Low, a.High
@@ -96,7 +151,7 @@ func comparedCapacities(arms []record.ArmCapacity) []string {
 	lines, alike := []string{}, []string{}
 	for i, a := range arms {
 		base := arms[0]
-		if i == 0 || !decided(a) || !decided(base) {
+		if i == 0 || !a.Decided() || !base.Decided() {
 			continue
 		}
 		low, high := limits(a)
@@ -121,17 +176,19 @@ func comparedCapacities(arms []record.ArmCapacity) []string {
 func capacityHeadline(c *record.Capacity) string {
 	open := 0
 	for _, a := range c.Arms {
-		open += count(!decided(a))
+		open += count(!a.Decided())
 	}
 	switch {
 	case len(c.Arms) == 1:
 		return c.Arms[0].Text + "."
-	case open == len(c.Arms):
+	case open == len(c.Arms) && c.Arms[0].Outcome == string(capacity.Undecided):
 		return "Undecided: " + c.Arms[0].Text + "."
+	case open == len(c.Arms):
+		return c.Arms[0].Text + "."
 	}
 	for i, a := range c.Arms {
 		low, _ := limits(a)
-		most := decided(a) && open == 0
+		most := a.Decided() && open == 0
 		next := 0.0
 		for k, b := range c.Arms {
 			_, high := limits(b)
@@ -163,8 +220,14 @@ func span(a record.ArmCapacity) string {
 		return perSecond(a.Low) + " to " + perSecond(a.High)
 	case capacity.Beyond:
 		return "above " + perSecond(a.Low)
-	case capacity.Never:
+	case capacity.Below:
 		return "below " + perSecond(a.High)
+	case capacity.Never:
+		return "none"
+	case slow:
+		return "too slow to judge"
+	case died:
+		return "died"
 	}
 	return "undecided"
 }

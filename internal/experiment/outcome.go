@@ -114,6 +114,10 @@ func duel(r *record.Result, metric string) record.CellVerdict {
 		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: fmt.Sprintf("no verdict on %s", metric)}
 	}
 	d := duels(r, mine)
+	if d.refused != "" {
+		c.Decision, c.Reason = record.Rejected, d.refused
+		return c
+	}
 	shown := slices.MaxFunc(mine, func(a, b record.Verdict) int { return cmp.Compare(width(a.Ratio), width(b.Ratio)) })
 	switch leaders := d.leaders(); {
 	case len(leaders) == 1 && d.beatsAll(leaders[0]):
@@ -136,10 +140,20 @@ func duel(r *record.Result, metric string) record.CellVerdict {
 type tournament struct {
 	arms    []string // the baseline first
 	verdict [][]stats.Decision
+	refused string // why two of them cannot be compared, "" if all can
 }
 
-// duels fills in what the verdicts against the baseline leave open, challengers
-// against one another, from the blocks.
+// onMap is how many verdicts share the probability of error in a cell of so many arms:
+// each primary metric of every two.
+func onMap(arms int) int { return primaries() * arms * (arms - 1) / 2 }
+
+// MapBlocks is the fewest blocks that can tell so many arms apart on a map.
+func MapBlocks(arms int) int { return max(minBlocks, stats.MinBlocks(onMap(arms))) }
+
+// duels takes the verdicts of one challenger as they are. Among more, every two arms
+// are compared by their blocks, and all pairs share the probability of error that in
+// the cell's own verdicts those with the baseline have for themselves: the intervals
+// of mine become that much wider.
 func duels(r *record.Result, mine []record.Verdict) tournament {
 	d := tournament{arms: []string{mine[0].Baseline}}
 	for _, v := range mine {
@@ -158,11 +172,22 @@ func duels(r *record.Result, mine []record.Verdict) tournament {
 			d.verdict[j][i] = stats.Faster
 		}
 	}
+	if len(mine) == 1 {
+		put(1, 0, stats.Decision(mine[0].Verdict))
+		return d
+	}
 	metric := stats.Metrics()[slices.IndexFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == mine[0].Metric })]
-	for i, v := range mine {
-		put(i+1, 0, stats.Decision(v.Verdict))
-		for j := range i {
-			put(i+1, j+1, stats.Compare(metric, blocksOf(r, mine[j].Arm, v.Metric), blocksOf(r, v.Arm, v.Metric), len(mine)*len(mine)).Decision)
+	comparisons := onMap(len(d.arms))
+	for i, arm := range d.arms {
+		for j, rival := range d.arms[:i] {
+			c := stats.Compare(metric, blocksOf(r, rival, metric.Name), blocksOf(r, arm, metric.Name), comparisons)
+			put(i, j, c.Decision)
+			switch {
+			case c.Decision == stats.Refused:
+				d.refused = c.Reason
+			case j == 0:
+				mine[i-1].Ratio, mine[i-1].Low, mine[i-1].High = c.Ratio, c.Low, c.High
+			}
 		}
 	}
 	return d

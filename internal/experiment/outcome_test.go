@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"schedlab/internal/record"
@@ -80,6 +81,39 @@ func TestOutcomeInDoubt(t *testing.T) {
 	for _, metric := range []string{"", "p50"} {
 		if got := Outcome(r, metric); got.Decision != record.InDoubt || got.Winner != "" || got.Among != nil {
 			t.Errorf("metric %q: got %+v, want it undecided", metric, got)
+		}
+	}
+}
+
+// Among three arms every two are compared, and nine verdicts share what six do in the
+// cell's own: what those are just sure of is open on the map, and the interval wider.
+func TestPairsOfAMapShareTheError(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8, 8}}, "a", "b", "c")
+	for _, arm := range []int{2, 3} { // after a and its copy
+		r.Arms[arm].Blocks["p50"][7] = 12
+	}
+	metric := stats.Metrics()[0]
+	own := stats.Compare(metric, blocksOf(r, "a", "p50"), blocksOf(r, "b", "p50"), 6)
+	if metric.Name != "p50" || own.Decision != stats.Faster {
+		t.Fatalf("%s of b: %+v, want it just faster by itself", metric.Name, own)
+	}
+	if got := Outcome(r, "p50"); got.Decision != record.InDoubt || !(got.High > own.High) {
+		t.Errorf("got %+v, want it undecided up to more than %g", got, own.High)
+	}
+	for _, arm := range []int{0, 2, 3} {
+		r.Arms[arm].Blocks["p50"] = r.Arms[arm].Blocks["p50"][:6]
+	}
+	if got := Outcome(r, "p50"); got.Decision != record.Rejected || !strings.Contains(got.Reason, "6 blocks give no interval") {
+		t.Errorf("six blocks: got %+v, want them refused as too few", got)
+	}
+}
+
+func TestMapBlocks(t *testing.T) {
+	t.Parallel()
+	for arms, want := range map[int]int{2: 10, 3: 10, 4: 10, 5: 11, 8: 12} {
+		if got := MapBlocks(arms); got != want {
+			t.Errorf("%d arms: got %d blocks, want %d", arms, got, want)
 		}
 	}
 }

@@ -192,6 +192,9 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	if len(arms) > maxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
 	}
+	if p.slo != nil && len(arms) == 0 {
+		return impossible("a search needs an arm; name one with --arm or --arms")
+	}
 	if p.slo == nil {
 		if len(arms) < 2 {
 			return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")

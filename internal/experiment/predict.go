@@ -198,7 +198,9 @@ func (j *judge) foresee(w *window, t record.TrialRecord) {
 	for _, th := range theories() {
 		closed := th.name == "bounds"
 		if slices.Contains(j.run.Plan.Predict, th.name) && closed == arm.Clients.Closed() {
-			w.foreseen[th.name] = th.predict(station(*arm.Station), l, served)
+			p := th.predict(station(*arm.Station), l, served)
+			p.Quantile = nil // which may hold a whole replay, for each window
+			w.foreseen[th.name] = p
 		}
 	}
 	switch _, ok := w.foreseen["twin"]; {

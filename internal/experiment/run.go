@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/record"
 )
 
@@ -68,7 +69,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return dir, run, err
 	}
 	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now()}
-	runErr := r.carryOut(ctx)
+	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
 	run.Plan = r.plan.Plan
 	run.Ended = time.Now().UTC()
 	switch {
@@ -114,7 +115,9 @@ type runner struct {
 	lingers  string // the last arm whose server did not end when asked to
 }
 
-func (r *runner) carryOut(ctx context.Context) error {
+// onItsCPUs binds this process as the load is while f runs, with a launcher for
+// servers.
+func (r *runner) onItsCPUs(f func() error) error {
 	undo, err := r.plan.cpus.bindLoad()
 	if err != nil {
 		return err
@@ -124,6 +127,10 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	defer r.launcher.close()
+	return f()
+}
+
+func (r *runner) carryOut(ctx context.Context) error {
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if err := r.probeAll(ctx); err != nil {
 		return err
@@ -148,17 +155,33 @@ func (r *runner) probeAll(ctx context.Context) error {
 			continue
 		}
 		if same := r.plan.sameAs(i); same >= 0 {
-			r.run.XMax[a.Name] = r.run.XMax[r.plan.Arms[same].Name]
+			r.alike(a.Name, r.plan.Arms[same].Name)
 			continue
 		}
 		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.Arms))
 		x, err := r.probe(ctx, i)
+		if err != nil && r.plan.slo != nil && ctx.Err() == nil {
+			err = r.lose(a.Name, 0, err)
+			if _, alone := errors.AsType[*capacity.Lost](err); alone {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
 		r.run.XMax[a.Name] = x
 	}
 	return nil
+}
+
+// alike gives an arm what the probe of one like it found.
+func (r *runner) alike(arm, probed string) {
+	if x, ok := r.run.XMax[probed]; ok {
+		r.run.XMax[arm] = x
+	}
+	if end, ok := r.run.Ends[probed]; ok {
+		r.run.Ends[arm] = end
+	}
 }
 
 // runBlocks runs the planned blocks, and spare ones for those a rule refused, while

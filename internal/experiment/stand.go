@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,43 +12,84 @@ import (
 	"schedlab/internal/stats"
 )
 
-// search finds the capacity of every arm, each window of which is a trial of the
-// record.
+// search finds the capacity of every arm that can be searched, each window of which
+// is a trial of the record. Its error is that of the first arm whose server failed,
+// after the others are done. One that is too slow is no error among others.
 func (r *runner) search(ctx context.Context) error {
 	p := r.plan
-	floor, ceiling := p.floor(), mostRequests/(p.Warmup+p.Window)
-	xmax := make([]float64, len(p.Arms))
+	o := searchOptions(p.Plan, p.slo)
+	bench := &stand{runner: r, measured: make([]int, len(p.Arms))}
+	var xmax []float64
+	var slow, failed error
 	for i, a := range p.Arms {
-		xmax[i] = r.run.XMax[a.Name]
-		if xmax[i] < floor {
-			return impossible("arm %q does %.0f/s at most, and a window of %g s needs %.0f/s to judge %s; lengthen --window to %.0fs or ask for a lower quantile",
-				a.Name, xmax[i], p.Window, floor, p.SLO, p.Window*2*floor/xmax[i]+1)
+		x, measured := r.run.XMax[a.Name]
+		switch {
+		case !measured:
+			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, r.run.Ends[a.Name].Why))
+		case x < o.Floor:
+			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, tooSlow(o, p.Window, x)))
+		default:
+			bench.arms, xmax = append(bench.arms, i), append(xmax, x)
 		}
+	}
+	if len(xmax) == 0 {
+		return cmp.Or(failed, slow)
 	}
 	r.run.Plan = p.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
 		return err
 	}
-	bench := &stand{runner: r, measured: make([]int, len(p.Arms))}
-	_, err := capacity.Run(ctx, bench, xmax, capacity.Options{SLO: p.slo, Seed: p.Seed, Windows: p.Windows, Floor: floor, Ceiling: ceiling})
-	return err
+	_, err := capacity.Run(ctx, bench, xmax, o)
+	return cmp.Or(err, failed)
+}
+
+// tooSlow says why an arm with that X_max cannot be searched in windows of so many
+// seconds.
+func tooSlow(o capacity.Options, window, xmax float64) string {
+	term := hardest(o.SLO)
+	other := "promise less"
+	if term.Quantile > 0 {
+		other = "ask for a lower quantile"
+	}
+	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs or %s",
+		perSecond(xmax), window, perSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
+}
+
+// lose notes why the search of one arm ends here; what was measured of it is kept. The
+// error ends that arm's search alone, unless it cannot be noted.
+func (r *runner) lose(arm string, rate float64, err error) error {
+	_, died := errors.AsType[*serverDied](err)
+	why := strings.TrimPrefix(oneLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
+	if r.run.Ends == nil {
+		r.run.Ends = map[string]record.SearchEnd{}
+	}
+	r.run.Ends[arm] = record.SearchEnd{Died: died, Rate: rate, Why: why}
+	if werr := r.dir.WriteRun(*r.run); werr != nil {
+		return errors.Join(err, werr)
+	}
+	return &capacity.Lost{Err: err}
 }
 
 // A stand is the bench of a search: real servers, one at a time.
 type stand struct {
 	*runner
-	measured []int // windows, by arm
+	arms     []int // those that are searched, by their place in the plan
+	measured []int // windows, by place
 }
 
 // Start implements capacity.Bench.
-func (s *stand) Start(ctx context.Context, arm int) (capacity.Server, error) {
+func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	arm := s.arms[searched]
 	a := s.plan.arms[arm]
 	server, err := s.launcher.start(ctx, s.plan.command(arm), s.plan.scenario.readyPath(a))
 	if err != nil {
-		return nil, fmt.Errorf("arm %q: %w", a.Name, err)
+		if err = fmt.Errorf("arm %q: %w", a.Name, err); ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, s.lose(a.Name, 0, err)
 	}
 	server.showsMetrics(a.Metrics)
 	return &underTest{stand: s, arm: arm, process: server}, nil
@@ -69,7 +111,8 @@ func (s *underTest) Stop() error {
 	if _, slow := errors.AsType[*lingered](err); err == nil || slow || s.told {
 		return nil
 	}
-	return fmt.Errorf("arm %q: %w", s.plan.Arms[s.arm].Name, err)
+	name := s.plan.Arms[s.arm].Name
+	return s.lose(name, 0, fmt.Errorf("arm %q: %w", name, err))
 }
 
 // Offer implements capacity.Server: one trial, recorded.
@@ -90,12 +133,16 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	got, err := s.drive(ctx, s.process.addr, t.Block-1, s.arm, clocks)
 	quiet()
 	switch {
-	case err != nil:
+	case err != nil && ctx.Err() != nil:
 		clocks.abandon()
 		return capacity.Window{}, fmt.Errorf("arm %q: %w", name, err)
+	case err != nil:
+		clocks.abandon()
+		return capacity.Window{}, s.lose(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
 	case !got.ran:
 		clocks.abandon()
-		return capacity.Window{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors at %.0f/s; keep connections or raise the limits", name, step.Rate)
+		return capacity.Window{}, s.lose(name, step.Rate,
+			fmt.Errorf("arm %q: the load ran out of local ports or descriptors at %.0f/s; keep connections or raise the limits", name, step.Rate))
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
@@ -111,7 +158,11 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	if !s.process.alive() {
 		died := s.process.died(fmt.Sprintf("at %.0f/s", step.Rate))
 		t.Failure, s.told = died.Error(), true
-		return capacity.Window{}, errors.Join(fmt.Errorf("arm %q: %w", name, died), s.dir.WriteTrial(t, got.requests, files))
+		if err := s.dir.WriteTrial(t, got.requests, files); err != nil {
+			return capacity.Window{}, errors.Join(died, err)
+		}
+		s.trials++
+		return capacity.Window{}, s.lose(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
 	}
 	if err := s.dir.WriteTrial(t, got.requests, files); err != nil {
 		return capacity.Window{}, err
@@ -119,6 +170,12 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	s.trials++
 	w, _ := reduced(record.TrialRecord{Trial: t, Requests: got.requests}, s.run.Env, p.Arms[s.arm].Clients, p.slo)
 	return w, nil
+}
+
+// ofGenerator reports whether a window was refused, by [window.unfit], because the
+// generator could not offer its rate.
+func ofGenerator(refused string) bool {
+	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLag) || strings.HasPrefix(refused, ruleGenerator)
 }
 
 // unfit says why a window is no evidence about its server: a rule about the

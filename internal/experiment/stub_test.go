@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // stub serves HTTP on addr and is as good or bad a server as how says; it
@@ -36,6 +37,19 @@ func stub(addr, how string) int {
 				fmt.Fprintln(os.Stderr, "asked to")
 				os.Exit(7)
 			}
+			fmt.Fprintln(w, "ok")
+		}
+	case "slow": // one request at a time, which takes 20 ms
+		turn := make(chan struct{}, 1)
+		answer = func(w http.ResponseWriter, _ *http.Request) {
+			turn <- struct{}{}
+			time.Sleep(20 * time.Millisecond)
+			<-turn
+			fmt.Fprintln(w, "ok")
+		}
+	case "late": // answers after 50 ms
+		answer = func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(50 * time.Millisecond)
 			fmt.Fprintln(w, "ok")
 		}
 	case "refusing":

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/record"
 )
 
 // A Survey looks at the machine as a comparison with the same options would use
@@ -104,6 +105,25 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 		longest = max(longest, ends[i+1]-ends[i])
 	}
 	return time.Duration(longest)
+}
+
+// Offered measures the arms' throughput as Run does, where a rate is relative to the
+// slowest, and returns what the first arm would be offered, requests per second. 0: no
+// rate is relative, so nothing was measured. It records nothing. An [*Impossible]
+// error says why the rate could not be kept up with.
+func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
+	p := c.plan
+	if !slices.ContainsFunc(p.loads, func(l Load) bool { return l.Rate.OfSlowest != 0 }) {
+		return 0, nil
+	}
+	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{XMax: map[string]float64{}}, progress: tell, began: time.Now()}
+	if err := r.onItsCPUs(func() error { return r.probeAll(ctx) }); err != nil {
+		return 0, err
+	}
+	if err := p.chooseRate(r.run.XMax); err != nil {
+		return 0, err
+	}
+	return p.Arms[0].Clients.Rate, nil
 }
 
 // Shorten keeps so many of the planned blocks and no spare ones: too few for a

@@ -40,6 +40,26 @@ func TestLongestGap(t *testing.T) {
 	}
 }
 
+// What the first arm would be offered is a share of the slowest one's throughput,
+// which 64 clients of a server that takes 50 ms bound; an absolute rate needs no
+// server to be started.
+func TestOffered(t *testing.T) {
+	t.Parallel()
+	offered := func(rate Rate, how string) (float64, error) {
+		c := comparison(t, "good", how, func(s *Scenario, _ *Options) { s.Load.Rate, s.Load.MinRate = rate, Rate{} })
+		return c.Offered(t.Context(), nil)
+	}
+	if got, err := offered(Rate{OfSlowest: 0.5}, "late"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
+		t.Errorf("half of the slowest: got %g/s, error %v, want up to %g/s", got, err, 0.5*probeClients/0.05)
+	}
+	if got, err := offered(Rate{PerSecond: 100}, "fails"); err != nil || got != 0 {
+		t.Errorf("an absolute rate: got %g/s, error %v, want neither", got, err)
+	}
+	if got, err := offered(Rate{OfSlowest: 0.5}, "fails"); err == nil {
+		t.Errorf("a server that fails: got %g/s, want an error", got)
+	}
+}
+
 // A shortened comparison has the first blocks of the whole one, and their time.
 func TestShorten(t *testing.T) {
 	t.Parallel()

@@ -308,7 +308,8 @@ func (w *watcher) connections() *record.Connections {
 	}
 }
 
-// probe measures an arm's closed-loop throughput.
+// probe measures an arm's closed-loop throughput: in one window, or for a search for
+// capacity as the mean of two longer ones.
 func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 	p := r.plan
 	a := p.arms[arm]
@@ -321,8 +322,13 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
+	times, window := 1, probeWindow
+	if p.slo != nil {
+		times, window = searchProbes, searchProbe
+	}
+	sum := 0.0
 	// A server that is slower than the probe's window gets a longer one.
-	for window := probeWindow; ; window *= 4 {
+	for done := 0; done < times; {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
@@ -333,11 +339,15 @@ func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
 		case !server.alive():
 			return 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
 		case result.Answered > 0:
-			return result.Rate(), nil
+			sum += result.Rate()
+			done++
 		case result.Failed > 0 || window >= seconds(p.Timeout):
 			return 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
+		default:
+			window *= 4
 		}
 	}
+	return sum / float64(times), nil
 }
 
 // sameAs finds an earlier arm that is served and asked alike, so that one probe

@@ -131,6 +131,7 @@ func (j *judge) replay(w *window, t record.TrialRecord, st queueing.Station, c r
 	case alone.Mean == nil || measured.Mean == nil:
 		return "it served no request of a window"
 	}
+	measured.Quantile = nil // which holds the replay
 	w.twin = measured
 	maps.Copy(w.values, map[string]float64{
 		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,

@@ -16,11 +16,7 @@ func (j *judge) verdicts() {
 		return
 	}
 	base, twin := arms[0], arms[1]
-	primary := 0
-	for _, m := range stats.Metrics() {
-		primary += count(m.Primary)
-	}
-	comparisons := primary * (len(arms) - 2)
+	comparisons := primaries() * (len(arms) - 2)
 	runwide := j.refuseRun()
 	j.refusal = runwide
 	broken := map[string]string{}
@@ -48,6 +44,14 @@ func (j *judge) verdicts() {
 			j.result.Verdicts = append(j.result.Verdicts, verdict(c, against, a))
 		}
 	}
+}
+
+// primaries is how many metrics share the probability of error.
+func primaries() (n int) {
+	for _, m := range stats.Metrics() {
+		n += count(m.Primary)
+	}
+	return n
 }
 
 func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {

@@ -180,7 +180,13 @@ type breach struct {
 	value, limit float64
 }
 
-const ruleBacklog = "backlog (ratio)"
+// Names of rules; that of lag goes on with the figure.
+const (
+	ruleBacklog   = "backlog (ratio)"
+	ruleRate      = "rate off (ratio)"
+	ruleLag       = "lag "
+	ruleGenerator = "generator core (ratio)"
+)
 
 // breaches checks the window against every rule; serverCPUs is how many CPUs
 // the server had, judged the quantiles that the plan judges, stamped whether the
@@ -203,7 +209,7 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	case !w.clients.Closed():
 		w.openBreaches(rule, judged)
 	case !w.clients.Spin:
-		rule("generator core (ratio)", w.generator, generatorLimit)
+		rule(ruleGenerator, w.generator, generatorLimit)
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
@@ -220,13 +226,13 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 // openBreaches are the rules of an open loop alone: a closed one has no backlog, and
 // no rate to miss.
 func (w *window) openBreaches(rule func(name string, value, limit float64), judged map[string]bool) {
-	rule("rate off (ratio)", w.rateOff, rateLimit)
+	rule(ruleRate, w.rateOff, rateLimit)
 	// Lateness is looked at where response times are judged: of twenty requests the
 	// p99 is the worst, and one of them late says nothing of their median.
 	name := w.highest(judged)
-	rule("lag "+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
-	rule("lag mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
-	rule("generator core (ratio)", w.generator, generatorLimit)
+	rule(ruleLag+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
+	rule(ruleLag+"mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
+	rule(ruleGenerator, w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
 	grown := float64(w.arrivals - w.completions)

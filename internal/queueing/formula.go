@@ -82,7 +82,7 @@ func (s Station) pool(l Load) Prediction {
 		return l.served(s.Cores, s.Places)
 	case l.exponential():
 		p := l.served(s.Cores, s.Places)
-		p.P50, p.P90, p.P99 = nil, nil, nil // sharing changes all but the mean
+		p.quantiles(nil) // sharing changes all but the mean
 		return p
 	}
 	return Prediction{}
@@ -103,11 +103,11 @@ func (s Station) goroutines(l Load) Prediction {
 		p = l.shared(s.Cores)
 	case l.exponential():
 		p = l.served(s.Cores, s.Places)
-		p.P50, p.P90, p.P99 = nil, nil, nil
+		p.quantiles(nil)
 	}
 	if block > 0 && p.Mean != nil { // it delays all alike, and nobody waits for it
 		p.Mean = new(*p.Mean + block)
-		p.P50, p.P90, p.P99 = nil, nil, nil
+		p.quantiles(nil)
 	}
 	return p
 }

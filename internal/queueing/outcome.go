@@ -18,8 +18,10 @@ type Outcome struct {
 	Rate    float64 // offered per second
 	Held    float64 // mean time a request asks of its worker, without waits for a core
 
-	// Formula is what the figures below are from, "replay" if from the trace.
+	// Formula is what the figures below are from, "replay" if from the trace, of which
+	// Counted requests count.
 	Formula     string
+	Counted     int
 	Approximate bool // the formula is not exact for this load
 
 	Loss       float64 // ratio of requests turned away
@@ -150,7 +152,8 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 		took += responses[len(responses)-1]
 		last = max(last, f.Finish)
 	}
-	n, offered := float64(len(responses)), float64(len(jobs)-first)
+	o.Counted = len(jobs) - first
+	n, offered := float64(len(responses)), float64(o.Counted)
 	o.Loss, o.Throughput = 1-n/offered, n/offered*o.Rate
 	// What has piled up is served after the arrivals have ended, and not within their span.
 	if span, late := offered/o.Rate, (last - jobs[len(jobs)-1].At).Seconds(); late > 0.01*span {

@@ -91,6 +91,10 @@ type Prediction struct {
 
 	// Response times of those served, seconds.
 	Mean, P50, P90, P99 *float64
+	// Quantile is the response time that the ratio q of those served do not exceed, 0 <
+	// q < 1; nil where P99 is nil. That of a replay keeps all its response times in
+	// memory. It is safe for concurrent use.
+	Quantile func(q float64) float64
 }
 
 // Predict says what the station would do under the load, by the formula that fits
@@ -152,11 +156,15 @@ func Figures(jobs []Job, fates []Fate) Prediction {
 	if took.n > 0 {
 		slices.Sort(responses)
 		p.Mean = new(took.mean())
-		p.quantiles(func(q float64) float64 { return responses[int(math.Ceil(q*took.n*(1-1e-12)))-1] })
+		p.quantiles(func(q float64) float64 { return responses[max(int(math.Ceil(q*took.n*(1-1e-12))), 1)-1] })
 	}
 	return p
 }
 
+// quantiles takes them from at, or away where at is nil.
 func (p *Prediction) quantiles(at func(q float64) float64) {
-	p.P50, p.P90, p.P99 = new(at(0.5)), new(at(0.9)), new(at(0.99))
+	p.P50, p.P90, p.P99, p.Quantile = nil, nil, nil, at
+	if at != nil {
+		p.P50, p.P90, p.P99 = new(at(0.5)), new(at(0.9)), new(at(0.99))
+	}
 }

@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -104,9 +105,28 @@ func TestPredictSaysWhenThereIsNone(t *testing.T) {
 		"no cores": Predict(Station{Workers: 1}, Poisson(1, 1)), "negative rate": Predict(poolOf1, Poisson(-1, 1)),
 		"no rate": Predict(poolOf1, Measure(jobs(0, 1))), "no jobs": Twin(poolOf1, nil), "jobs out of order": Twin(poolOf1, jobs(1, 1, 0, 1)),
 	} {
-		if got != (Prediction{}) {
+		if !reflect.DeepEqual(got, Prediction{}) {
 			t.Errorf("%s: got %+v, want nothing", what, got)
 		}
+	}
+}
+
+func TestPredictAnyQuantile(t *testing.T) {
+	t.Parallel()
+	p := Predict(poolOf1, Poisson(500, 0.001)) // M/M/1: ln(1/(1-q))/(mu - lambda)
+	for _, q := range []float64{.5, .95, .99, .999, .9999} {
+		near(t, "a quantile of M/M/1", p.Quantile(q), -math.Log1p(-q)/500, 1e-9)
+	}
+	near(t, "that of p99", p.Quantile(.99), *p.P99, 1e-12)
+	trace := draw(1, 40_000, 500, exponential(ms))
+	replayed := Twin(poolOf1, trace)
+	near(t, "p95 of a replay", replayed.Quantile(.95), p.Quantile(.95), .1)
+	if least := replayed.Quantile(1e-9); !(least >= 0 && least < *replayed.P50) {
+		t.Errorf("the least of a replay is %v", least)
+	}
+	// Where sharing changes all but the mean there is none.
+	if p = Predict(Station{Workers: 8, Cores: 1, Turn: ms}, Poisson(500, 0.001)); p.Mean == nil || p.Quantile != nil {
+		t.Errorf("of workers that share a core: %+v, want a mean alone", p)
 	}
 }
 
@@ -115,7 +135,7 @@ func TestPredictOverload(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Station{poolOf1, goroutines, {Kind: Loops, Workers: 1, Cores: 1}, {Kind: PerWorker, Workers: 1, Cores: 1}} {
 		p := Predict(s, Poisson(1500, 0.001))
-		if p.Mean != nil || p.P99 != nil || p.Throughput == nil || math.Abs(*p.Throughput-1000) > 1e-6 || math.Abs(p.Utilization-1.5) > 1e-9 {
+		if p.Mean != nil || p.P99 != nil || p.Quantile != nil || p.Throughput == nil || math.Abs(*p.Throughput-1000) > 1e-6 || math.Abs(p.Utilization-1.5) > 1e-9 {
 			t.Errorf("%v at 1.5: got %+v, want 1000/s and no response time", s.Kind, p)
 		}
 	}

@@ -41,7 +41,7 @@ type Advice struct {
 	Expected Outcome // at the rate asked for; without advice of a worker for each request
 	Strained Outcome // at the rate with its margin
 	Least    int     // workers that would do without a margin
-	Wrong    []Case  // what being wrong by 20 % does
+	Wrong    []Case  // what being wrong by 20 % does, of workers by about as much
 }
 
 // A Case is the advice where something is not as assumed.
@@ -94,8 +94,8 @@ func Size(a Ask) (Advice, error) {
 		{"rate +20 %", setting{adv.Workers, adv.Queue, 1.2, 1}},
 		{"time held -20 %", setting{adv.Workers, adv.Queue, 1, 0.8}},
 		{"time held +20 %", setting{adv.Workers, adv.Queue, 1, 1.2}},
-		{fmt.Sprintf("%d workers", fewer), setting{fewer, adv.Queue, 1, 1}},
-		{fmt.Sprintf("%d workers", more), setting{more, adv.Queue, 1, 1}},
+		{"workers " + off(fewer, adv.Workers), setting{fewer, adv.Queue, 1, 1}},
+		{"workers " + off(more, adv.Workers), setting{more, adv.Queue, 1, 1}},
 	} {
 		if c.workers == 0 { // one worker less is none
 			continue
@@ -106,8 +106,13 @@ func Size(a Ask) (Advice, error) {
 	return adv, nil
 }
 
-// Fewer is 20 % fewer workers or, where that is no whole number, the next below.
-func Fewer(workers int) int { return min(workers*4/5, workers-1) }
+// Fewer is 20 % fewer workers, to the nearest whole number, and one fewer at least.
+func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
+
+// off is by how much one number of workers differs from another: "-25 %".
+func off(workers, from int) string {
+	return fmt.Sprintf("%+.0f %%", 100*float64(workers-from)/float64(from))
+}
 
 func (a *Ask) check() error {
 	switch {

@@ -119,12 +119,13 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	}
 	want := []string{
 		"rate -20 %: true", "rate +20 %: false", "time held -20 %: true", "time held +20 %: false",
-		fmt.Sprintf("%d workers: false", Fewer(adv.Workers)), fmt.Sprintf("%d workers: true", int(math.Ceil(1.2*float64(adv.Workers)))),
+		fmt.Sprintf("workers %+.0f %%: false", 100*float64(Fewer(adv.Workers)-adv.Workers)/float64(adv.Workers)),
+		fmt.Sprintf("workers %+.0f %%: true", 100*(math.Ceil(1.2*float64(adv.Workers))/float64(adv.Workers)-1)),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	for workers, fewer := range map[int]int{1: 0, 2: 1, 4: 3, 5: 4, 10: 8, 21: 16} {
+	for workers, fewer := range map[int]int{1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 8: 6, 10: 8, 11: 9, 12: 10, 13: 10, 21: 17} {
 		if got := Fewer(workers); got != fewer {
 			t.Errorf("20 %% fewer than %d: %d, want %d", workers, got, fewer)
 		}

@@ -24,9 +24,16 @@ type SLOTerm struct {
 type ArmCapacity struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"` // "" for a foreign command
-	// Outcome is "between" Low and High, "beyond" Low, "never", or "undecided".
+	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" where no
+	// rate at all can keep it, "slow" where X_max is too low for a window to judge,
+	// "died" of its load, or "undecided".
 	Outcome string `json:"outcome"`
-	Text    string `json:"text"` // the answer in one sentence
+	// Stopped is why a search "beyond" tried nothing higher, or one "below" nothing
+	// lower: "floor", "ceiling", "refused" or "budget"; "" when it was cut short.
+	Stopped string `json:"stopped,omitempty"`
+	// End is why the search of this arm ended before its time, nil when it did not.
+	End  *SearchEnd `json:"end,omitempty"`
+	Text string     `json:"text"` // the answer in one sentence
 
 	Low        float64 `json:"low"`      // highest rate that was verified
 	LowKept    int     `json:"low_kept"` // windows at Low that kept the objective, of LowOf
@@ -36,7 +43,7 @@ type ArmCapacity struct {
 	HighOf     int     `json:"high_of"`
 
 	Estimate   float64   `json:"estimate"`   // where the binding term gives way, by the line
-	HalfWidth  float64   `json:"half_width"` // of the estimate, relative; 0 not known
+	HalfWidth  float64   `json:"half_width"` // half the relative range of the estimates without one window: no error bound; 0 not known
 	Term       string    `json:"term"`       // the term that gives way first
 	Line       *RateLine `json:"line,omitempty"`
 	Saturation float64   `json:"saturation"` // rate at which the line says the response time has no end
@@ -51,6 +58,23 @@ type ArmCapacity struct {
 	CPUPerRequest float64      `json:"cpu_per_request"` // server CPU seconds, median over windows; 0 not known
 	Windows       []RateWindow `json:"windows"`         // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
+	NoTheory      string       `json:"no_theory,omitempty"` // why there are none
+}
+
+// Decided reports whether the arm's capacity has a bound.
+func (a ArmCapacity) Decided() bool {
+	switch a.Outcome {
+	case "between", "beyond", "below", "never":
+		return true
+	}
+	return false
+}
+
+// A SearchEnd is why the search of one arm ended before its time.
+type SearchEnd struct {
+	Died bool    `json:"died,omitempty"` // its server did
+	Rate float64 `json:"rate,omitempty"` // that was offered then, requests per second; 0 none, or the closed loop of X_max
+	Why  string  `json:"why"`
 }
 
 // A RateLine is 1/seconds = Intercept + Slope·rate of the binding term's response
@@ -73,14 +97,15 @@ type RateWindow struct {
 	Refused string             `json:"refused,omitempty"` // why it is no evidence about the server
 }
 
-// A RateTheory is what a queueing model says of an arm: where the same term gives
-// way, and its response time over the rate.
+// A RateTheory is what a queueing model says of an arm: where a term gives way, and
+// its response time over the rate.
 type RateTheory struct {
 	Model   string      `json:"model"`
 	Formula string      `json:"formula,omitempty"`
 	Metric  string      `json:"metric"` // of Curve and Rate
 	Rate    float64     `json:"rate"`   // 0: the model has no figure, or no such rate
 	Curve   []RatePoint `json:"curve"`
+	Why     string      `json:"why,omitempty"` // Rate is 0
 }
 
 // A RatePoint is a response time at a rate.

@@ -37,6 +37,8 @@ type Map struct {
 type MapPlan struct {
 	Scenario   string   `json:"scenario"`       // name
 	Source     string   `json:"source"`         // its YAML, verbatim
+	Path       string   `json:"path,omitempty"` // what is asked instead, as --path or --targets gave it
+	Targets    string   `json:"targets,omitempty"`
 	Arms       []string `json:"arms,omitempty"` // as --arms gave them
 	Added      []string `json:"added,omitempty"`
 	X          Factor   `json:"x"`

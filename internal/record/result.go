@@ -284,6 +284,8 @@ type Run struct {
 	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`
+	// Ends are those of arms whose search for capacity ended early, by name.
+	Ends map[string]SearchEnd `json:"ends,omitempty"`
 }
 
 // A Trial is one arm's one window: trials/NNN-arm/trial.json. Everything that

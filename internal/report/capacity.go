@@ -107,10 +107,6 @@ func capacityTable(r *record.Result) [][]string {
 		return fmt.Sprintf("%d of %d", n, of)
 	}
 	for _, a := range r.Capacity.Arms {
-		estimate := known(a.Estimate, rate)
-		if a.HalfWidth > 0 && a.Estimate > 0 {
-			estimate += fmt.Sprintf(" ±%.1f%s%%", 100*a.HalfWidth, nbsp)
-		}
 		recovers := a.Recovers
 		if recovers == "" {
 			recovers = none
@@ -120,7 +116,7 @@ func capacityTable(r *record.Result) [][]string {
 			name += " " + strings.ReplaceAll(fmt.Sprint(n), " ", ",")
 		}
 		rows = append(rows, []string{
-			name, interval(a), estimate, of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
+			name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
 			known(a.Saturation, rate), known(a.XMax, rate), recovers, known(a.CPUPerRequest, seconds),
 		})
 	}
@@ -134,8 +130,16 @@ func interval(a record.ArmCapacity) string {
 		return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
 	case a.Outcome == "beyond":
 		return "above " + rate(a.Low)
+	case a.Outcome == "below":
+		return "below " + rate(a.High)
 	case a.Outcome == "never":
-		return "none: below " + rate(a.High)
+		return "none"
+	case a.Outcome == "slow":
+		return "too slow to judge"
+	case a.Outcome == "died" && a.End != nil && a.End.Rate > 0:
+		return "died at " + rate(a.End.Rate)
+	case a.Outcome == "died":
+		return "died"
 	case a.Low > 0:
 		return "undecided: above " + rate(a.Low)
 	case a.High > 0:
@@ -165,14 +169,21 @@ func capacityLines(r *record.Result) (lines []string) {
 // it does.
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
+		if a.NoTheory != "" && len(a.Windows) > 0 {
+			lines = append(lines, a.Name+": no prediction: "+a.NoTheory)
+		}
 		for _, t := range a.Theories {
 			name := a.Name + ", " + t.Model
 			if t.Formula != "" {
 				name += " (" + t.Formula + ")"
 			}
 			switch {
-			case t.Rate == 0:
+			case t.Why != "":
+				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why))
+			case t.Rate == 0: // a record of old
 				lines = append(lines, name+": no figure for "+t.Metric)
+			case !strings.HasPrefix(a.Term, t.Metric+"<"):
+				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
 			case a.Outcome != "between":
 				lines = append(lines, fmt.Sprintf("%s: %s", name, rate(t.Rate)))
 			default:

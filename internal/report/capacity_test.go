@@ -16,8 +16,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// promised is a search of three arms: one with an interval, one that sheds its load
-// and so breaks nothing, one whose windows were refused.
+// promised is a search of six arms: one with an interval, one that sheds its load
+// and so breaks nothing, one whose windows were refused, one that kept nothing that can
+// be judged, one that died, and one that was too slow for any window.
 func promised() *record.Result {
 	q := quick()
 	r := &record.Result{
@@ -27,7 +28,7 @@ func promised() *record.Result {
 		Doubts:   []record.Doubt{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
 	}
 	load := "open loop, poisson over 64 connections"
-	for i, name := range []string{"nethttp", "shedding", "pool"} {
+	for i, name := range []string{"nethttp", "shedding", "pool", "late", "frail", "sleepy"} {
 		role := record.Challenger
 		if i == 0 {
 			role = record.Baseline
@@ -57,19 +58,32 @@ func promised() *record.Result {
 			theory.Curve = append(theory.Curve, record.RatePoint{Rate: rate, Seconds: at(rate) * .9})
 		}
 	}
-	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}}}
+	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}, Why: "the model has no figure for p99"}}
 	shedding := record.ArmCapacity{
-		Name: "shedding", Mode: "shedding", Outcome: "beyond", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900,
-		Text:    "shedding keeps p99<=10ms at 9,000/s, and no rate that could be offered breaks it; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
+		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900,
+		Text:    "shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
 		Name: "pool", Mode: "pool", Outcome: "undecided", XMax: 2800, Text: "pool is undecided for p99<=10ms: all 3 windows are refused, the last for foreign load",
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
 	}
+	late := record.ArmCapacity{
+		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
+		Text:    "late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower",
+		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: "how it schedules is not known: it is another program",
+	}
+	frail := record.ArmCapacity{
+		Name: "frail", Outcome: "died", XMax: 2500, Text: "frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory",
+		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
+	}
+	sleepy := record.ArmCapacity{
+		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{}, NoTheory: "the CPU time of a request was not measured in a window without errors",
+		Text: "sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile",
+	}
 	r.Capacity = &record.Capacity{
 		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Metric: "p99", Limit: .010}},
-		Arms: []record.ArmCapacity{first, shedding, pool}, Lines: []string{"shedding has more capacity than nethttp: at least 9,000/s against at most 2,480/s"},
+		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []string{"shedding has more capacity than nethttp: at least 9,000/s against at most 2,480/s"},
 	}
 	return r
 }
@@ -129,9 +143,9 @@ func TestCapacityDrawingIsXMLWithEveryWindow(t *testing.T) {
 			}
 		}
 	}
-	// All but the overload; the fit and the theory that has a curve, and the one that has none.
-	if circles != 14 || paths != 3 {
-		t.Errorf("%d windows and %d paths are drawn, want 14 and 3", circles, paths)
+	// All but the overload; the fit and the theory that has a curve.
+	if circles != 15 || paths != 2 {
+		t.Errorf("%d windows and %d paths are drawn, want 15 and 2", circles, paths)
 	}
 }
 

@@ -98,7 +98,7 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 			c.Fit = fitted(*a.Line, x, y)
 		}
 		for _, t := range a.Theories {
-			if t.Metric == term.Metric {
+			if t.Metric == term.Metric && len(t.Curve) > 0 {
 				c.Theories = append(c.Theories, rateTheory{strings.TrimSuffix(t.Model+", "+t.Formula, ", "), ratePath(t.Curve, x, y)})
 			}
 		}
@@ -118,7 +118,9 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 			}
 			c.Points = append(c.Points, p)
 		}
-		charts = append(charts, c)
+		if len(c.Points) > 0 {
+			charts = append(charts, c)
+		}
 	}
 	return charts
 }

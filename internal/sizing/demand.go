@@ -180,9 +180,13 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	return l
 }
 
+// TestedUpTo is the share of the samples, from below, of which Workload knows more than
+// one mean: quantiles above it are not those of the samples.
+const TestedUpTo = 0.995
+
 // groups are where Workload cuts samples, by their share from below: finer where a
 // tail decides quantiles. workload.Dist holds so many terms.
-var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, 0.995, 1}
+var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, TestedUpTo, 1}
 
 // Workload is the demand as a scenario says it. Samples become a mix of eight values,
 // each the mean of its share of them.

@@ -18,10 +18,12 @@ import (
 const drawn = 1 << 16
 
 // ReadHistogram reads a Prometheus histogram of the seconds a worker is held from a
-// text exposition, named file in messages. Metric is its name; "" takes the first in
-// the alphabet that ends in _seconds. Series with different labels are added up. A
-// time within a bucket is taken to be anywhere in it alike, one above the last bound
-// to be where the histogram's sum leaves it; the doubts say how many those are.
+// text exposition, named file in messages. Metric is its name; "" takes the one that
+// ends in _seconds, beside those that tell no time held: the Go runtime's, the
+// process's and schedlab's, in which waits are. An error lists several. Series with
+// different labels are added up. A time within a bucket is taken to be anywhere in it
+// alike, one above the last bound to be where the histogram's sum leaves it; the doubts
+// say how many those are.
 func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)
@@ -34,21 +36,9 @@ func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 			names = append(names, name)
 		}
 	}
-	name := metric
-	if name == "" {
-		if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "_seconds") }); i >= 0 {
-			name = names[i]
-		}
-	}
-	if !slices.Contains(names, name) {
-		had := "it has none"
-		if len(names) > 0 {
-			had = "it has " + strings.Join(names, ", ")
-		}
-		if name == "" {
-			name = "*_seconds"
-		}
-		return Demand{}, fmt.Errorf("reading %s: no histogram %s; %s", file, name, had)
+	name, err := chosen(metric, names)
+	if err != nil {
+		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 	}
 	h, err := addUp(families[name])
 	if err != nil {
@@ -59,6 +49,38 @@ func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 		return Demand{}, fmt.Errorf("reading %s: %s: all times are 0; nothing is held", file, name)
 	}
 	return d, nil
+}
+
+// foreign are the beginnings of names of histograms that hold no time of a handler
+// alone: schedlab's have the wait for a worker in them, or are of nothing else.
+var foreign = []string{"go_", "process_", "schedlab_"}
+
+// chosen is the histogram of that name, or the only one that may be meant by "".
+func chosen(metric string, names []string) (string, error) {
+	had := "it has none"
+	if len(names) > 0 {
+		had = "it has " + strings.Join(names, ", ")
+	}
+	if slices.Contains(names, metric) {
+		return metric, nil
+	}
+	if metric != "" {
+		return "", fmt.Errorf("no histogram %s; %s", metric, had)
+	}
+	var fit []string
+	for _, n := range names {
+		not := func(prefix string) bool { return strings.HasPrefix(n, prefix) }
+		if strings.HasSuffix(n, "_seconds") && !slices.ContainsFunc(foreign, not) {
+			fit = append(fit, n)
+		}
+	}
+	switch len(fit) {
+	case 0:
+		return "", fmt.Errorf("no histogram *_seconds of a handler's times; %s; name one with --metric", had)
+	case 1:
+		return fit[0], nil
+	}
+	return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
 }
 
 // A histogram has counts of times up to each bound, ascending; beyond counts those

@@ -167,13 +167,36 @@ func TestReadHistogram(t *testing.T) {
 	}
 }
 
+// exposed is a histogram of that name, of times up to 1 s.
+func exposed(name string) string {
+	return strings.ReplaceAll("# TYPE N histogram\nN_bucket{le=\"1\"} 5\nN_bucket{le=\"+Inf\"} 5\nN_sum 2.5\nN_count 5\n", "N", name)
+}
+
+// runtimes are histograms that no handler is timed by.
+var runtimes = exposed("go_gc_pauses_seconds") + exposed("process_a_seconds") + exposed("schedlab_request_duration_seconds")
+
+// What the runtime or schedlab exposes is never taken for the time held, unless it is
+// asked for by name.
+func TestReadHistogramChooses(t *testing.T) {
+	t.Parallel()
+	for metric, want := range map[string]string{
+		"": "the histogram handler_seconds in m.txt", "go_gc_pauses_seconds": "the histogram go_gc_pauses_seconds in m.txt",
+	} {
+		if d, err := ReadHistogram(strings.NewReader(runtimes+exposition), "m.txt", metric); err != nil || d.From != want {
+			t.Errorf("%q: read %q, error %v, want %q", metric, d.From, err, want)
+		}
+	}
+}
+
 func TestReadHistogramErrors(t *testing.T) {
 	t.Parallel()
 	one := func(buckets string) string {
 		return "# TYPE a_seconds histogram\n" + buckets + "a_seconds_sum 1\na_seconds_count 10\n"
 	}
 	for _, c := range []struct{ text, metric, want string }{
-		{"", "", "no histogram *_seconds; it has none"},
+		{"", "", "no histogram *_seconds of a handler's times; it has none"},
+		{runtimes, "", "no histogram *_seconds of a handler's times; it has go_gc_pauses_seconds, process_a_seconds, schedlab_request_duration_seconds; name one with --metric"},
+		{runtimes + exposition + exposed("rpc_seconds"), "", "reading m.txt: 2 histograms may be meant: handler_seconds, rpc_seconds; choose one with --metric"},
 		{exposition, "nosuch", "no histogram nosuch; it has handler_seconds, other_bytes"},
 		{exposition, "other_bytes", "it has no bucket with a bound"},
 		{"not a metric at all {", "", "reading m.txt: "},

@@ -37,6 +37,10 @@ func minBlocks(alpha float64) int {
 	return n
 }
 
+// MinBlocks returns the fewest blocks of which [Compare] makes an interval when so many
+// comparisons, 1 or more, share Alpha.
+func MinBlocks(comparisons int) int { return minBlocks(Alpha / float64(max(comparisons, 1))) }
+
 // halfBinomial returns P(Bin(n, 1/2) = k). It works on logarithms because 2^-n
 // alone underflows beyond n = 1074.
 func halfBinomial(n, k int) float64 {

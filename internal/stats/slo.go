@@ -184,6 +184,22 @@ func parsesTo(percent string, ratio float64) bool {
 	return err == nil && back == ratio
 }
 
+// Requests returns how many requests a window needs before the term can be judged
+// from it: [MinRequests] of a quantile, and 1/Limit of errors. Three such windows,
+// which is what verifies a rate, hold 3/Limit, and n requests that all went well
+// bound their ratio by 3/n with 95 % confidence (the rule of three; Hanley and
+// Lippman-Hand, "If Nothing Goes Wrong, Is Everything All Right?", 1983).
+// It is 1 for the mean, goodput and errors of none at all, which no number proves.
+func (t Term) Requests() int {
+	switch {
+	case t.Quantile > 0:
+		return MinRequests(t.Quantile)
+	case t.Metric == "errors" && t.Limit > 0:
+		return int(math.Ceil(1 / t.Limit * (1 - rounding)))
+	}
+	return 1
+}
+
 // Holds reports whether a measured or predicted value, in the unit of Limit, keeps
 // the term. NaN, a value nobody knows, keeps none.
 func (t Term) Holds(value float64) bool {

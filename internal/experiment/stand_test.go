@@ -1,0 +1,78 @@
+package experiment
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// searching plans a search of stubs with the shortest windows there are.
+func searching(t *testing.T, slo string, arms ...Arm) *Comparison {
+	t.Helper()
+	s := scenario(t, swap("cpu: 100us", "path: /"))
+	s.Arms = arms
+	o := options()
+	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second
+	c, err := PlanCapacity(s, o, objective(t, slo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	c := searching(t, "p50<=1s",
+		Arm{Name: "weak", Command: stubCommand(t, "mortal="+starts)},
+		Arm{Name: "gone", Command: stubCommand(t, "fails")},
+		Arm{Name: "sound", Command: stubCommand(t, "good")})
+	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), `arm "weak": the server ended at `) {
+		t.Errorf("the run ended with %v, want how weak died", err)
+	}
+	run := readable(t, dir)
+	if run.Status != record.Partial || len(run.Ends) != 2 || !run.Ends["weak"].Died || run.Ends["weak"].Rate <= 0 {
+		t.Errorf("the run is %s and says %+v of its ends, want those of weak and gone", run.Status, run.Ends)
+	}
+	weak, gone, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1], run.Result.Capacity.Arms[2]
+	if weak.Outcome != "died" || !strings.Contains(weak.Text, "weak died at ") || !strings.Contains(weak.Text, "out of requests") || len(weak.Windows) != 3 || weak.Decided() {
+		t.Errorf("weak, which dies in its fourth window: %+v", weak)
+	}
+	if gone.Outcome != "died" || len(gone.Windows) > 0 || !strings.Contains(gone.Text, "no configuration") {
+		t.Errorf("gone, which does not start: %+v", gone)
+	}
+	if len(sound.Windows) < 8 || sound.End != nil {
+		t.Errorf("sound has %d windows and the end %+v, want its search done", len(sound.Windows), sound.End)
+	}
+	numbers := map[int]bool{}
+	for trial, err := range dir.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers[trial.Number] = true
+	}
+	if len(numbers) != run.Trials || run.Trials != len(weak.Windows)+1+len(sound.Windows) {
+		t.Errorf("%d trials are recorded and %d told, of %d + 1 and %d windows", len(numbers), run.Trials, len(weak.Windows), len(sound.Windows))
+	}
+}
+
+func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
+	c := searching(t, "p50<=1s", Arm{Name: "slow", Command: stubCommand(t, "slow")}, Arm{Name: "sound", Command: stubCommand(t, "good")})
+	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := readable(t, dir)
+	slow, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1]
+	if run.Status != record.Complete || slow.Outcome != "slow" || !strings.HasPrefix(slow.Text, "slow is too slow to judge: it does ") || slow.XMax <= 0 || len(sound.Windows) < 8 {
+		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
+	}
+
+	c = searching(t, "p50<=1s", Arm{Name: "slow", Command: stubCommand(t, "slow")})
+	if _, run, err = c.Run(t.Context(), t.TempDir(), nil); err == nil || !strings.HasPrefix(err.Error(), `arm "slow" does `) || run.Trials != 0 {
+		t.Errorf("alone it ends with %v after %d trials, want that no window can judge it", err, run.Trials)
+	}
+}
