@@ -257,10 +257,10 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	}
 	sum.Arrivals, sum.Offered, sum.Connections = f.closedWords(), c.Rate, c.Connections
 	summarise(sum, result, func(i int) load.Mark { return closed.Marks[i] })
-	if sum.CutOff = closed.Cut; closed.Cut > 0 {
-		sum.Scheduled += closed.Cut
-		sum.Sent += closed.Cut
-		sum.Outcomes[record.Cut.String()] = closed.Cut
+	if sum.CutOff = closed.Cut.Requests; sum.CutOff > 0 {
+		sum.Scheduled += sum.CutOff
+		sum.Sent += sum.CutOff
+		sum.Outcomes[record.Cut.String()] = sum.CutOff
 	}
 	sum.Goodput, sum.SentRate = closed.Rate(), 0
 	if closed.Elapsed > 0 {

@@ -276,7 +276,7 @@ func modeFacts() map[string]experiment.Mode {
 			wait = model.DefaultWait
 		}
 		facts[m.Name] = experiment.Mode{
-			Pool: m.Depth != nil, Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
+			Pool: m.Has("workers"), Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
 			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
 		}
 	}

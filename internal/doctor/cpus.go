@@ -2,10 +2,10 @@ package doctor
 
 import (
 	"fmt"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"schedlab/internal/cgroup"
 )
 
 // used are the CPUs of server and load, each once.
@@ -88,16 +88,11 @@ func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Conca
 // cpuLimit looks for a quota of CPU time on the cgroup of this process, or on one
 // above it.
 func (m *Machine) cpuLimit() seen {
-	if m.text("proc/self/cgroup") == "" {
+	if m.text(cgroup.Self) == "" {
 		return unknown("cgroups are not told of here")
 	}
-	least, where := 0.0, ""
-	for name, quota := range m.quotas() {
-		if where == "" || quota < least {
-			least, where = quota, name
-		}
-	}
-	if where == "" {
+	least, where, limited := cgroup.Least(cgroup.CPU(m.text), m.text)
+	if !limited {
 		return fine("none")
 	}
 	s := fine("%.2f CPUs (%s), for %d in use", least, where, len(m.used()))
@@ -106,44 +101,6 @@ func (m *Machine) cpuLimit() seen {
 		s.fix = "run without the limit: docker run without --cpus, no cpu limit in the pod, or echo max > /" + where
 	}
 	return s
-}
-
-// quotas are the limits by file, in CPUs.
-func (m *Machine) quotas() map[string]float64 {
-	found := map[string]float64{}
-	for line := range strings.Lines(m.text("proc/self/cgroup")) {
-		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, ok := strings.Cut(rest, ":")
-		if !ok {
-			continue
-		}
-		for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
-			switch {
-			case controllers == "":
-				name := path.Join("sys/fs/cgroup", dir, "cpu.max")
-				if quota, period, ok := strings.Cut(m.text(name), " "); ok {
-					take(found, name, quota, period)
-				}
-			case slices.Contains(strings.Split(controllers, ","), "cpu"):
-				at := path.Join("sys/fs/cgroup/cpu", dir)
-				name := path.Join(at, "cpu.cfs_quota_us")
-				take(found, name, m.text(name), m.text(path.Join(at, "cpu.cfs_period_us")))
-			}
-			if dir == "/" {
-				break
-			}
-		}
-	}
-	return found
-}
-
-// take notes quota/period, unless there is no limit.
-func take(found map[string]float64, name, quota, period string) {
-	q, err1 := strconv.ParseFloat(quota, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 == nil && err2 == nil && q > 0 && p > 0 {
-		found[name] = q / p
-	}
 }
 
 func (m *Machine) governor() seen {

@@ -105,10 +105,10 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) 
 		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))
 	}
 	if result.Exhausted > 0 {
-		add("%d connections could not be opened for want of local ports or descriptors: the generator's limit, not the server's", result.Exhausted)
+		add("%s could not be opened for want of local ports or descriptors: the generator's limit, not the server's", plural(int(result.Exhausted), "connection"))
 	}
 	if a.Sent < stats.MinRequests(.99) {
-		add("%d requests are too few for p99, which needs %d", a.Sent, stats.MinRequests(.99))
+		add("too few requests for p99: %d sent, of %d that it needs", a.Sent, stats.MinRequests(.99))
 	}
 	return doubts
 }

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -124,45 +123,5 @@ func TestMostConnections(t *testing.T) {
 	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
-	}
-}
-
-// closedWindow is a second of n clients that wait took for each reply, and then
-// think.
-func closedWindow(n int, took, think float64, starved int) (record.TrialRecord, record.Clients) {
-	t := record.TrialRecord{Trial: record.Trial{Window: 1, Server: unknownServer()}}
-	for i := range n {
-		answers := 0
-		for at := 0.0; at+took < 1 && i >= starved; at += took + think {
-			t.Requests = append(t.Requests, record.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64((at + took) * 1e9), Status: 200})
-			answers++
-		}
-		t.Client.ConnAnswers = append(t.Client.ConnAnswers, uint32(answers))
-	}
-	return t, record.Clients{Loop: "closed", Connections: n, KeepAlive: true, Think: think}
-}
-
-func TestInteractiveLaw(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		took, think float64
-		claimed     float64 // think time the record says
-		starved     int
-		holds       bool
-	}{
-		{.005, 0, 0, 0, true}, {.005, .02, .02, 0, true}, {.005, .02, 0, 0, false}, {.005, .001, 0, 0, false}, {.005, 0, 0, 6, true},
-	} {
-		trial, clients := closedWindow(8, c.took, c.think, c.starved)
-		clients.Think = c.claimed
-		w := reduce(trial, record.Env{CPUs: 2}, clients)
-		off, limit := w.closedLaw(clients)
-		if math.IsNaN(off) || (off <= limit) != c.holds {
-			t.Errorf("%+v: off by %.3f, limit %.3f", c, off, limit)
-		}
-		for _, b := range w.breaches(1, nil, false) {
-			if c.holds {
-				t.Errorf("%+v: breaks %+v", c, b)
-			}
-		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"schedlab/internal/cgroup"
 )
 
 // A reading is the state of the machine's clocks at one moment. Seconds;
@@ -20,7 +22,7 @@ type reading struct {
 	idle      float64 // time the server's CPUs were idle, summed
 	load      float64 // CPU time of this process
 	steal     float64 // time the hypervisor gave to others, over all CPUs
-	throttled float64 // time the cgroup held this process's group back
+	throttled float64 // time that CPU limits held this process's groups back
 	pressure  float64 // time something on this host had to wait for a CPU
 
 	// Counts: the server's context switches, and connections of the whole host.
@@ -161,28 +163,11 @@ func cpuTicks(line, name string) (ticks [cpuFields]float64, ok bool) {
 	return ticks, true
 }
 
-// throttled reads how long the cgroup's CPU limit has held us back; 0 without
-// a limit that the kernel tells of.
+// throttled reads how long the CPU limits of this process's control groups have held
+// them back, those above its own included; 0 without a limit that the kernel tells of.
 func throttled() float64 {
-	for _, stat := range []struct {
-		file, key string
-		unit      time.Duration
-	}{
-		{"/sys/fs/cgroup/cpu.stat", "throttled_usec", time.Microsecond},
-		{"/sys/fs/cgroup/cpu/cpu.stat", "throttled_time", time.Nanosecond},
-	} {
-		data, err := os.ReadFile(stat.file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(data)) {
-			if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == stat.key {
-				n, err := strconv.ParseInt(value, 10, 64)
-				if err == nil {
-					return (time.Duration(n) * stat.unit).Seconds()
-				}
-			}
-		}
-	}
-	return 0
+	return cgroup.Throttled(cgroup.CPU(fromRoot), fromRoot).Seconds()
 }
+
+// fromRoot reads a file named without the root's slash.
+func fromRoot(name string) string { return read("/" + name) }

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -77,7 +78,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	}
 	client := record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
-		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof),
+		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof), Pending: &result.Cut,
 	}
 	if c.Session > 0 {
 		client.Sessions = SumSessions(result.Sessions)
@@ -85,32 +86,47 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
 }
 
-// loopLimit is how far a closed loop's mean response time may be from what the
-// interactive response time law says.
-const loopLimit = .05
+// finishClosed takes the requests that a closed loop had under way at the window's end,
+// and returns what share of the requests that its pace has in the window it did not
+// send, of which sent are recorded: 0 without a pace, NaN when that is not known.
+func (w *window) finishClosed(sent int) (owed float64) {
+	q := w.trial.Client.Pending
+	if q != nil {
+		w.presence.pending(*q)
+	}
+	switch planned := w.clients.Rate * w.trial.Window; {
+	case planned == 0:
+		return 0
+	case q == nil:
+		return math.NaN()
+	default:
+		return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
+	}
+}
 
-// closedLaw is how far a window is from T = N/X - Z (ratio), with the limit that
-// the requests under way at its ends leave. Clients that starved are not among the
-// N. Requests sent together take a cycle together, and each by
-// itself may take less.
-func (w *window) closedLaw(c record.Clients) (off, limit float64) {
-	n := float64((c.Connections - w.starved) * max(c.Pipeline, 1))
-	x := float64(w.requests) / w.trial.Window
-	if x == 0 || n <= 0 || c.Rate > 0 {
-		return 0, loopLimit
+// owed is the share of its paced requests that an arm never sent, its median over the
+// valid blocks. Not the load's fault, which would be in its CPU time: a client that
+// waits for a reply cannot send. But requests that were not sent have no times.
+func (j *judge) owed(arm string) float64 {
+	if owed := stats.Median(j.series(arm, "owed")); owed > rateLimit {
+		return owed
 	}
-	cycle := n / x
-	off = (w.values["mean"] + c.Think - cycle) / cycle
-	if c.Pipeline <= 1 {
-		off = math.Abs(off)
+	return 0
+}
+
+// doubtOwed says of which arms requests are missing so.
+func (j *judge) doubtOwed() {
+	for _, a := range j.run.Plan.Arms {
+		if owed := j.owed(a.Name); owed > 0 && a.Role != record.Copy {
+			j.doubt(a.Name, "its paced clients did not send %.0f %% of the %.0f requests/s planned, while they waited for replies: its goodput is of what was sent, and those never sent are in no figure", 100*owed, a.Clients.Rate)
+		}
 	}
-	return off, loopLimit + 2*n/float64(w.requests)
 }
 
 // DescribeClients says a load in a few words, for the plan and the reports.
 func DescribeClients(c record.Clients) string {
 	if c.Closed() {
-		parts := []string{fmt.Sprintf("closed loop of %d clients", c.Connections)}
+		parts := []string{"closed loop of " + plural(c.Connections, "client")}
 		for _, extra := range []struct {
 			on   bool
 			text string
@@ -134,7 +150,7 @@ func DescribeClients(c record.Clients) string {
 		text += fmt.Sprintf(" at %.0f/s", c.Rate)
 	}
 	if c.KeepAlive {
-		text += fmt.Sprintf(" over %d connections", c.Connections)
+		text += " over " + plural(c.Connections, "connection")
 	} else {
 		text += ", a connection for each request"
 	}

@@ -1,14 +1,15 @@
 package experiment
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/cgroup"
 	"schedlab/internal/record"
 )
 
@@ -77,14 +78,11 @@ func cpuinfo(key string) string {
 	return ""
 }
 
-// cpuMax is the cgroup's CPU limit, "" for none.
+// cpuMax is the tightest CPU limit of this process's control groups, "" for none.
 func cpuMax() string {
-	if v := line("/sys/fs/cgroup/cpu.max"); v != "" && !strings.HasPrefix(v, "max") {
-		return v
-	}
-	quota := line(filepath.Join("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"))
-	if quota == "" || quota == "-1" {
+	cpus, file, ok := cgroup.Least(cgroup.CPU(fromRoot), fromRoot)
+	if !ok {
 		return ""
 	}
-	return quota + " " + line("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+	return fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 }

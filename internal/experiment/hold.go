@@ -195,7 +195,7 @@ func (j *judge) sides(n ast.Node) string {
 		if !ok {
 			return ""
 		}
-		texts = append(texts, figureText(v, isTime(side)))
+		texts = append(texts, figureText(v, slices.ContainsFunc(sides, isTime)))
 	}
 	if texts == nil {
 		return ""
@@ -223,26 +223,40 @@ func (j *judge) median(n ast.Node) (v float64, ok bool) {
 }
 
 // isTime reports whether a number is in seconds, by the units of its parts.
-func isTime(n ast.Node) bool {
+func isTime(n ast.Node) bool { return power(n) == 1 }
+
+// power is that of the second in a number's unit: 1 of a time, -1 of a rate, 0 of a
+// plain number and of what is not known.
+func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		return slices.Contains(timeWords, n.Value)
+		return count(slices.Contains(timeWords, n.Value)) - count(slices.Contains(rateWords, n.Value))
 	case *ast.CallNode:
-		return isTime(n.Callee)
+		return power(n.Callee)
 	case *ast.BuiltinNode: // abs, min, max
-		return slices.ContainsFunc(n.Arguments, isTime)
+		return powerOfAny(n.Arguments...)
 	case *ast.UnaryNode:
-		return isTime(n.Node)
+		return power(n.Node)
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "*":
-			return isTime(n.Left) != isTime(n.Right)
+			return power(n.Left) + power(n.Right)
 		case "/":
-			return isTime(n.Left) && !isTime(n.Right)
+			return power(n.Left) - power(n.Right)
 		}
-		return isTime(n.Left) || isTime(n.Right)
+		return powerOfAny(n.Left, n.Right)
 	}
-	return false
+	return 0
+}
+
+// powerOfAny is that of numbers of one unit, some of which may not show it.
+func powerOfAny(nodes ...ast.Node) int {
+	for _, n := range nodes {
+		if p := power(n); p != 0 {
+			return p
+		}
+	}
+	return 0
 }
 
 func figureText(v float64, seconds bool) string {

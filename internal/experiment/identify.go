@@ -38,16 +38,23 @@ func inFlight(c record.Clients) int {
 	return 0
 }
 
+func areInFlight(requests int) string {
+	if requests == 1 {
+		return "1 request is"
+	}
+	return fmt.Sprintf("%d requests are", requests)
+}
+
 func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	most, mode := inFlight(c), p.modes[a.Mode]
 	if mode.Pool {
 		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
-		switch {
-		case most > 0 && most < workers && workers > 1:
-			add("%d requests at most are in flight, so %d of %d workers never work", most, workers-most, workers)
-		case most > 0 && depth >= 0 && workers+depth >= most && overflows(a) && asksOfQueue(a):
-			add("a queue of %d beside %d workers holds all %d requests that can be in flight, so it never overflows", depth, workers, most)
+		if most > 0 && most < workers {
+			add("no more than %s in flight, so %d of %d workers never work", areInFlight(most), workers-most, workers)
+		}
+		if most > 0 && depth >= 0 && workers+depth >= most && overflows(a) && asksOfQueue(a) {
+			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, plural(workers, "worker"), plural(most, "request"))
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.server)
@@ -83,10 +90,8 @@ func overflows(a Arm) bool {
 	return policy != "block" && (policy != "" || slices.Contains(rejecting, a.Mode))
 }
 
-// asksOfQueue reports whether an arm is there for what its queue does when full.
-func asksOfQueue(a Arm) bool {
-	return a.Flags["overflow"] != "" || slices.ContainsFunc(a.Levels, func(l record.Level) bool { return l.Factor == "queue-depth" })
-}
+// asksOfQueue reports whether an arm's settings are about what its queue does when full.
+func asksOfQueue(a Arm) bool { return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != "" }
 
 // number is a whole-number flag of an arm, or otherwise when it is not given.
 func (p *plan) number(a Arm, flag string, otherwise int) int {

@@ -16,13 +16,18 @@ func TestIdentifiability(t *testing.T) {
 		name, load, arm string
 		want            string // part of a doubt; "" for none of this kind
 	}{
-		{"one in flight", kept("1"), "{name: two, mode: pool-request, workers: 2}", "1 requests at most are in flight, so 1 of 2 workers never work"},
-		{"queue holds all", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: reject}", "holds all 64 requests that can be in flight"},
+		{"one in flight", kept("1"), "{name: two, mode: pool-request, workers: 2}", "no more than 1 request is in flight, so 1 of 2 workers never work"},
+		{"queue holds all", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: reject}", "a queue of 64 beside 8 workers holds all that can be in flight (64 requests)"},
+		{"a depth given and the default policy", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 1, queue-depth: 64}", "a queue of 64 beside 1 worker holds all"},
+		{"the default depth", "loop: closed\n  keepalive: true\n  connections: 2", "{name: q, mode: pool-request, workers: 1}", ""},
+		{"workers to spare, and the queue besides", kept("4"), "{name: q, mode: pool-request, workers: 8, queue-depth: 16}", "4 of 8 workers never work"},
+		{"the queue besides workers to spare", kept("4"), "{name: q, mode: pool-request, workers: 8, queue-depth: 16}", "a queue of 16 beside 8 workers holds all"},
+		{"a gate wider than the crowd", kept("4"), "{name: s, mode: semaphore, workers: 8}", "no more than 4 requests are in flight, so 4 of 8 workers never work"},
 		{"queue may overflow", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 16, overflow: reject}", ""},
 		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
-		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), nil)
+		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Pool: true} })
 		found := slices.IndexFunc(doubts(p.Plan), func(d string) bool {
 			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
 		})

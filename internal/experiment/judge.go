@@ -11,18 +11,6 @@ import (
 	"schedlab/internal/stats"
 )
 
-// notChecked are rules that need more than the record of this run has.
-func (j *judge) notChecked() []string {
-	missing := []string{}
-	if !slices.ContainsFunc(j.run.Plan.Arms, func(a record.PlanArm) bool { return accounts(j.run.Plan, a.Name) }) {
-		missing = append(missing, "unjoined requests and negative parts: no server-side stamps were taken")
-	}
-	if j.run.Env.Pause <= 0 {
-		missing = append(missing, "pauses that decide a quantile: the platform's pauses were not measured")
-	}
-	return missing
-}
-
 // Judge computes the result of a run from its record: every figure again from
 // the raw requests, then the rules, then the verdicts. Trials that cannot be
 // read are doubts, not errors.
@@ -92,6 +80,8 @@ func (j *judge) finish(cut int) *record.Result {
 	j.validate()
 	j.fillArms()
 	j.doubtLost()
+	j.doubtOwed()
+	j.audit()
 	j.fillTwins()
 	j.result.Scales = j.scales()
 	j.result.NotChecked = j.notChecked()

@@ -45,7 +45,7 @@ type Mode struct {
 	// Check reports what the mode's server would refuse of an arm's flags.
 	Check func(flags map[string]string) error
 
-	Pool   bool // has --workers
+	Pool   bool // takes --workers
 	Sticky bool // a worker keeps its connection
 	// Depth is its queue's, for a number of workers, when none is given; nil without a
 	// queue. Wait is how long a request waits for a turn then; 0: for ever.
@@ -278,6 +278,7 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 	if !ok {
 		return impossible("--protocol %q is none of quick, full", p.Protocol)
 	}
+	own := kind
 	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
 		kind.warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.warmup)
 		kind.window = cmp.Or(time.Duration(s.Protocol.Window), kind.window)
@@ -315,10 +316,16 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 		p.doubt("", "%d blocks instead of %d, to stay within the budget of %v", blocks, kind.blocks, p.budget)
 	}
 	p.Blocks, p.Spare = blocks, kind.spare
-	p.MinValid = max(minBlocks, kind.minValid*blocks/kind.blocks)
+	p.MinValid = own.leastValid(blocks)
 	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
 	p.Estimate = cost(blocks).Seconds()
 	return nil
+}
+
+// leastValid is how many of so many blocks must be valid: the protocol's own share of
+// them, rounded up, and never fewer than any verdict needs.
+func (own protocol) leastValid(blocks int) int {
+	return max(minBlocks, (own.minValid*blocks+own.blocks-1)/own.blocks)
 }
 
 // takeOrder draws every block's order: random, and the next block reversed.
@@ -352,9 +359,17 @@ func (p *plan) warn() {
 			continue
 		}
 		if w, n := p.workers(p.arms[i]), a.Clients.Connections+a.Clients.Idle; n > w {
-			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %d workers hold the others", n-w, n, w)
+			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %s the others", n-w, n, holding(w))
 		}
 	}
+}
+
+// holding is so many workers that hold something.
+func holding(workers int) string {
+	if workers == 1 {
+		return "1 worker holds"
+	}
+	return fmt.Sprintf("%d workers hold", workers)
 }
 
 // warnShort says when Little's law leaves a pool short of workers.
@@ -369,7 +384,7 @@ func (p *plan) warnShort() {
 		}
 		rate := a.Clients.Rate
 		if w, need := p.workers(p.arms[i]), queueing.Workers(rate, held); w < need {
-			p.doubt(a.Name, "%d workers cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", w, rate, 1e3*held, need)
+			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", plural(w, "worker"), rate, 1e3*held, need)
 		}
 	}
 }

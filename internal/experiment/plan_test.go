@@ -134,6 +134,29 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// Of the blocks that a person or a scenario asks for, the protocol's own share must be
+// valid: 10 of 12, 20 of 27.
+func TestLeastValid(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		protocol    string
+		blocks, own int // asked for by a person, and by the scenario
+		want        int
+	}{
+		{"quick", 0, 0, 10}, {"quick", 10, 0, 10}, {"quick", 13, 0, 11}, {"quick", 27, 0, 23}, {"quick", 0, 24, 20}, {"quick", 12, 24, 10},
+		{"full", 0, 0, 20}, {"full", 10, 0, 10}, {"full", 12, 0, 10}, {"full", 15, 0, 12}, {"full", 20, 0, 15}, {"full", 54, 0, 40}, {"full", 0, 12, 10},
+	} {
+		text := good + "protocol: {kind: " + c.protocol + "}\n"
+		if c.own > 0 {
+			text = good + fmt.Sprintf("protocol: {kind: %s, blocks: %d}\n", c.protocol, c.own)
+		}
+		p := planned(t, text, func(o *Options) { o.Blocks, o.Budget = c.blocks, time.Hour })
+		if p.MinValid != c.want || p.MinValid > p.Blocks {
+			t.Errorf("%+v: %d of %d blocks must be valid, want %d", c, p.MinValid, p.Blocks, c.want)
+		}
+	}
+}
+
 func TestImpossible(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

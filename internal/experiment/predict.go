@@ -97,7 +97,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 		s.Kind, s.Workers = queueing.Loops.String(), 1
 	case a.Mode == "pool-perworker":
 		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
-	case mode.Pool || a.Mode == "semaphore" || a.Mode == "nethttp-gate":
+	case mode.Pool:
 		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
 	case a.Mode == "prefork":
 		s.Cores = min(p.number(a, "threads", 1), len(p.cpus.server))

@@ -63,7 +63,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{kept(16)(armed("{mode: pool, env: {GOMAXPROCS: 4}}")), "a sticky pool: 8 of 16 kept connections are never served while 8 workers"},
 		{kept(16)(armed("{mode: pool, env: {GOMAXPROCS: 2}}")), "a sticky pool: 12 of 16 kept connections are never served while 4 workers"},
-		{kept(2)(armed("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "2 requests at most are in flight, so 2 of 4 workers never work"},
+		{kept(2)(armed("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
 		{strings.Replace(armed("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
 		{armed("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {

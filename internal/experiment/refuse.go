@@ -97,6 +97,8 @@ func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
 		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
 	case !slices.Contains(provenStarved, m.Name) && j.mutes(a.Name):
 		return fmt.Sprintf(starvation+"%s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections)
+	case !slices.Contains(provenStarved, m.Name) && j.owed(a.Name) > 0:
+		return fmt.Sprintf("requests owed: the paced clients of %s did not send %.0f %% of theirs, which have no times", a.Name, 100*j.owed(a.Name))
 	case m.Name != "goodput" && j.over[a.Name]:
 		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
 	}

@@ -232,7 +232,7 @@ func TestStationOf(t *testing.T) {
 		"pool":           {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
 		"pool-request":   {Pool: true, Depth: func(w int) int { return 2 * w }},
-		"semaphore":      {Wait: 100 * time.Millisecond},
+		"semaphore":      {Pool: true, Wait: 100 * time.Millisecond},
 	}}
 	for spec, want := range map[string]record.Station{
 		"nethttp":             {Kind: "goroutines", Cores: 2},

@@ -24,8 +24,8 @@ type window struct {
 	p50, lagMean, rateOff, generator, foreign float64
 	lags                                      map[string]float64 // by the names of quantiles
 	arrivals, completions                     int
-	inFlight                                  int     // at the start plus at the end
-	little, littleChance                      float64 // relative error, and what the window's ends may make of it
+	outcomes                                  int // of the trial's requests that were sent
+	presence                                  presence
 	asked, starved                            int     // connections
 	backwards                                 int     // requests whose stamps are out of order
 	tau                                       float64 // correlation time of the response times, in requests
@@ -48,23 +48,17 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	var response, good, lag []float64
 	var lost int
 	var sent, goodDone int
-	var inFlightTime, responseSum, outsideSquares float64
-	within := func(at int64) bool { return at >= from && at < to }
+	w.presence = presence{from: from, to: to}
+	within := w.presence.within
 	for _, r := range t.Requests {
-		if overlap := min(r.Done, to) - max(r.Scheduled, from); overlap > 0 {
-			inFlightTime += time.Duration(overlap).Seconds()
-		}
-		early, late := r.Scheduled < from && r.Done >= from, r.Scheduled < to && r.Done >= to
-		w.inFlight += count(early) + count(late)
-		switch {
-		case early && late: // longer than the window: not chance
-		case early:
-			outsideSquares += math.Pow(time.Duration(r.Done-from).Seconds(), 2)
-		case late:
-			outsideSquares += math.Pow(time.Duration(r.Done-to).Seconds(), 2)
+		if clients.Closed() {
+			w.presence.add(r.Sent, r.Done, within(r.Done))
+		} else {
+			w.presence.add(r.Scheduled, r.Done, t.InWindow(r))
 		}
 		w.completions += count(within(r.Done))
 		goodDone += count(within(r.Done) && r.Good())
+		w.outcomes += count(r.Sent >= 0)
 		sent += count(r.Sent >= 0 && within(r.Sent))
 		if !t.InWindow(r) {
 			continue
@@ -74,7 +68,6 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		w.good += count(r.Good())
 		w.status[r.Status]++
 		took := time.Duration(r.Done - r.Scheduled).Seconds()
-		responseSum += took
 		response = append(response, took)
 		if r.Good() {
 			good = append(good, took)
@@ -113,10 +106,9 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
 	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
 	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
-	// Little: mean in flight = throughput x mean response; both sides have 1/W.
-	if responseSum > 0 {
-		w.little = math.Abs(inFlightTime/responseSum - 1)
-		w.littleChance = 3 * math.Sqrt(outsideSquares) / responseSum
+	w.values["owed"] = 0
+	if clients.Closed() {
+		w.values["owed"] = w.finishClosed(sent)
 	}
 	w.fairness()
 	w.counted()
@@ -184,8 +176,6 @@ const (
 	generatorLimit = .80
 	backlogLimit   = .02
 	foreignLimit   = .05
-	littleLimit    = .02
-	cpuSlack       = 1.02
 	unjoinedLimit  = .001
 )
 
@@ -220,38 +210,26 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
 		}
 	}
-	if w.clients.Closed() {
-		w.closedBreaches(rule)
-	} else {
+	switch {
+	case !w.clients.Closed():
 		w.openBreaches(rule, judged)
+	case !w.clients.Spin:
+		rule(ruleGenerator, w.generator, generatorLimit)
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
-	if own := w.trial.Server.CPUs; own != "" {
-		serverCPUs = cpuCount(own, serverCPUs)
-	}
-	rule("utilisation law (s)", w.trial.Server.CPU, w.trial.Window*float64(serverCPUs)*cpuSlack)
 	if stamped && w.phases.stamped {
 		rule("requests the server did not account for (ratio)", w.phases.unjoined(), unjoinedLimit)
 		rule("requests with a part below zero", float64(w.phases.negative), 0)
 	}
-	if s := w.trial.Server; s.Accepted >= 0 {
-		rule("flow law (connections)", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
+	for _, l := range w.laws(serverCPUs) {
+		rule(l.rule(), l.value, l.limit)
 	}
 	return broken
 }
 
-// closedBreaches are the rules of a closed loop, which has no rate to miss and
-// no backlog.
-func (w *window) closedBreaches(rule func(name string, value, limit float64)) {
-	off, limit := w.closedLaw(w.clients)
-	rule("interactive law T = N/X - Z (ratio)", off, limit)
-	if !w.clients.Spin {
-		rule(ruleGenerator, w.generator, generatorLimit)
-	}
-}
-
-// openBreaches are the rules of an open loop.
+// openBreaches are the rules of an open loop alone: a closed one has no backlog, and
+// no rate to miss.
 func (w *window) openBreaches(rule func(name string, value, limit float64), judged map[string]bool) {
 	rule(ruleRate, w.rateOff, rateLimit)
 	// Lateness is looked at where response times are judged: of twenty requests the
@@ -263,11 +241,7 @@ func (w *window) openBreaches(rule func(name string, value, limit float64), judg
 	// A backlog is growth beyond what Poisson arrivals do to the number in
 	// flight, whose difference has about the standard deviation √(start+end).
 	grown := float64(w.arrivals - w.completions)
-	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.inFlight))/float64(w.arrivals)))
-	// The error is time in flight that requests under way at the window's ends have on
-	// its other side (decision 0012).
-	ends := max(float64(w.inFlight)/float64(w.arrivals), w.littleChance)
-	rule("Little's law (ratio)", w.little, littleLimit+ends)
+	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.presence.ends))/float64(w.arrivals)))
 }
 
 // highest names the highest quantile that is judged and that the window has

@@ -24,6 +24,9 @@ func comparedMetrics() (names []string) {
 // timeWords are the words whose value is in seconds.
 var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "twin_mean", "overhead", "ms", "us", "ns", "s", "window"}
 
+// rateWords are those whose value is per second.
+var rateWords = []string{"rate", "goodput", "throughput", "x_max"}
+
 // overloadProof are the figures of a window that hold for an arm whose queue
 // grows without end, and whatever its requests came to.
 var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "overflows"}

@@ -72,10 +72,11 @@ type ClosedOptions struct {
 
 // A ClosedResult counts the requests that ended in the measured time.
 type ClosedResult struct {
-	Answered int           // good replies, status 2xx or 3xx
-	Failed   int           // any other end
-	Cut      int           // those under way at the end, counted nowhere else
-	Elapsed  time.Duration // the measured time
+	Answered int // good replies, status 2xx or 3xx
+	Failed   int // any other end
+	// Cut are those under way at the end, counted nowhere else.
+	Cut     record.Pending
+	Elapsed time.Duration // the measured time
 	// Start is the zero of every stamp: the loop's start, before the warm-up.
 	Start time.Time
 	// Dialled counts connections opened, and Exhausted dials that failed for want
@@ -234,11 +235,11 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 func (r *ClosedResult) add(t *tally, first time.Duration) {
 	r.Answered += t.answered
 	r.Failed += t.failed
-	r.Cut += t.cut
+	r.Cut.Add(t.cut)
 	r.Requests = append(r.Requests, t.requests...)
 	r.Marks = append(r.Marks, t.marks...)
 	r.Sessions = append(r.Sessions, t.sessions...)
-	if t.answered+t.failed+t.cut > 0 {
+	if t.answered+t.failed+t.cut.Requests > 0 {
 		r.ConnAnswers = append(r.ConnAnswers, t.replies)
 	}
 	r.FirstReply = max(r.FirstReply, first)

@@ -3,8 +3,10 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,42 @@ func TestClosedCountsRepliesOfTheMeasuredTime(t *testing.T) {
 		}
 		if !slices.IsSortedFunc(res.Requests, func(a, b record.Request) int { return int(a.Sent - b.Sent) }) {
 			t.Error("requests are not in the order they were sent")
+		}
+	})
+}
+
+// What the end leaves under way is counted with the time that it had had by then.
+func TestClosedTimesWhatItCutsOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			depth int
+			want  record.Pending
+		}{
+			// Three clients are 5 ms into a request at the end, and one has waited since the warm-up.
+			"one at a time": {1, record.Pending{Requests: 4, Early: 1, Time: .015, Squares: 75e-6}},
+			// Both requests of each in one write, answered 20 ms after it.
+			"a pipeline": {2, record.Pending{Requests: 8, Early: 2, Time: 6 * .015, Squares: 6 * 225e-6}},
+		} {
+			began := time.Now()
+			s := newPipeServer(t, func(conn int, requests string) string {
+				n := strings.Count(requests, "\r\n\r\n")
+				time.Sleep(time.Duration(n) * 10 * time.Millisecond)
+				if conn == 3 && time.Since(began) > 200*time.Millisecond {
+					time.Sleep(time.Hour)
+				}
+				return strings.Repeat(okReply, n)
+			})
+			o := closedOptions(s)
+			o.Warmup, o.Duration, o.Pipeline, o.Timeout = 500*time.Millisecond, 500*time.Millisecond+15*time.Millisecond, test.depth, time.Minute
+			res, err := Closed(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+			if got, want := res.Cut, test.want; got.Requests != want.Requests || got.Early != want.Early || !near(got.Time, want.Time) || !near(got.Squares, want.Squares) {
+				t.Errorf("%s: got %+v, want %+v", name, got, want)
+			}
 		}
 	})
 }

@@ -19,11 +19,12 @@ type tally struct {
 	from, to time.Duration // the measured time, from the loop's start
 	keep     bool
 
-	answered, failed, cut int
-	replies               uint32
-	requests              []record.Request
-	marks                 []Mark
-	sessions              []Session
+	answered, failed int
+	cut              record.Pending
+	replies          uint32
+	requests         []record.Request
+	marks            []Mark
+	sessions         []Session
 
 	early int           // requests that ended before the measured time
 	heard bool          // it got a reply before the measured time's end
@@ -32,7 +33,7 @@ type tally struct {
 }
 
 // asked reports whether the client sent anything.
-func (t *tally) asked() bool { return t.answered+t.failed+t.cut+t.early > 0 }
+func (t *tally) asked() bool { return t.answered+t.failed+t.cut.Requests+t.early > 0 }
 
 // await notes that a request sent then has not been answered.
 func (t *tally) await(sent time.Duration) {
@@ -41,19 +42,12 @@ func (t *tally) await(sent time.Duration) {
 	}
 }
 
-// cutOff counts n requests that the loop's end cut off, the first of them sent
-// then.
-func (t *tally) cutOff(n int, sent time.Duration) {
-	t.cut += n
-	t.await(sent)
-}
-
 // count takes a request that ended: it counts if that was in the measured time,
 // and as cut if it was after.
 func (t *tally) count(r record.Request, m Mark) {
 	done := time.Duration(r.Done)
 	if done >= t.to {
-		t.cutOff(1, time.Duration(r.Sent))
+		t.cutOff(time.Duration(r.Sent))
 		return
 	}
 	if r.Outcome == record.Answered {
@@ -76,6 +70,20 @@ func (t *tally) count(r record.Request, m Mark) {
 	if t.keep {
 		t.requests, t.marks = append(t.requests, r), append(t.marks, m)
 	}
+}
+
+// cutOff counts a request, sent at that time, that the measured time's end left
+// unanswered.
+func (t *tally) cutOff(sent time.Duration) {
+	t.await(sent)
+	t.cut.Requests++
+	under := max(0, t.to-sent).Seconds()
+	if sent < t.from {
+		t.cut.Early++
+		return
+	}
+	t.cut.Time += under
+	t.cut.Squares += under * under
 }
 
 // A closedClient is one client, its connection and its own counts.
@@ -111,7 +119,7 @@ func (cc *closedClient) run(ctx context.Context, start time.Time) {
 		rep, out := cc.client.do(ctx, cc.conn, seq, d, start.Add(sent+cc.client.timeout))
 		done := time.Since(start)
 		if out == record.Cut {
-			cc.cutOff(1, sent)
+			cc.cutOff(sent)
 			return
 		}
 		if due < 0 {

@@ -72,13 +72,12 @@ func (cc *closedClient) pipeline(ctx context.Context, start time.Time) {
 			under = under[:0]
 		}
 	}
-	cc.cutUnder(under)
+	cc.cutOffAll(under)
 }
 
-// cutUnder counts the requests under way at the loop's end.
-func (cc *closedClient) cutUnder(under []flight) {
-	if len(under) > 0 {
-		cc.cutOff(len(under), under[0].sent)
+func (t *tally) cutOffAll(under []flight) {
+	for _, f := range under {
+		t.cutOff(f.sent)
 	}
 }
 
@@ -86,7 +85,7 @@ func (cc *closedClient) cutUnder(under []flight) {
 // the session. It reports whether the loop goes on.
 func (cc *closedClient) unopened(opening time.Duration, start time.Time, out record.Outcome) bool {
 	if out == record.Cut {
-		cc.cutOff(1, opening)
+		cc.cutOff(opening)
 		return false
 	}
 	seq, d := cc.next()
@@ -140,7 +139,7 @@ func (cc *closedClient) land(under []flight, start time.Time, rep reply) []fligh
 // session. It reports whether that is the loop's end.
 func (cc *closedClient) fail(under []flight, start time.Time, out record.Outcome) (over bool) {
 	if out == record.Cut {
-		cc.cutUnder(under)
+		cc.cutOffAll(under)
 		return true
 	}
 	done := time.Since(start)

@@ -74,8 +74,8 @@ func spin(ctx context.Context, c *client, o *ClosedOptions) (ClosedResult, error
 	res := ClosedResult{Start: s.start, Dialled: c.dialled.Load(), Exhausted: c.exhausted.Load(), Proof: self.proof()}
 	took := time.Since(s.start)
 	for i := range s.conns {
-		if k := &s.conns[i]; k.count > 0 {
-			k.cutOff(k.count, k.ring[k.oldest].sent)
+		for k := &s.conns[i]; k.count > 0; k.pop() {
+			k.cutOff(k.ring[k.oldest].sent)
 		}
 		res.add(&s.conns[i].tally, s.conns[i].first)
 	}

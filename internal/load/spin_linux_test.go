@@ -51,8 +51,8 @@ func TestSpinCountsWhatTheServerServes(t *testing.T) {
 			t.Errorf("depth %d: %d answered, %d failed, %d recorded, %d dialled; want some, 0, as many, 8", depth, res.Answered, res.Failed, len(res.Requests), res.Dialled)
 		}
 		// Those cut off may or may not have been served.
-		if n := int(served.Load()); n < res.Answered || n > res.Answered+res.Cut || res.Cut != 8*depth {
-			t.Errorf("depth %d: the server served %d; %d answered and %d were cut", depth, n, res.Answered, res.Cut)
+		if n := int(served.Load()); n < res.Answered || n > res.Answered+res.Cut.Requests || res.Cut.Requests != 8*depth {
+			t.Errorf("depth %d: the server served %d; %d answered and %d were cut", depth, n, res.Answered, res.Cut.Requests)
 		}
 		if bad.Load() > 0 || iters.Load() == 0 {
 			t.Errorf("depth %d: %d requests without number or with a wrong body, %d with the demand", depth, bad.Load(), iters.Load())

@@ -72,14 +72,14 @@ func TestStarvedClientsWait(t *testing.T) {
 		"nothing":                   {does: func(*tally) {}},
 		"failures":                  {does: func(c *tally) { ended(c, 100, 200, false); ended(c, 1300, 1400, false) }, asked: 1, starved: 1},
 		"an answer, then thought":   {does: func(c *tally) { ended(c, 100, 200, true) }, asked: 1},
-		"a late request":            {does: func(c *tally) { ended(c, 100, 200, true); c.cutOff(1, 1900*time.Millisecond) }, asked: 1},
-		"a wait through the window": {does: func(c *tally) { ended(c, 100, 200, true); c.cutOff(1, 900*time.Millisecond) }, asked: 1, silent: 1},
+		"a late request":            {does: func(c *tally) { ended(c, 100, 200, true); c.cutOff(1900 * time.Millisecond) }, asked: 1},
+		"a wait through the window": {does: func(c *tally) { ended(c, 100, 200, true); c.cutOff(900 * time.Millisecond) }, asked: 1, silent: 1},
 		"failures through it": {does: func(c *tally) {
 			ended(c, 100, 200, true)
 			ended(c, 900, 1400, false)
-			c.cutOff(1, 1500*time.Millisecond)
+			c.cutOff(1500 * time.Millisecond)
 		}, asked: 1, silent: 1},
-		"an answer within": {does: func(c *tally) { ended(c, 900, 1100, true); c.cutOff(1, 1200*time.Millisecond) }, asked: 1, replies: 1},
+		"an answer within": {does: func(c *tally) { ended(c, 900, 1100, true); c.cutOff(1200 * time.Millisecond) }, asked: 1, replies: 1},
 	} {
 		c := &tally{from: from, to: to}
 		test.does(c)

@@ -38,8 +38,10 @@ type Result struct {
 	Refused  []Refusal `json:"refused"`  // blocks left out, and why
 	// Expectations are the scenario's assertions, in its order.
 	Expectations []Expectation `json:"expectations"`
-	// NotChecked names the validity rules this version cannot check yet.
+	// NotChecked names the validity rules that nothing was known for.
 	NotChecked []string `json:"not_checked"`
+	// Laws are those of the audit that could be checked; none in records of old.
+	Laws []Law `json:"laws,omitempty"`
 	// Scales are how goodput goes with the clients of a closed loop, one for each
 	// family of arms that differ in them, when the scenario asks for it.
 	Scales []Scale `json:"scales,omitempty"`
@@ -190,6 +192,18 @@ type Refusal struct {
 	Rule  string  `json:"rule"`  // e.g. "lag p99", "rate", "generator core"
 	Value float64 `json:"value"` // as measured, in the rule's unit
 	Limit float64 `json:"limit"`
+}
+
+// A Law is one law of the audit, with the valid window that came nearest to breaking
+// it. A window that breaks one is refused.
+type Law struct {
+	Name    string  `json:"law"`
+	Unit    string  `json:"unit"`    // of value and limit: ratio, s, requests or connections
+	Windows int     `json:"windows"` // valid windows that it was checked in
+	Block   int     `json:"block"`   // of the nearest, from 1
+	Arm     string  `json:"arm"`
+	Value   float64 `json:"value"`
+	Limit   float64 `json:"limit"`
 }
 
 // Env is the machine and the programs, as far as they can shape a figure.
@@ -392,6 +406,24 @@ type ClientSide struct {
 	Sessions *Sessions `json:"sessions,omitempty"`
 	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
 	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil in records of old
+	// Pending are the requests that a closed loop had under way at the window's end;
+	// nil in records of old, and in an open loop, whose requests are all recorded.
+	Pending *Pending `json:"pending,omitempty"`
+}
+
+// Pending are requests under way at the end of a closed loop's window, which are
+// not among its requests.
+type Pending struct {
+	Requests int     `json:"requests"`
+	Early    int     `json:"early,omitempty"` // of those, sent before the window began
+	Time     float64 `json:"time"`            // seconds from the others' sending to the window's end, summed
+	Squares  float64 `json:"squares"`         // of the same, in s²
+}
+
+// Add counts the requests of q too.
+func (p *Pending) Add(q Pending) {
+	p.Requests, p.Early = p.Requests+q.Requests, p.Early+q.Early
+	p.Time, p.Squares = p.Time+q.Time, p.Squares+q.Squares
 }
 
 // A Proof is what the generator itself did in one trial, warm-up included, so

@@ -33,6 +33,7 @@ type forestGroup struct {
 // A forestRow is one verdict, drawn unless it was refused.
 type forestRow struct {
 	Metric, Verdict  string
+	kind             string // of verdict
 	Primary, Drawn   bool
 	BandLow, BandEnd px // where SAME lies
 	Low, High, At    px
@@ -42,8 +43,8 @@ type forestRow struct {
 	Reason           string
 }
 
-// Class is the verdict as a CSS class.
-func (r forestRow) Class() string { return strings.ReplaceAll(r.Verdict, " ", "-") }
+// Class is the kind of verdict as a CSS class.
+func (r forestRow) Class() string { return strings.ReplaceAll(r.kind, " ", "-") }
 
 // BandWidth is the width of the band of SAME.
 func (r forestRow) BandWidth() px { return r.BandEnd - r.BandLow }
@@ -68,6 +69,7 @@ func plant(r *record.Result) forest {
 				if clean(v) {
 					row.Verdict = "CLEAN"
 				}
+				row.kind = row.Verdict
 			}
 			g.Rows = append(g.Rows, row)
 		}
@@ -78,7 +80,7 @@ func plant(r *record.Result) forest {
 
 func forestRowOf(v record.Verdict, x axis) forestRow {
 	m := find(v.Metric)
-	d := forestRow{Metric: m.label, Verdict: v.Verdict, Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
+	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: v.Verdict, Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
 	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
 		d.Reason = reason(v)
 		return d

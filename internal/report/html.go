@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,7 +35,7 @@ type page struct {
 	Coverage, Caveat, Refused  string
 	Complaints, Refusals       []string
 	Answers                    []answered
-	Tally, Generator           string
+	Tally, Generator, Laws     string
 	Fairness, Sessions         []string
 	Sweeps                     []sweepChart
 	Theory                     []string
@@ -84,7 +85,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	}
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
-	p.Generator, p.Sweeps, p.Theory = generator(r.Arms), sweeps(r), predictions(r)
+	p.Generator, p.Laws, p.Sweeps, p.Theory = generator(r.Arms), laws(r.Laws), sweeps(r), predictions(r)
 	p.Fairness, p.Sessions = fairness(r.Arms), sessions(r.Arms)
 	p.Twins, p.TwinTitle = twins(r), twinTitle
 	p.Scales, p.ScaleTitle, p.ScaleLegend = scaleTables(r), scaleTitle, scaleLegend
@@ -100,11 +101,11 @@ func HTML(w io.Writer, r *record.Result) error {
 
 func allClean(aa []record.Verdict) bool {
 	for _, v := range aa {
-		if !clean(v) {
+		if judgedControl(v) && !clean(v) {
 			return false
 		}
 	}
-	return len(aa) > 0
+	return slices.ContainsFunc(aa, judgedControl)
 }
 
 // tabulate sets the arms' figures, with closed-loop throughput and failures.

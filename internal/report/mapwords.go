@@ -76,7 +76,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 		return s + ", inferred"
 	}
 	if c.Ratio > 0 {
-		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), find(c.Metric).in, change(c.Low), change(c.High))
+		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), find(c.Metric).in, bound(c.Low, c.Decision == record.Wins), bound(c.High, c.Decision == record.Wins))
 	}
 	return s
 }

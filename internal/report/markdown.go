@@ -76,6 +76,9 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if g := generator(r.Arms); g != "" {
 			line("- generator: %s", md(g))
 		}
+		if l := laws(r.Laws); l != "" {
+			line("- laws: %s", md(l))
+		}
 		for _, l := range fairness(r.Arms) {
 			line("- fairness: %s", md(l))
 		}
@@ -93,7 +96,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("- refused blocks: %s", md(l))
 		}
 		if len(r.NotChecked) > 0 {
-			line("- not checked: %s", md(strings.Join(r.NotChecked, ", ")))
+			line("- not checked: %s", md(strings.Join(r.NotChecked, "; ")))
 		}
 		if r.Note != "" {
 			line("- note: %s", md(r.Note))

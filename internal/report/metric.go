@@ -51,6 +51,19 @@ func find(name string) metric {
 	return metric{name: name, label: name, in: "in " + name}
 }
 
+// word is a verdict as people read it. FASTER and SLOWER mean better and worse; of
+// what is no time it is said which way that is.
+func (m metric) word(verdict string) string {
+	less := map[string]stats.Decision{"goodput": stats.Slower, "cpu_per_request": stats.Faster}[m.name]
+	switch d := stats.Decision(verdict); {
+	case less == "" || d != stats.Faster && d != stats.Slower:
+		return verdict
+	case d == less:
+		return "LOWER"
+	}
+	return "HIGHER"
+}
+
 // cells writes one metric of every arm, aligned.
 func (m metric) cells(arms []record.Arm) []string {
 	var values []float64

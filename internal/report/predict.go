@@ -32,6 +32,16 @@ func formula(p record.Prediction) string {
 	return " (" + p.Formula + ")"
 }
 
+// leastLoss is the smallest loss worth a figure: a request in a million.
+const leastLoss = 1e-6
+
+func lossText(v float64) string {
+	if v > 0 && v < leastLoss {
+		return "~0" + nbsp + "%"
+	}
+	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
+}
+
 // compared lists a prediction's figures with those measured.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
@@ -51,7 +61,7 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		case "loss":
 			if v > 0 || lossy {
 				failed := float64(a.Errors) / float64(max(a.Requests, 1))
-				parts = append(parts, fmt.Sprintf("loss %.2g%s%%, measured %.2g%s%%", 100*v, nbsp, 100*failed, nbsp))
+				parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
 			}
 			continue
 		}

@@ -92,10 +92,64 @@ func TestSentences(t *testing.T) {
 		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
 		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
 		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
+		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
+		{v("SLOWER", 1.2, 1.000004, 1.3, 1, 0, ""), "b is SLOWER than a at p50: +20 % (95 % interval +0.0004 % to +30 %), slower in 11 of 12 blocks"},
+		{v("SAME", 0.98, 0.97, 0.9996, 11, 0, ""), "b is the SAME as a at p50: -2.0 % (95 % interval -3.0 % to ±0 %), within ±10 %"},
 	} {
 		if got := strings.ReplaceAll(sentence(c.v), nbsp, " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
+	}
+}
+
+// Only a time is faster or slower: a rate is higher, a cost lower, whichever is better.
+func TestWordsOfWhatIsNoTime(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ metric, verdict, aside, sentence, class string }{
+		{"cpu_per_request", "FASTER", "CPU/request LOWER, 13 % less (-15 % to -11 %)", "b is LOWER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), lower in 10 of 12 blocks", "FASTER"},
+		{"cpu_per_request", "SLOWER", "CPU/request HIGHER, 13 % less (-15 % to -11 %)", "b is HIGHER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), higher in 2 of 12 blocks", "SLOWER"},
+		{"goodput", "FASTER", "goodput HIGHER, 13 % less (-15 % to -11 %)", "b is HIGHER than a in goodput: -13 % (95 % interval -15 % to -11 %), higher in 10 of 12 blocks", "FASTER"},
+		{"goodput", "SLOWER", "goodput LOWER, 13 % less (-15 % to -11 %)", "b is LOWER than a in goodput: -13 % (95 % interval -15 % to -11 %), lower in 2 of 12 blocks", "SLOWER"},
+		{"goodput", "SAME", "goodput SAME, -13 % (-15 % to -11 %)", "b is the SAME as a in goodput: -13 % (95 % interval -15 % to -11 %), within ±3 %", "SAME"},
+		{"p99", "FASTER", "p99 FASTER, 13 % less (-15 % to -11 %)", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
+	} {
+		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: c.verdict, Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
+		row := forestRowOf(v, ratioAxis([]record.Verdict{v}))
+		for got, want := range map[string]string{aside(v): c.aside, sentence(v): c.sentence, row.Class(): c.class} {
+			if got = strings.ReplaceAll(got, nbsp, " "); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		}
+	}
+}
+
+// A copy that could not be judged is not one that differs.
+func TestControlThatWasNotJudged(t *testing.T) {
+	t.Parallel()
+	aa := []record.Verdict{
+		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
+		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: "too few requests"},
+	}
+	got := strings.ReplaceAll(controls(aa), nbsp, " ")
+	if want := "a against its own copy: p50 +1.0 % (-2.0 % to +3.0 %), p99 not judged: too few requests; every interval includes no difference, as it must"; got != want || !allClean(aa) {
+		t.Errorf("got  %s, clean %v\nwant %s", got, allClean(aa), want)
+	}
+	aa[0].Low = 1.005
+	if got := controls(aa); !strings.HasSuffix(got, "NOT CLEAN for p50, so no verdict on it may stand") || allClean(aa) {
+		t.Errorf("got %s, clean %v", got, allClean(aa))
+	}
+}
+
+func TestTinyLoss(t *testing.T) {
+	t.Parallel()
+	for loss, want := range map[float64]string{5e-324: "loss ~0 %, measured 0 %", 1e-7: "loss ~0 %, measured 0 %", 2e-6: "loss 0.0002 %, measured 0 %", .031: "loss 3.1 %, measured 0 %"} {
+		got := compared(record.Arm{}, record.Prediction{Values: map[string]float64{"loss": loss}})
+		if len(got) != 1 || strings.ReplaceAll(got[0], nbsp, " ") != want {
+			t.Errorf("%g: got %q, want %q", loss, got, want)
+		}
+	}
+	if got := compared(record.Arm{}, record.Prediction{Values: map[string]float64{"loss": 0}}); len(got) != 0 {
+		t.Errorf("no loss: got %q", got)
 	}
 }
 

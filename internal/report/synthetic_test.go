@@ -29,7 +29,13 @@ func quick() *record.Result {
 			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
 		},
 		NotChecked: []string{"run-queue wait of the server", "pauses of the platform"},
-		Order:      [][]string{{"pool", "nethttp", "fasthttp", "nethttp'"}, {"nethttp'", "fasthttp", "nethttp", "pool"}},
+		Laws: []record.Law{
+			{Name: "Little's law", Unit: "ratio", Windows: 48, Block: 7, Arm: "pool", Value: .0041, Limit: .0236},
+			{Name: "utilisation law", Unit: "s", Windows: 48, Block: 2, Arm: "pool", Value: .262, Limit: 1.071},
+			{Name: "flow law", Unit: "requests", Windows: 48, Block: 1, Arm: "nethttp"},
+			{Name: "flow law", Unit: "connections", Windows: 36, Block: 1, Arm: "nethttp"},
+		},
+		Order: [][]string{{"pool", "nethttp", "fasthttp", "nethttp'"}, {"nethttp'", "fasthttp", "nethttp", "pool"}},
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	base := record.Arm{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, XMax: 1610, Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}
@@ -129,6 +135,7 @@ func interrupted() *record.Result {
 	}
 	r.Arms[2].Twin = &record.Twin{Why: "unknown discipline: another program"}
 	r.Expectations = expecting()
+	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: "REFUSED", Blocks: 10, Reason: "too few requests"}
 	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
 	return r
 }

@@ -87,7 +87,7 @@ func (p printer) paint(s string) string {
 		bare := strings.TrimRight(word, ":,")
 		code, ok := map[string]string{
 			string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
-			string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
+			"HIGHER": "1", "LOWER": "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
 			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 		}[bare]
 		if ok {
@@ -246,6 +246,9 @@ func (p printer) reservations(r *record.Result) {
 	if g := generator(r.Arms); g != "" {
 		p.item("Generator", g)
 	}
+	if l := laws(r.Laws); l != "" {
+		p.item("Laws", l)
+	}
 	for i, l := range fairness(r.Arms) {
 		p.item(first(i, "Fairness"), l)
 	}
@@ -259,7 +262,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(first(i, "Refused"), l)
 	}
 	if len(r.NotChecked) > 0 {
-		p.item("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, ", "))
+		p.item("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
 	}
 	if r.Note != "" {
 		p.item("Note", r.Note)

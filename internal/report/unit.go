@@ -112,18 +112,33 @@ func change(ratio float64) string {
 	if ratio >= 4 {
 		return "×" + strconv.FormatFloat(ratio, 'f', decimals(ratio, 2), 64)
 	}
-	percent := (ratio - 1) * 100
 	digits := 1
-	if math.Abs(percent) >= 9.95 {
+	if math.Abs((ratio-1)*100) >= 9.95 {
 		digits = 0
 	}
-	text := strconv.FormatFloat(percent, 'f', digits, 64)
+	return percent(ratio, digits)
+}
+
+// percent is change with so many decimals.
+func percent(ratio float64, digits int) string {
+	v := (ratio - 1) * 100
+	text := strconv.FormatFloat(v, 'f', digits, 64)
 	if zero := strings.Trim(text, "-0."); zero == "" {
 		text = "±0"
-	} else if percent > 0 {
+	} else if v > 0 {
 		text = "+" + text
 	}
 	return text + nbsp + "%"
+}
+
+// bound is change of an interval's end. Where the interval decided that there is a
+// difference, no end of it is written as none.
+func bound(ratio float64, decided bool) string {
+	text := change(ratio)
+	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
+		text = percent(ratio, digits)
+	}
+	return text
 }
 
 // plain writes a figure whose unit is not known here: to three digits, or as the count

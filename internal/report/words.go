@@ -15,10 +15,13 @@ func sentence(v record.Verdict) string {
 	m := find(v.Metric)
 	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
 	switch stats.Decision(v.Verdict) {
-	case stats.Faster:
-		return fmt.Sprintf("%s is FASTER than %s %s: %s (%s), faster in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Won, plural(v.Blocks, "block"))
-	case stats.Slower:
-		return fmt.Sprintf("%s is SLOWER than %s %s: %s (%s), slower in %d of %s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, v.Lost, plural(v.Blocks, "block"))
+	case stats.Faster, stats.Slower:
+		n := v.Won
+		if stats.Decision(v.Verdict) == stats.Slower {
+			n = v.Lost
+		}
+		return fmt.Sprintf("%s is %s than %s %s: %s (%s), %s in %d of %s", v.Arm, m.word(v.Verdict), v.Baseline, m.in, change(v.Ratio), interval,
+			strings.ToLower(m.word(v.Verdict)), n, plural(v.Blocks, "block"))
 	case stats.Same:
 		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, within(m))
 	case stats.Inconclusive:
@@ -35,51 +38,20 @@ func aside(v record.Verdict) string {
 	}
 	by := change(v.Ratio)
 	if d := stats.Decision(v.Verdict); d == stats.Faster || d == stats.Slower {
-		// FASTER and SLOWER mean better and worse; say which way that is.
 		if more, ok := strings.CutPrefix(by, "+"); ok {
 			by = more + " more"
 		} else if less, ok := strings.CutPrefix(by, "-"); ok {
 			by = less + " less"
 		}
 	}
-	return fmt.Sprintf("%s %s, %s (%s)", m.label, v.Verdict, by, between(v))
+	return fmt.Sprintf("%s %s, %s (%s)", m.label, m.word(v.Verdict), by, between(v))
 }
 
-// control says how one metric of the baseline differs from its own copy.
-func control(v record.Verdict) string {
-	label := find(v.Metric).label
-	if stats.Decision(v.Verdict) == stats.Refused && v.Ratio == 0 {
-		return fmt.Sprintf("%s not known: %s", label, reason(v))
-	}
-	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
+func between(v record.Verdict) string {
+	d := stats.Decision(v.Verdict)
+	decided := d == stats.Faster || d == stats.Slower
+	return bound(v.Low, decided) + " to " + bound(v.High, decided)
 }
-
-// clean reports whether an A/A comparison shows no difference.
-func clean(v record.Verdict) bool { return v.Low > 0 && v.Low <= 1 && v.High >= 1 }
-
-// controls says the A/A comparison in one sentence.
-func controls(aa []record.Verdict) string {
-	if len(aa) == 0 {
-		return "no A/A control was run"
-	}
-	if why := oneReason(aa); why != "" {
-		return fmt.Sprintf("%s against its own copy: not known: %s", aa[0].Baseline, why)
-	}
-	var parts, bad []string
-	for _, v := range aa {
-		parts = append(parts, control(v))
-		if !clean(v) {
-			bad = append(bad, find(v.Metric).label)
-		}
-	}
-	finding := "every interval includes no difference, as it must"
-	if len(bad) > 0 {
-		finding = fmt.Sprintf("NOT CLEAN for %s, so no verdict on it may stand", strings.Join(bad, ", "))
-	}
-	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
-}
-
-func between(v record.Verdict) string { return change(v.Low) + " to " + change(v.High) }
 
 func within(m metric) string {
 	if m.Same == 0 {

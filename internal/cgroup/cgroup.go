@@ -1,0 +1,103 @@
+// Package cgroup finds the control groups whose CPU limit holds for a process: its own
+// and every one above it. It reads through a function that it is given, and sets
+// nothing.
+package cgroup
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Self is the file that tells of this process's groups.
+const Self = "proc/self/cgroup"
+
+// A Reader returns the text of a file named from the root and without its slash, ""
+// when it cannot be read.
+type Reader func(name string) string
+
+// A Group is one directory of the CPU controller.
+type Group struct {
+	dir string
+	v1  bool
+}
+
+// CPU lists the groups of this process, its own before those above it; nil where
+// Self tells of none. The root of a container is the last one it can see.
+func CPU(read Reader) (groups []Group) {
+	for line := range strings.Lines(read(Self)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, own, ok := strings.Cut(rest, ":")
+		v1 := slices.Contains(strings.Split(controllers, ","), "cpu")
+		if !ok || controllers != "" && !v1 {
+			continue
+		}
+		mount := "sys/fs/cgroup"
+		if v1 {
+			mount = "sys/fs/cgroup/cpu"
+		}
+		for dir := path.Clean("/" + own); ; dir = path.Dir(dir) {
+			groups = append(groups, Group{path.Join(mount, dir), v1})
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return groups
+}
+
+// Limit returns the group's quota of CPU time in CPUs, and the file that sets it; not
+// ok without one.
+func (g Group) Limit(read Reader) (cpus float64, file string, ok bool) {
+	file = path.Join(g.dir, "cpu.max")
+	quota, period, _ := strings.Cut(strings.TrimSpace(read(file)), " ")
+	if g.v1 {
+		file = path.Join(g.dir, "cpu.cfs_quota_us")
+		quota, period = strings.TrimSpace(read(file)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
+	}
+	q, err1 := strconv.ParseFloat(quota, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || !(q > 0 && p > 0) {
+		return 0, "", false
+	}
+	return q / p, file, true
+}
+
+// Throttled returns how long the group's quota has held its processes back so far,
+// summed over the CPUs; 0 where the kernel tells of none.
+func (g Group) Throttled(read Reader) time.Duration {
+	key, unit := "throttled_usec", time.Microsecond
+	if g.v1 {
+		key, unit = "throttled_time", time.Nanosecond
+	}
+	for line := range strings.Lines(read(path.Join(g.dir, "cpu.stat"))) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == key {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err == nil && n > 0 {
+				return time.Duration(n) * unit
+			}
+		}
+	}
+	return 0
+}
+
+// Least returns the smallest limit among the groups, in CPUs, with the file that sets
+// it; not ok without any.
+func Least(groups []Group, read Reader) (cpus float64, file string, ok bool) {
+	for _, g := range groups {
+		if c, f, limited := g.Limit(read); limited && (!ok || c < cpus) {
+			cpus, file, ok = c, f, true
+		}
+	}
+	return cpus, file, ok
+}
+
+// Throttled sums what the limits of all the groups have held back.
+func Throttled(groups []Group, read Reader) (sum time.Duration) {
+	for _, g := range groups {
+		sum += g.Throttled(read)
+	}
+	return sum
+}

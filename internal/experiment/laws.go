@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// The laws of the audit (measurement.md §4). They hold in every window, whatever a
+// server does: where one does not, the instrument or the record is wrong.
+const (
+	lawLittle      = "Little's law"
+	lawInteractive = "interactive law"
+	lawUtilisation = "utilisation law"
+	lawFlow        = "flow law"
+)
+
+// Limits of the laws.
+const (
+	littleLimit = .02
+	// loopLimit is how far the clients of a closed loop may be from waiting or thinking
+	// all the time.
+	loopLimit = .05
+	cpuSlack  = 1.02
+)
+
+// A law is one of them in one window: how far the window is from it.
+type law struct {
+	name, unit   string
+	value, limit float64
+}
+
+// rule is the law as a rule that a window can break.
+func (l law) rule() string {
+	if l.name == lawInteractive {
+		return fmt.Sprintf("%s T = N/X - Z (%s)", l.name, l.unit)
+	}
+	return fmt.Sprintf("%s (%s)", l.name, l.unit)
+}
+
+// laws are those that the window can be held to, of a server on so many CPUs.
+func (w *window) laws(serverCPUs int) (all []law) {
+	add := func(name, unit string, value, limit float64) { all = append(all, law{name, unit, value, limit}) }
+	if off, limit, ok := w.littlesLaw(); ok {
+		add(lawLittle, "ratio", off, limit)
+	}
+	if off, limit, ok := w.interactiveLaw(); ok {
+		add(lawInteractive, "ratio", off, limit)
+	}
+	if own := w.trial.Server.CPUs; own != "" {
+		serverCPUs = cpuCount(own, serverCPUs)
+	}
+	if used := w.trial.Server.CPU; used >= 0 {
+		add(lawUtilisation, "s", used, w.trial.Window*float64(serverCPUs)*cpuSlack)
+	}
+	if p := w.trial.Client.Proof; p != nil {
+		add(lawFlow, "requests", math.Abs(float64(p.Sent-w.outcomes)), 0)
+	}
+	if s := w.trial.Server; s.Accepted >= 0 {
+		add(lawFlow, "connections", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
+	}
+	return all
+}
+
+// A presence sums up who was under way in a window, for Little's law: mean number
+// in flight = throughput x mean time. An open loop counts the requests that are due
+// in the window, and knows all of them; a closed one those that end in it, from when
+// they were sent, and of those under way at its end what the load noted.
+type presence struct {
+	from, to      int64
+	time          float64 // under way in the window, s, summed
+	took, squares float64 // of the requests counted: whole times, and their squares
+	counted       int
+	ends          int     // under way at the start plus at the end
+	outside       float64 // squares of what the two sums do not share, of requests that are not longer than the window
+}
+
+func (p *presence) within(at int64) bool { return at >= p.from && at < p.to }
+
+// add takes a request that is counted or not.
+func (p *presence) add(began, done int64, counted bool) {
+	if overlap := min(done, p.to) - max(began, p.from); overlap > 0 {
+		p.time += time.Duration(overlap).Seconds()
+	}
+	if took := time.Duration(done - began).Seconds(); counted {
+		p.counted++
+		p.took += took
+		p.squares += took * took
+	}
+	early, late := began < p.from && done >= p.from, began < p.to && done >= p.to
+	p.ends += count(early) + count(late)
+	switch {
+	case early && late: // longer than the window: not chance
+	case early && counted:
+		p.outside += math.Pow(time.Duration(p.from-began).Seconds(), 2)
+	case early:
+		p.outside += math.Pow(time.Duration(done-p.from).Seconds(), 2)
+	case late:
+		p.outside += math.Pow(time.Duration(done-p.to).Seconds(), 2)
+	}
+}
+
+// pending takes those that a closed loop left under way. Who waited all through the
+// window is starved, and no part of what flows.
+func (p *presence) pending(q record.Pending) {
+	p.ends += q.Requests - q.Early
+	p.time += q.Time
+	p.outside += q.Squares
+}
+
+// littlesLaw is how far the window is from L = X T (ratio), and what its ends allow
+// (decisions 0012 and 0013).
+func (w *window) littlesLaw() (off, limit float64, ok bool) {
+	p := w.presence
+	if p.took <= 0 || w.clients.Closed() && w.trial.Client.Pending == nil {
+		return 0, 0, false
+	}
+	ends := float64(p.ends) / float64(p.counted)
+	if w.clients.Closed() { // its clients may all wait for one stall
+		ends *= p.squares * float64(p.counted) / (p.took * p.took)
+	}
+	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, 3*math.Sqrt(p.outside)/p.took), true
+}
+
+// interactiveLaw is how far the clients of a closed loop are from waiting for a reply
+// or thinking all the time (ratio): T = N/X - Z, with the requests at the window's
+// ends as long as they were (decision 0013). Clients without an answer all through
+// the window are not among the N. Requests of one pipeline are sent together, so that
+// some may wait for the others and less is under way: no fault. What is allowed for
+// is what the clients' pauses, taken for exponential ones, add by chance.
+func (w *window) interactiveLaw() (off, limit float64, ok bool) {
+	c, pending := w.clients, w.trial.Client.Pending
+	if !c.Closed() || c.Rate > 0 || pending == nil {
+		return 0, 0, false
+	}
+	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.trial.Window
+	if all <= 0 || w.completions == 0 {
+		return 0, 0, false
+	}
+	off = (w.presence.time+float64(w.completions)*c.Think)/all - 1
+	if c.Pipeline <= 1 {
+		off = math.Abs(off)
+	}
+	return max(0, off), loopLimit + 3*c.Think*math.Sqrt(float64(w.completions+c.Connections))/all, true
+}
+
+// audit notes of each law the valid window that came nearest to breaking it.
+func (j *judge) audit() {
+	type place struct {
+		at   int // in the result
+		near float64
+	}
+	found := map[string]place{} // by rule
+	for _, block := range j.valid {
+		for _, a := range j.run.Plan.Arms {
+			w := j.windows[block][a.Name]
+			for _, l := range w.laws(serverCPUs(j.run.Env)) {
+				worst, known := found[l.rule()]
+				if !known {
+					worst = place{len(j.result.Laws), -1}
+					j.result.Laws = append(j.result.Laws, record.Law{Name: l.name, Unit: l.unit})
+				}
+				sum := &j.result.Laws[worst.at]
+				sum.Windows++
+				if near := l.value / max(l.limit, math.SmallestNonzeroFloat32); near > worst.near {
+					worst.near = near
+					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.value, l.limit
+				}
+				found[l.rule()] = worst
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// An unchecked rule silently passes a window that lacks the figure it needs.
+type unchecked struct {
+	rule, why string
+	lacks     func(w *window, stamped bool) bool
+}
+
+// ofArms are those about an arm's server or load.
+var ofArms = []unchecked{
+	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *window, stamped bool) bool { return !stamped || !w.phases.stamped }},
+	{"foreign load on the server's CPUs", "what others used of them is not known", func(w *window, _ bool) bool { return w.trial.Server.Foreign < 0 }},
+	{lawUtilisation, "the server's CPU time is not known", func(w *window, _ bool) bool { return w.trial.Server.CPU < 0 }},
+	{lawFlow + " (connections)", "the server shows no counters", func(w *window, _ bool) bool { return w.trial.Server.Accepted < 0 }},
+	{lawFlow + " (requests)", "the record does not tell what the load sent", func(w *window, _ bool) bool { return w.trial.Client.Proof == nil }},
+	{lawLittle + " and " + lawInteractive, "the record does not tell what was under way at the windows' ends", func(w *window, _ bool) bool {
+		return w.clients.Closed() && w.trial.Client.Pending == nil
+	}},
+}
+
+// ofMachine are those about the machine and the load's process.
+var ofMachine = []unchecked{
+	{"generator core", "the load's CPU time is not known", func(w *window, _ bool) bool { return w.trial.Client.CPU < 0 }},
+	{"steal", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Steal < 0 }},
+	{"throttling", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Throttled < 0 }},
+}
+
+// notChecked are the rules that need more than the record of this run has, with the
+// arms that lack it when others do not.
+func (j *judge) notChecked() []string {
+	missing := []string{}
+	for _, u := range ofArms {
+		names, all := j.lacking(u)
+		switch {
+		case all:
+			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
+		case len(names) > 0:
+			missing = append(missing, fmt.Sprintf("%s of %s: %s", u.rule, strings.Join(names, ", "), u.why))
+		}
+	}
+	for _, u := range ofMachine {
+		if names, _ := j.lacking(u); len(names) > 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
+		}
+	}
+	if j.run.Env.Pause <= 0 {
+		missing = append(missing, "pauses that decide a quantile: the platform's pauses were not measured")
+	}
+	return missing
+}
+
+// lacking names the arms that lack a figure in a window of those that count, or in any
+// when none does; the copy only when its baseline does not. all says that every arm does.
+func (j *judge) lacking(u unchecked) (names []string, all bool) {
+	all = true
+	for _, a := range j.run.Plan.Arms {
+		stamped := accounts(j.run.Plan, a.Name)
+		lacks := false
+		for block, arms := range j.windows {
+			w, ok := arms[a.Name]
+			if ok && (len(j.valid) == 0 || slices.Contains(j.valid, block)) {
+				lacks = lacks || u.lacks(&w, stamped)
+			}
+		}
+		all = all && lacks
+		if lacks && (a.Role != record.Copy || len(names) == 0) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, all && len(names) > 0
+}
