@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"schedlab/internal/load"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -347,55 +346,6 @@ func (p *plan) takeOrder() {
 
 func (p *plan) doubt(arm, format string, args ...any) {
 	p.Doubts = append(p.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
-}
-
-// warn adds what can be told before anything runs.
-func (p *plan) warn() {
-	if p.cpus.shared {
-		p.doubt("", "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs")
-	}
-	for i, a := range p.Arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive {
-			continue
-		}
-		if w, n := p.workers(p.arms[i]), a.Clients.Connections+a.Clients.Idle; n > w {
-			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %s the others", n-w, n, holding(w))
-		}
-	}
-}
-
-// holding is so many workers that hold something.
-func holding(workers int) string {
-	if workers == 1 {
-		return "1 worker holds"
-	}
-	return fmt.Sprintf("%d workers hold", workers)
-}
-
-// warnShort says when Little's law leaves a pool short of workers.
-func (p *plan) warnShort() {
-	if !p.scenario.asksWork() {
-		return
-	}
-	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for i, a := range p.Arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Pool || a.Clients.Closed() {
-			continue
-		}
-		rate := a.Clients.Rate
-		if w, need := p.workers(p.arms[i]), queueing.Workers(rate, held); w < need {
-			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", plural(w, "worker"), rate, 1e3*held, need)
-		}
-	}
-}
-
-// workers is how many workers a pool arm will have.
-func (p *plan) workers(a Arm) int {
-	var n int
-	if _, err := fmt.Sscan(a.Flags["workers"], &n); err == nil && n > 0 {
-		return n
-	}
-	return 2 * p.procs(a)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -230,6 +230,13 @@ func TestPlanDoubts(t *testing.T) {
 	if got := doubts(enough.Plan); len(got) != 1 {
 		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
 	}
+	turns := planned(t, strings.Replace(armed("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil)
+	if err := turns.chooseRate(nil); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "sticky") }) {
+		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.Plan))
+	}
 	if got := judgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
 		t.Errorf("1100/s over 1.05 s: judged %v, want all", got)
 	}

@@ -1,0 +1,116 @@
+package record
+
+import "time"
+
+// Env is the machine and the programs, as far as they can shape a figure.
+type Env struct {
+	CPU          string  `json:"cpu"`
+	CPUs         int     `json:"cpus"`
+	Virtualised  bool    `json:"virtualised"`
+	Kernel       string  `json:"kernel"`
+	Clocksource  string  `json:"clocksource"`
+	Governor     string  `json:"governor"`
+	Go           string  `json:"go"`
+	Version      string  `json:"version"` // of schedlab
+	ServerCPUs   string  `json:"server_cpus"`
+	LoadCPUs     string  `json:"load_cpus"`
+	ServerProcs  int     `json:"server_procs"` // GOMAXPROCS of the server
+	LoadProcs    int     `json:"load_procs"`
+	GOGC         string  `json:"gogc"`
+	CPUMax       string  `json:"cpu_max"` // cgroup limit, "" when none
+	Somaxconn    int     `json:"somaxconn"`
+	PortRange    string  `json:"port_range"`
+	NoFile       uint64  `json:"nofile"`
+	Load1        float64 `json:"load1"`          // load average at the start
+	PSI          string  `json:"psi"`            // "some" line of /proc/pressure/cpu at the start
+	StealRatio   float64 `json:"steal_ratio"`    // over the whole run
+	ItersPerUsec float64 `json:"iters_per_usec"` // calibration of CPU demand
+	// Pause is how long the platform takes a busy thread off its CPU, seconds; 0
+	// when it was not measured, negative when it cannot be.
+	Pause float64 `json:"pause,omitempty"`
+}
+
+// A Plan is a run before it starts; run.json keeps it, so a record explains
+// itself.
+type Plan struct {
+	Scenario    string    `json:"scenario"` // name
+	Question    string    `json:"question"`
+	Source      string    `json:"source"` // the scenario's YAML, verbatim
+	Seed        uint64    `json:"seed"`
+	Note        string    `json:"note,omitempty"`
+	Protocol    string    `json:"protocol"` // "quick", "full" or "capacity"
+	Blocks      int       `json:"blocks"`
+	Spare       int       `json:"spare"`       // extra blocks allowed for refused ones
+	MinValid    int       `json:"min_valid"`   // fewer valid blocks refuse every verdict
+	Warmup      float64   `json:"warmup"`      // seconds
+	Window      float64   `json:"window"`      // seconds
+	Rate        float64   `json:"rate"`        // 0 until the probes have chosen it
+	Connections int       `json:"connections"` // of arms with keep-alive
+	Timeout     float64   `json:"timeout"`     // seconds
+	Estimate    float64   `json:"estimate"`    // planned seconds in all
+	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
+	Arms        []PlanArm `json:"arms"`
+	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
+	Doubts      []Doubt   `json:"doubts"`            // raised while planning
+	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
+	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
+	Asked       string    `json:"asked,omitempty"`   // what its requests are when a file says so, in words
+	SLO         string    `json:"slo,omitempty"`     // of a search for capacity, which has no blocks
+	Budget      float64   `json:"budget,omitempty"`  // of that search, seconds for each arm
+	Windows     int       `json:"windows,omitempty"` // and the most windows of each
+}
+
+// A PlanArm is one contestant before it ran.
+type PlanArm struct {
+	Name    string   `json:"name"`
+	Mode    string   `json:"mode"`
+	Role    Role     `json:"role"`
+	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
+	// KeepAlive says whether its clients keep their connections.
+	KeepAlive bool     `json:"keepalive"`
+	Clients   Clients  `json:"clients"`           // its load
+	Stamps    string   `json:"stamps,omitempty"`  // how its own flags have it stamp; "" as the plan says
+	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
+	Family    string   `json:"family,omitempty"`  // its name without them
+	// URL is the address of a server that runs already, "" for one that is started.
+	URL     string `json:"url,omitempty"`
+	Metrics string `json:"metrics,omitempty"` // where it shows its own, with marks
+	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS that its own variables set; 0: as the environment says
+}
+
+// Clients are the load of one arm. Times are seconds.
+type Clients struct {
+	Loop        string  `json:"loop,omitempty"` // open, or closed; "" in records of old is open
+	Arrivals    string  `json:"arrivals,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
+	Connections int     `json:"connections,omitempty"` // kept; in a closed loop the clients
+	KeepAlive   bool    `json:"keepalive,omitempty"`
+	Idle        int     `json:"idle,omitempty"`     // connections held beside the load
+	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
+	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
+	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
+	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
+	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
+	Timeout     float64 `json:"timeout,omitempty"`
+}
+
+// Closed reports whether requests wait for replies.
+func (c Clients) Closed() bool { return c.Loop == "closed" }
+
+// A Run is run.json: the plan, and once the run has ended its result.
+type Run struct {
+	Schema  int                `json:"schema"`
+	Name    string             `json:"name"`
+	Status  Status             `json:"status"`
+	Started time.Time          `json:"started"`
+	Ended   time.Time          `json:"ended,omitzero"`
+	Env     Env                `json:"env"`
+	Plan    Plan               `json:"plan"`
+	XMax    map[string]float64 `json:"x_max"`             // by arm name
+	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
+	Failure string             `json:"failure,omitempty"` // why the run ended early
+	Result  *Result            `json:"result,omitempty"`
+	// Ends are those of arms whose search for capacity ended early, by name.
+	Ends map[string]SearchEnd `json:"ends,omitempty"`
+}
