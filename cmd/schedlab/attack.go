@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -142,9 +140,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if !f.changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
-		f.seed = uint64(rand.Uint32())
-	}
+	drawSeed(cmd, &f.seed)
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
 	opts, err := f.options(args, &sum)
 	if err != nil {

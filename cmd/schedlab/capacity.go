@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -75,26 +72,16 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 			return f.run(cmd, append(args, capacityScenario)[0])
 		},
 	}
+	f.bindRun(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
-	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
 	f.adhoc.bind(fl)
-	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
-	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
-	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	fl.StringVar(&f.output, "output", "text", strings.Join(capacityFormats, ", "))
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	complete(cmd, "pin", "auto", "none")
-	complete(cmd, "progress", "auto", "plain", "none")
 	complete(cmd, "output", capacityFormats...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
@@ -112,13 +99,10 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
-		f.Seed = uint64(rand.Uint32())
+	drawSeed(cmd, &f.Seed)
+	if err := knowSelf(&f.Options); err != nil {
+		return err
 	}
-	if f.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	f.Version, f.Modes = programVersion(), modeFacts()
 	s, err := f.scenario(name)
 	if err != nil {
 		return err

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
-	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -86,12 +83,11 @@ verdict and expectation was refused, 130 interrupted.`,
 			return f.run(cmd, args)
 		},
 	}
+	f.bindRun(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
-	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
@@ -102,20 +98,11 @@ verdict and expectation was refused, 130 interrupted.`,
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
-	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
-	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
-	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 	complete(cmd, "protocol", "quick", "full")
-	complete(cmd, "pin", "auto", "none")
 	complete(cmd, "stamps", "off", "basic", "full")
-	complete(cmd, "progress", "auto", "plain", "none")
 	complete(cmd, "output", formatNames()...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
@@ -142,13 +129,10 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
-		f.Seed = uint64(rand.Uint32())
+	drawSeed(cmd, &f.Seed)
+	if err := knowSelf(&f.Options); err != nil {
+		return err
 	}
-	if f.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	f.Version, f.Modes = programVersion(), modeFacts()
 	names, err := named(scenarios)
 	if err != nil {
 		return err
@@ -266,21 +250,6 @@ func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, erro
 		return nil, usage(err)
 	}
 	return c, err
-}
-
-func modeFacts() map[string]experiment.Mode {
-	facts := map[string]experiment.Mode{}
-	for _, m := range model.Modes() {
-		wait := time.Duration(0)
-		if m.Has("wait") {
-			wait = model.DefaultWait
-		}
-		facts[m.Name] = experiment.Mode{
-			Pool: m.Has("workers"), Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
-			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
-		}
-	}
-	return facts
 }
 
 // compare runs one comparison, writes its reports, and returns the exit code

@@ -106,10 +106,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+	if err := knowSelf(&f.Options); err != nil {
+		return err
 	}
-	f.Version, f.Modes = programVersion(), modeFacts()
 	survey, err := newSurvey(f.Options)
 	if err != nil {
 		return err

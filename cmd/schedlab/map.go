@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -72,34 +71,24 @@ is kept).`,
 		Args:              cobra.MaximumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
+	f.bindRun(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
-	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...] or name='CMD {addr}' (repeatable)")
 	f.adhoc.bind(fl)
-	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
-	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
-	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of records")
 	fl.StringVar(&f.output, "output", "text", strings.Join(mapFormatNames(), ", "))
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the grid, the time of a cell and of all, and run nothing")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 	complete(cmd, "metric", metricNames()...)
-	complete(cmd, "pin", "auto", "none")
 	complete(cmd, "stamps", "off", "basic", "full")
-	complete(cmd, "progress", "auto", "plain", "none")
 	complete(cmd, "output", mapFormatNames()...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
@@ -135,10 +124,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+	if err := knowSelf(&f.Options); err != nil {
+		return err
 	}
-	f.Version, f.Modes = programVersion(), modeFacts()
 	var a *atlas
 	if f.resume != "" {
 		a, err = f.reopen(cmd, args)
@@ -198,9 +186,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	if f.Rate != (experiment.Rate{}) && (x.Name == "rate" || y.Name == "rate") {
 		return nil, usagef("--rate has a value and rate is a factor; drop one")
 	}
-	if !cmd.Flags().Changed("seed") && os.Getenv("SCHEDLAB_SEED") == "" {
-		f.Seed = uint64(rand.Uint32())
-	}
+	drawSeed(cmd, &f.Seed)
 	name := defaultScenario
 	if len(args) > 0 {
 		name = args[0]

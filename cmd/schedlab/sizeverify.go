@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 
@@ -100,10 +99,10 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	}
 	var c compareFlags
 	c.Options, c.out = f.options, f.out
-	if c.Self, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
+	if err := knowSelf(&c.Options); err != nil {
+		return nil, err
 	}
-	c.Version, c.Modes, c.Note = programVersion(), modeFacts(), "tests the advice of: "+s.test
+	c.Note = "tests the advice of: " + s.test
 	c.Iters = workload.Calibrate()
 	planned, err := c.plan(scenario)
 	if err != nil {

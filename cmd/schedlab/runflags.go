@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/model"
+	"schedlab/internal/record"
+)
+
+// bindRun gives a command the flags of all that start servers and load them.
+func (f *compareFlags) bindRun(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	complete(cmd, "pin", "auto", "none")
+	complete(cmd, "progress", "auto", "plain", "none")
+}
+
+// drawSeed draws a seed that was not given.
+func drawSeed(cmd *cobra.Command, seed *uint64) {
+	if !cmd.Flags().Changed("seed") {
+		*seed = uint64(rand.Uint32())
+	}
+}
+
+// knowSelf fills in what a plan must know of this program.
+func knowSelf(o *experiment.Options) (err error) {
+	if o.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	o.Version, o.Modes = programVersion(), modeFacts()
+	return nil
+}
+
+func modeFacts() map[string]experiment.Mode {
+	facts := map[string]experiment.Mode{}
+	for _, m := range model.Modes() {
+		wait := time.Duration(0)
+		if m.Has("wait") {
+			wait = model.DefaultWait
+		}
+		facts[m.Name] = experiment.Mode{
+			Pool: m.Has("workers"), Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
+			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
+		}
+	}
+	return facts
+}
