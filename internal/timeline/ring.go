@@ -8,6 +8,7 @@ type Ring struct {
 	mu    sync.Mutex
 	slots []Server
 	put   uint64 // ever
+	next  int    // put modulo the size, without the division
 }
 
 // MaxPending is how many answered requests of a connection can await the write that
@@ -26,11 +27,14 @@ func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, 
 // Put keeps stamps, in place of the oldest if need be.
 func (r *Ring) Put(stamps ...Server) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	for i := range stamps {
-		r.slots[r.put%uint64(len(r.slots))] = stamps[i]
-		r.put++
+		r.slots[r.next] = stamps[i]
+		if r.next++; r.next == len(r.slots) {
+			r.next = 0
+		}
 	}
+	r.put += uint64(len(stamps))
+	r.mu.Unlock()
 }
 
 // Since returns, oldest first, the stamps put after the first n ever, how many
