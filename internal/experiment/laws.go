@@ -75,7 +75,13 @@ type presence struct {
 	counted       int
 	ends          int     // under way at the start plus at the end
 	outside       float64 // squares of what the two sums do not share, of requests that are not longer than the window
+
+	// steps are how many requests came minus how many went since the instant before,
+	// of so many instants over the window.
+	steps [instants + 1]int
 }
+
+const instants = 64
 
 func (p *presence) within(at int64) bool { return at >= p.from && at < p.to }
 
@@ -83,6 +89,8 @@ func (p *presence) within(at int64) bool { return at >= p.from && at < p.to }
 func (p *presence) add(began, done int64, counted bool) {
 	if overlap := min(done, p.to) - max(began, p.from); overlap > 0 {
 		p.time += time.Duration(overlap).Seconds()
+		p.steps[p.instant(began)]++
+		p.steps[p.instant(done)]--
 	}
 	if took := time.Duration(done - began).Seconds(); counted {
 		p.counted++
@@ -100,6 +108,28 @@ func (p *presence) add(began, done int64, counted bool) {
 	case late:
 		p.outside += math.Pow(time.Duration(done-p.to).Seconds(), 2)
 	}
+}
+
+// instant is the first that is not before the time. They are the middles of as many
+// equal parts of the window.
+func (p *presence) instant(at int64) int {
+	step := float64(p.to-p.from) / instants
+	return int(math.Ceil(min(max(float64(at-p.from)/step-.5, 0), instants)))
+}
+
+// swing is the standard deviation of the number under way over the window: how far a
+// queue goes up and down that is not growing. Of one that grows evenly it is 1/√12 of
+// what it grows by.
+func (p *presence) swing() float64 {
+	var sum, squares float64
+	under := 0
+	for _, step := range p.steps[:instants] {
+		under += step
+		sum += float64(under)
+		squares += float64(under) * float64(under)
+	}
+	mean := sum / instants
+	return math.Sqrt(max(0, squares/instants-mean*mean))
 }
 
 // pending takes those that a closed loop left under way. Who waited all through the

@@ -211,3 +211,36 @@ func TestNotChecked(t *testing.T) {
 		t.Errorf("a closed loop of old: got %q, want %q", old.NotChecked, want)
 	}
 }
+
+// A queue that goes up and down is told from one that grows by how far it swings.
+func TestSwing(t *testing.T) {
+	t.Parallel()
+	const second = int64(1e9)
+	for name, c := range map[string]struct {
+		gone func(at float64) float64 // when a request that came then goes, s
+		want float64                  // the swing over what the number under way grows by
+	}{
+		"even growth":              {func(at float64) float64 { return 2 * at }, 1 / math.Sqrt(12)},
+		"a pile in the last tenth": {func(at float64) float64 { return at + max(0, at-.9)*1e9 }, math.Sqrt(.1/3 - .0025)},
+	} {
+		p := presence{from: 0, to: second}
+		n, under := 10_000, 0
+		for i := range n {
+			at := float64(i) / float64(n)
+			gone := c.gone(at)
+			p.add(int64(at*1e9), int64(min(gone, 10)*1e9)+1, true)
+			under += count(gone > 1)
+		}
+		if got := p.swing() / float64(under); math.Abs(got/c.want-1) > .05 {
+			t.Errorf("%s: swings by %.3f of its growth, want %.3f", name, got, c.want)
+		}
+	}
+	p := presence{from: 0, to: second}
+	for i := range int64(1000) { // ten stalls of 50 ms, the last at the end
+		at := i * second / 1000
+		p.add(at, at+100*second/1000-(at%(100*second/1000)), true)
+	}
+	if got := p.swing(); got < 25 || got > 33 { // 0 to 100 evenly: 100/√12
+		t.Errorf("a sawtooth of 100 swings by %.1f, want about 29", got)
+	}
+}

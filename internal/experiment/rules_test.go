@@ -35,7 +35,7 @@ func TestWindowRules(t *testing.T) {
 		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
 		{"requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
 		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},
-		{"backlog (ratio)", .25, 3 * math.Sqrt(300) / 1200, func(_ *record.Trial, requests []record.Request) []record.Request {
+		{"backlog (ratio)", .25, 2.5 * math.Sqrt(.25/3-.25*.25/4) * 300 / 1200, func(_ *record.Trial, requests []record.Request) []record.Request {
 			for i := range requests {
 				if r := &requests[i]; r.Scheduled < end/8 { // what was under way at the start
 					r.Done = min(r.Done, int64(fakeWarmup*1e9)-1+r.Scheduled)

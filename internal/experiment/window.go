@@ -239,9 +239,11 @@ func (w *window) openBreaches(rule func(name string, value, limit float64), judg
 	rule(ruleLag+"mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
 	rule(ruleGenerator, w.generator, generatorLimit)
 	// A backlog is growth beyond what Poisson arrivals do to the number in
-	// flight, whose difference has about the standard deviation √(start+end).
+	// flight, whose difference has about the standard deviation √(start+end), and
+	// beyond what it did within the window (decision 2).
 	grown := float64(w.arrivals - w.completions)
-	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, 3*math.Sqrt(float64(w.presence.ends))/float64(w.arrivals)))
+	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
+	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, chance/float64(w.arrivals)))
 }
 
 // highest names the highest quantile that is judged and that the window has
