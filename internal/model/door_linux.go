@@ -9,7 +9,6 @@ import (
 
 // A door is a loop's side of its listening socket.
 type door struct {
-	knocked bool          // somebody may wait outside
 	shut    bool          // not watched: at the connection cap, or after a failure
 	closed  bool          // for good
 	until   time.Duration // the clock's reading at which a failed accept is tried again
@@ -35,10 +34,10 @@ func (l *eventLoop) shutDoor() {
 }
 
 // attendDoor takes at most one connection, and reports whether it did.
-func (l *eventLoop) attendDoor(now time.Duration) bool {
+func (l *eventLoop) attendDoor(knock bool, now time.Duration) bool {
 	d := &l.door
 	draining := l.socket.Draining()
-	if d.closed || !d.knocked && !d.shut && !draining && !l.socketClosed() {
+	if d.closed || !knock && !d.shut && !draining && !l.socketClosed() {
 		return false
 	}
 	if l.socketClosed() {
@@ -56,7 +55,6 @@ func (l *eventLoop) attendDoor(now time.Duration) bool {
 		return false
 	}
 	fd, err := l.acceptOne()
-	d.knocked = !errors.Is(err, unix.EAGAIN)
 	if err == nil {
 		l.add(fd)
 		d.backoff, d.quiet = 0, 0

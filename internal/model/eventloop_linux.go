@@ -165,15 +165,13 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 // turn attends to everything that has come. The door is last: one may enter, so that
 // a single loop under load has served one connection before it takes the next, or as
 // many as have been attended to and stay, so that a crowd that has its answers keeps
-// nobody outside. When more is ready than a turn takes, the door's own event comes once
-// in a round of many turns, so a knock is remembered until nobody was found.
+// nobody outside.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
-	stay := 0
-	l.door.knocked = l.door.knocked && len(events) == maxBatch
+	knock, stay := false, 0
 	for i := range events {
 		switch e := &events[i]; e.Fd {
 		case doorEvent:
-			l.door.knocked = true
+			knock = true
 		case wakeEvent: // only ends the wait
 		default:
 			if c := l.conns[e.Fd]; c != nil && c.born == e.Pad {
@@ -192,7 +190,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			c.resume()
 		}
 	}
-	for l.attendDoor(l.now) && stay > 1 {
+	for l.attendDoor(knock, l.now) && stay > 1 {
 		stay--
 	}
 }
