@@ -22,6 +22,7 @@ import (
 const (
 	readyLimit = 10 * time.Second
 	readyPoll  = 2 * time.Millisecond
+	bindTime   = 50 * time.Millisecond // within which a server that finds its port taken has ended
 	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
 	stopLimit  = 3 * time.Second
 	portTries  = 3                      // starts of a server that finds its port taken
@@ -87,6 +88,7 @@ func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	if err := l.run(p.cmd.Start); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), p.clean())
 	}
+	began := time.Now()
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.exited)
@@ -94,6 +96,14 @@ func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	if err := p.ready(ctx, path); err != nil {
 		p.kill()
 		return nil, err
+	}
+	// Who has the port may have answered in its place.
+	select {
+	case <-p.exited:
+		err := p.died("before it answered")
+		p.kill()
+		return nil, err
+	case <-time.After(bindTime - time.Since(began)):
 	}
 	p.showsMetrics("")
 	return p, nil
@@ -217,12 +227,15 @@ func (p *process) died(when string) error {
 	log := p.log.String()
 	return &serverDied{
 		msg:  fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, lastWords(log)),
-		port: strings.Contains(strings.ToLower(log), portTaken),
+		port: portTaken(log),
 	}
 }
 
-// portTaken is what servers say of EADDRINUSE, whose text is the C library's and Go's.
-const portTaken = "address already in use"
+// portTaken is what servers say of EADDRINUSE: the C library, Go, and our own.
+func portTaken(log string) bool {
+	log = strings.ToLower(log)
+	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
+}
 
 type serverDied struct {
 	msg  string
