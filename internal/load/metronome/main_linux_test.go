@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Requests that come together are answered a service time after they came or, one
+// after the other, where there is one station; and never earlier.
+func TestAnswersAreDueAtFixedTimes(t *testing.T) {
+	const service, requests = 20 * time.Millisecond, 4
+	for stations, last := range map[int]time.Duration{0: service, 1: requests * service, 2: 2 * service} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() { failed <- serve(ln.(*net.TCPListener), service, stations) }()
+
+		var conns []net.Conn
+		for range requests {
+			c, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, c)
+		}
+		began := time.Now()
+		for _, c := range conns {
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, c := range conns {
+			c.SetReadDeadline(began.Add(10 * time.Second))
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("%d stations, answer %d: %v, %v", stations, i, res, err)
+			}
+			due := last
+			if stations > 0 {
+				due = time.Duration(i/stations+1) * service
+			}
+			if took := time.Since(began); took < due {
+				t.Errorf("%d stations: answer %d after %v, before %v", stations, i, took, due)
+			}
+			c.Close()
+		}
+		select {
+		case err := <-failed:
+			t.Errorf("%d stations: %v", stations, err)
+		default:
+		}
+		ln.Close()
+	}
+}
+
+// A station is taken by the requests in their order, begins when it is free, and is
+// idle when there are none; who has gone is owed nothing.
+func TestBooks(t *testing.T) {
+	b := books{service: 10, free: make([]time.Duration, 2)}
+	for i, at := range []time.Duration{100, 101, 102, 103, 150} {
+		b.take(i, at)
+	}
+	want := []debt{{0, 110}, {1, 111}, {2, 120}, {3, 121}, {4, 160}}
+	for i, d := range b.debts {
+		if d != want[i] {
+			t.Errorf("debt %d: got %+v, want %+v", i, d, want[i])
+		}
+	}
+	b.forget(1)
+	if len(b.debts) != 4 || b.debts[1].fd != 2 {
+		t.Errorf("after forget(1): %+v", b.debts)
+	}
+}
