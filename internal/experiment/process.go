@@ -23,11 +23,11 @@ const (
 	bindTime   = 50 * time.Millisecond // within which a server that finds its port taken has ended
 	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
 	stopLimit  = 3 * time.Second
-	portTries  = 3                      // starts of a server that finds its port taken
-	deathLimit = 200 * time.Millisecond // from the end of a server's sockets to its own
-	pipeLimit  = time.Second            // how long a dead server's children may hold its output
-	logTail    = 2000                   // bytes of a dead server's log in an error
-	logLimit   = 64 << 10               // bytes of a server's log that are kept
+	portTries  = 3           // starts of a server that finds its port taken
+	deathLimit = time.Second // from the end of a server's sockets to its own
+	pipeLimit  = time.Second // how long a dead server's children may hold its output
+	logTail    = 2000        // bytes of a dead server's log in an error
+	logLimit   = 64 << 10    // bytes of a server's log that are kept
 
 	mostMetrics = 4 << 20 // bytes of a scrape
 )
