@@ -37,9 +37,9 @@ func (s standing) phrase() string {
 	case s.silent != "":
 		return s.silent
 	case s.goodput != nil && s.better():
-		return fmt.Sprintf("%s keeps up better than %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
+		return fmt.Sprintf("%s keeps up better than %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
 	case s.goodput != nil:
-		return fmt.Sprintf("%s does not keep up with %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
+		return fmt.Sprintf("%s does not keep up with %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
 	case s.better():
 		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
 	case s.worse():
@@ -57,7 +57,7 @@ func (s standing) phrase() string {
 func changes(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
-		parts[i] = fmt.Sprintf("%s %+.0f %%", v.Metric, 100*(v.Ratio-1))
+		parts[i] = v.Metric + " " + stats.Change(v.Ratio)
 	}
 	return strings.Join(parts, ", ")
 }
