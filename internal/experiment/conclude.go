@@ -194,7 +194,7 @@ func remedy(r *record.Result) string {
 // rule.
 func lostBlocks(r *record.Result) (lost, dark int) {
 	lost = r.Ran - r.Valid
-	return lost, lost - len(blocksThat(r, ""))
+	return lost, max(0, lost-len(blocksThat(r, "")))
 }
 
 // blocksThat are the blocks that broke a rule which begins so.
