@@ -294,6 +294,10 @@ func (s *scope) phase(arm, name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	client := record.Stretches()[0]
+	if w := s.j.windows[s.j.valid[s.block]][arm]; w.phases.joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
+		return 0, s.cannot("%s of %s is not known: its server stamps nothing", name, arm)
+	}
 	for _, p := range phases {
 		if p.Name == name {
 			return p.Mean, nil
