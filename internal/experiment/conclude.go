@@ -37,9 +37,9 @@ func (s standing) phrase() string {
 	case s.silent != "":
 		return s.silent
 	case s.goodput != nil && s.better():
-		return fmt.Sprintf("%s keeps up better than %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
+		return fmt.Sprintf("%s keeps up better than %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
 	case s.goodput != nil:
-		return fmt.Sprintf("%s does not keep up with %s (goodput %+.0f %%)", s.arm, s.base, 100*(s.goodput.Ratio-1))
+		return fmt.Sprintf("%s does not keep up with %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
 	case s.better():
 		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
 	case s.worse():
@@ -57,7 +57,7 @@ func (s standing) phrase() string {
 func changes(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
-		parts[i] = fmt.Sprintf("%s %+.0f %%", v.Metric, 100*(v.Ratio-1))
+		parts[i] = v.Metric + " " + stats.Change(v.Ratio)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -165,25 +165,47 @@ var remedies = []struct{ rule, text string }{
 	{"backlog", "an arm stood still in some windows: other programs, or a rate near its capacity; lower --rate"},
 }
 
-// remedy is a sentence about the rule that cost the most windows, when blocks
-// were refused for it; "" otherwise.
+// remedy is a sentence about what cost the most blocks, when too few are left;
+// "" otherwise. A block that is lost and broke no rule has trials that say nothing.
 func remedy(r *record.Result) string {
-	windows := map[string]int{}
-	for _, x := range r.Refused {
-		windows[x.Rule]++
+	lost, dark := lostBlocks(r)
+	if r.Valid >= r.Planned || r.Status != record.Complete {
+		return ""
 	}
 	best, text := 0, ""
 	for _, m := range remedies {
-		for rule, n := range windows {
-			if strings.HasPrefix(rule, m.rule) && n > best {
-				best, text = n, m.text
-			}
+		if n := len(blocksThat(r, m.rule)); n > best {
+			best, text = n, m.text
 		}
 	}
-	if text == "" || r.Valid >= r.Planned || r.Status != record.Complete {
+	const untold = "trials are missing, failed or cannot be read"
+	switch {
+	case dark == 0 && best == 0:
 		return ""
+	case dark == 0:
+		return " Mostly " + text + "."
+	case best == 0:
+		return fmt.Sprintf(" In %d of %s lost, %s.", dark, plural(lost, "block"), untold)
 	}
-	return " Mostly " + text + "."
+	return fmt.Sprintf(" Of %s lost, in %d %s; in %d %s.", plural(lost, "block"), dark, untold, best, text)
+}
+
+// lostBlocks are how many blocks ran and do not count, and of them those that broke no
+// rule.
+func lostBlocks(r *record.Result) (lost, dark int) {
+	lost = r.Ran - r.Valid
+	return lost, max(0, lost-len(blocksThat(r, "")))
+}
+
+// blocksThat are the blocks that broke a rule which begins so.
+func blocksThat(r *record.Result, rule string) map[int]bool {
+	blocks := map[int]bool{}
+	for _, x := range r.Refused {
+		if strings.HasPrefix(x.Rule, rule) {
+			blocks[x.Block] = true
+		}
+	}
+	return blocks
 }
 
 func refusalReason(vs []record.Verdict) string {

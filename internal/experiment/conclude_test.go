@@ -36,6 +36,10 @@ func TestConclusions(t *testing.T) {
 			"nethttp", "nethttp wins: fasthttp is slower than nethttp (p50 +20 %, p90 +20 %, p99 +20 %); pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %).",
 		},
 		{
+			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER"), same,
+			"undecided", "No single winner: fasthttp is slower than nethttp (p50 ×8.0, p90 ×8.0, p99 ×8.0); pool is the same as nethttp.",
+		},
+		{
 			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER"), same,
 			"fasthttp", "fasthttp wins: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp.",
 		},

@@ -54,6 +54,23 @@ func TestTooFewBlocks(t *testing.T) {
 	}
 }
 
+// Blocks that are lost without a broken rule are counted with those that broke one.
+func TestLostBlocksAreCounted(t *testing.T) {
+	t.Parallel()
+	gone := at("fasthttp", func(*record.Trial, []record.Request) []record.Request { return nil }, 5, 6)
+	busy := each("pool", func(t *record.Trial) { t.Server.Foreign = .2 }, 3, 7)
+	const reason = "No verdict: 8 valid blocks of 12, fewer than 10."
+	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request { return gone(t, busy(t, requests)) }}.judged(t)
+	if want := reason + " Of 4 blocks lost, in 2 trials are missing, failed or cannot be read; " +
+		"in 2 other programs used the server's CPUs: stop them, or choose CPUs with --server-cpus."; r.Headline != want {
+		t.Errorf("got  %s\nwant %s", r.Headline, want)
+	}
+	r = synthetic{edit: at("fasthttp", func(*record.Trial, []record.Request) []record.Request { return nil }, 1, 2, 5, 6)}.judged(t)
+	if want := reason + " In 4 of 4 blocks lost, trials are missing, failed or cannot be read."; r.Headline != want {
+		t.Errorf("got  %s\nwant %s", r.Headline, want)
+	}
+}
+
 func TestCutShort(t *testing.T) {
 	t.Parallel()
 	for _, status := range []record.Status{record.Interrupted, record.Partial} {

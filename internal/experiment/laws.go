@@ -53,7 +53,7 @@ func (w *window) laws(serverCPUs int) (all []law) {
 		serverCPUs = cpuCount(own, serverCPUs)
 	}
 	if used := w.trial.Server.CPU; used >= 0 {
-		add(lawUtilisation, "s", used, w.trial.Window*float64(serverCPUs)*cpuSlack)
+		add(lawUtilisation, "ratio of CPU time", used/(w.trial.Window*float64(serverCPUs)), cpuSlack)
 	}
 	if p := w.trial.Client.Proof; p != nil {
 		add(lawFlow, "requests", math.Abs(float64(p.Sent-w.outcomes)), 0)

@@ -163,7 +163,7 @@ func TestAudit(t *testing.T) {
 		t.Fatalf("got %+v, want Little's law first, within its limit", r.Laws)
 	}
 	want := []record.Law{
-		{Name: lawUtilisation, Unit: "s", Windows: 44, Arm: "pool", Block: 4, Value: .9, Limit: 1.02},
+		{Name: lawUtilisation, Unit: "ratio of CPU time", Windows: 44, Arm: "pool", Block: 4, Value: .9, Limit: 1.02},
 		{Name: lawFlow, Unit: "requests", Windows: 44, Arm: "nethttp", Block: 1},
 		{Name: lawFlow, Unit: "connections", Windows: 44, Arm: "nethttp", Block: 1},
 	}

@@ -133,6 +133,24 @@ func TestUnstampedRunExplainsNothing(t *testing.T) {
 	}
 }
 
+// What only a server can tell is no phase of one that stamps nothing.
+func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
+	t.Parallel()
+	p := phases{stamped: true, good: 10}
+	p.mean[0], p.mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
+	s := &scope{j: &judge{valid: []int{1}, windows: map[int]map[string]window{1: {"nginx": {phases: p}}}}}
+	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
+		if v, err := s.phase("nginx", name); err == nil || s.why != name+" of nginx is not known: its server stamps nothing" {
+			t.Errorf("%s: got %v, %v, %q", name, v, err, s.why)
+		}
+	}
+	for _, name := range []string{"client", "lag"} {
+		if v, err := s.phase("nginx", name); err != nil || v != 1e-3 {
+			t.Errorf("%s: got %v, %v", name, v, err)
+		}
+	}
+}
+
 // A server that does not account for its requests, or stamps that cannot be true,
 // spoil the block they are in.
 func TestStampsRefuseBlocks(t *testing.T) {

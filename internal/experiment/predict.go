@@ -191,24 +191,49 @@ func (j *judge) foresee(w *window, t record.TrialRecord) {
 	if !ok {
 		return
 	}
-	l := queueing.Measure(jobs(t, iter, beyond, arm.Clients))
+	all := jobs(t, iter, beyond, arm.Clients)
+	l := queueing.Measure(all)
+	if len(all) > 1 { // the mean gap is that of a window without its ends
+		l.Rate = float64(len(all)) / t.Window
+	}
 	served := arm.Clients
 	served.Connections -= w.starved
 	w.foreseen = map[string]queueing.Prediction{}
 	for _, th := range theories() {
-		closed := th.name == "bounds"
-		if slices.Contains(j.run.Plan.Predict, th.name) && closed == arm.Clients.Closed() {
+		switch {
+		case !slices.Contains(j.run.Plan.Predict, th.name):
+		case th.name == "twin" && arm.Station.Full: // which knows of the warm-up and the connections, too
+			if w.noTwin == "" {
+				w.foreseen[th.name] = w.twin
+			}
+		case (th.name == "bounds") == arm.Clients.Closed():
 			p := th.predict(station(*arm.Station), l, served)
 			p.Quantile = nil // which may hold a whole replay, for each window
 			w.foreseen[th.name] = p
 		}
 	}
-	switch _, ok := w.foreseen["twin"]; {
-	case ok && w.noTwin == "":
-		w.foreseen["twin"] = w.twin // which knows of the warm-up and the connections, too
-	case ok && arm.Station.Full: // a record of old does not say that there is none
-		delete(w.foreseen, "twin")
+}
+
+// unforeseen says why a model has no figure of an arm.
+func (j *judge) unforeseen(arm, model string) string {
+	pa := j.planned(arm)
+	st, _, why := twinOf(*pa)
+	if why == "" {
+		why = j.withoutTwin(arm, st)
 	}
+	switch closed := pa.Clients.Closed(); {
+	case len(j.valid) == 0:
+		return "no valid block"
+	case model == "twin" && why != "":
+		return "no twin: " + why
+	case model == "bounds" && !closed:
+		return "no figure: its bounds are those of closed loops"
+	case model != "bounds" && model != "twin" && closed:
+		return "no figure: it is of open loops, and here the answers decide when requests are sent (bounds and twin know of that)"
+	case pa.Mode == "":
+		return "no figure: another program, whose scheduling is not known"
+	}
+	return "no figure: the model does not reach this arm, or its load is beyond what it can serve"
 }
 
 // foreseenFigure is one of predictedMetrics; nil where the theory has none.
@@ -245,7 +270,7 @@ func (j *judge) predictions(arm string) (all []record.Prediction) {
 			}
 		}
 		if len(p.Values) == 0 {
-			p.Why = "no figure: the model does not reach this arm, or its load is beyond what it can serve"
+			p.Why = j.unforeseen(arm, name)
 		}
 		all = append(all, p)
 	}

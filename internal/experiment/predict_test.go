@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"schedlab/internal/queueing"
@@ -108,5 +109,36 @@ func TestOverheadIsOfTheServed(t *testing.T) {
 		j.foresee(&w, trial)
 		near(t, "goodput", w.foreseen["mm1"].Throughput, fakeRate*2/3)
 		return
+	}
+}
+
+// A model without a figure says what it lacks, and the twin plays closed loops' clients.
+func TestPredictionsSayWhyThereIsNone(t *testing.T) {
+	t.Parallel()
+	s := mirrored()
+	run := twinRun(s)
+	run.Plan.Predict = []string{"fit", "twin", "bounds"}
+	run.Plan.Arms[0].Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
+	run.Plan.Arms[3].Mode, run.Plan.Arms[3].Station = "", nil
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.take(trial, nil)
+	}
+	j.result.Arms = []record.Arm{{Name: "nethttp"}, {Name: "nethttp'"}, {Name: "fasthttp"}, {Name: "pool"}}
+	j.valid = []int{1, 2}
+	for arm, want := range map[string][]string{
+		"nethttp":  {"it is of open loops", "", ""},
+		"nethttp'": {"", "", "its bounds are those of closed loops"},
+		"fasthttp": {"", "no twin: it is a riddle", "closed loops"},
+		"pool":     {"another program", "unknown discipline: another program", "closed loops"},
+	} {
+		for i, p := range j.predictions(arm) {
+			if len(p.Values) > 0 != (want[i] == "") || !strings.Contains(p.Why, want[i]) {
+				t.Errorf("%s, %s: got %v and %q, want %q", arm, p.Model, p.Values, p.Why, want[i])
+			}
+		}
 	}
 }

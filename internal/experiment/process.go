@@ -213,50 +213,6 @@ func (p *process) askOnce(ctx context.Context, path string) (status int, err err
 	return reply.StatusCode, err
 }
 
-// died describes an exit nobody asked for.
-func (p *process) died(when string) error {
-	state := "exit status 0"
-	switch {
-	case errors.Is(p.err, exec.ErrWaitDelay):
-		state += ", leaving children behind"
-	case p.err != nil:
-		state = p.err.Error()
-	}
-	log := p.log.String()
-	return &serverDied{
-		msg:  fmt.Sprintf("the server ended %s (%s); its log ends with: %s", when, state, lastWords(log)),
-		port: portTaken(log),
-	}
-}
-
-// portTaken is what servers say of EADDRINUSE: the C library, Go, and our own.
-func portTaken(log string) bool {
-	log = strings.ToLower(log)
-	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
-}
-
-type serverDied struct {
-	msg  string
-	port bool // it says that somebody has its port
-}
-
-func (e *serverDied) Error() string { return e.msg }
-
-// lastWords is the line of a log that says most about an end: the last panic,
-// since a stack follows it, or else the last line.
-func lastWords(log string) string {
-	last := "(nothing)"
-	panicked := false
-	for l := range strings.Lines(log) {
-		l = strings.TrimSpace(l)
-		now := strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
-		if now || l != "" && !panicked {
-			last, panicked = l, now
-		}
-	}
-	return last[max(0, len(last)-logTail):]
-}
-
 // pid is 0 for a server that runs already and cannot be found.
 func (p *process) pid() int {
 	if p.cmd == nil {

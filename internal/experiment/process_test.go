@@ -66,6 +66,23 @@ func TestDeathAtTheEndIsNoDrain(t *testing.T) {
 	}
 }
 
+// What a server logged has nothing to do with a kill that it did not see coming.
+func TestKilledServerHasNoLastWords(t *testing.T) {
+	t.Parallel()
+	p, err := launch(t, "good", patient, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitDeath()
+	const want = "the server ended during its trial (signal: killed); signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
+	if err := p.stop(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 // Only requests that found no server at the end of a trial are worth waiting for
 // its death.
 func TestBrokeOff(t *testing.T) {

@@ -31,7 +31,7 @@ func TestWindowRules(t *testing.T) {
 		{"stamps out of order", 24, 0, some(50, func(r *record.Request) { r.Sent = r.Scheduled - 1 })},
 		{"generator core (ratio)", .9, .8, one(func(t *record.Trial) { t.Client.CPU = .9 })},
 		{"foreign load on the server's CPUs (ratio)", .2, .05, one(func(t *record.Trial) { t.Server.Foreign = .2 })},
-		{"utilisation law (s)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
+		{"utilisation law (ratio of CPU time)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
 		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
 		{"requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
 		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},

@@ -189,13 +189,18 @@ func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, 
 		if err != nil {
 			return queueing.Prediction{}
 		}
-		return queueing.Figures(sent[n:2*n], fates[n:2*n])
+		p := queueing.Figures(sent[n:2*n], fates[n:2*n])
+		p.Throughput = queueing.Throughput(fates, sent[n].At, sent[2*n].At)
+		return p
 	}
 	fates, err := queueing.Replay(st, all)
 	if err != nil {
 		return queueing.Prediction{}
 	}
-	return queueing.Figures(all[first:last], fates[first:last])
+	p := queueing.Figures(all[first:last], fates[first:last])
+	from := seconds(t.Warmup)
+	p.Throughput = queueing.Throughput(fates, from, from+seconds(t.Window))
+	return p
 }
 
 // fillTwins sets the arms' twins, when all that they need is known.

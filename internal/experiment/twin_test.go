@@ -149,6 +149,33 @@ func TestTwinFromTheRecordAlone(t *testing.T) {
 	}
 }
 
+// Bursts every 250 ms, the last of which outlives the window: its goodput is counted as
+// the record's is, and does not pass what was offered.
+func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
+	t.Parallel()
+	s, run := mirrored(), twinRun(synthetic{})
+	mirror := s.edit
+	s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			requests[i].Scheduled -= requests[i].Scheduled % 250e6
+			requests[i].Sent = requests[i].Scheduled
+		}
+		return mirror(t, requests)
+	}
+	run.Plan.Predict = []string{"fit", "twin"}
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.take(trial, nil)
+	}
+	w := j.windows[1]["nethttp"]
+	near(t, "goodput of the twin", w.twin.Throughput, w.values["goodput"])
+	near(t, "goodput predicted", w.foreseen["twin"].Throughput, w.values["goodput"])
+	near(t, "goodput of the formula, which the window offers", w.foreseen["fit"].Throughput, float64(w.arrivals)/fakeWindow)
+}
+
 // A run without stations, of another version, has no twins; nor have foreign arms.
 func TestNoTwin(t *testing.T) {
 	t.Parallel()
@@ -297,6 +324,9 @@ func TestTwinPlaysClients(t *testing.T) {
 		why := j.replay(w, trial, c.station, clients)
 		if mean := w.values[twinMean]; c.why == "" && (why != "" || math.Abs(mean-.02) > 1e-9) || !strings.Contains(why, c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
+		}
+		if c.why == "" && math.Abs(*w.twin.Throughput-500) > 1e-6 {
+			t.Errorf("%v: got %.6g/s, want a core's 500", c.station.Kind, *w.twin.Throughput)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (s *scope) judged(metric, arm string) (record.Verdict, error) {
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Verdict == string(stats.Inconclusive) {
-		err = s.cannot("%s of %s is inconclusive, %+.0f %% to %+.0f %%", metric, arm, 100*(v.Low-1), 100*(v.High-1))
+		err = s.cannot("%s of %s is inconclusive, %s to %s", metric, arm, stats.Change(v.Low), stats.Change(v.High))
 	}
 	return v.Verdict, err
 }
@@ -178,7 +178,7 @@ func (s *scope) same(metric string) (bool, error) {
 		case low > band || high < -band:
 			return false, nil
 		case low < -band || high > band:
-			open = s.cannot("%s of %s is between %+.0f %% and %+.0f %%, neither within %.0f %% nor outside", metric, a.Name, 100*(v.Low-1), 100*(v.High-1), 100*m.Same)
+			open = s.cannot("%s of %s is between %s and %s, neither within %.0f %% nor outside", metric, a.Name, stats.Change(v.Low), stats.Change(v.High), 100*m.Same)
 		}
 	}
 	return open == nil, open
@@ -203,7 +203,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	if short {
 		return false, nil
 	}
-	return false, s.cannot("%s of %s is between %+.0f %% and %+.0f %%", metric, arm, 100*(v.Low-1), 100*(v.High-1))
+	return false, s.cannot("%s of %s is between %s and %s", metric, arm, stats.Change(v.Low), stats.Change(v.High))
 }
 
 func metricOf(name string) stats.Metric {
@@ -293,6 +293,10 @@ func (s *scope) phase(arm, name string) (float64, error) {
 	phases, err := s.phases(arm)
 	if err != nil {
 		return 0, err
+	}
+	client := record.Stretches()[0]
+	if w := s.j.windows[s.j.valid[s.block]][arm]; w.phases.joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
+		return 0, s.cannot("%s of %s is not known: its server stamps nothing", name, arm)
 	}
 	for _, p := range phases {
 		if p.Name == name {

@@ -129,14 +129,32 @@ func Twin(s Station, jobs []Job) Prediction {
 		return Prediction{}
 	}
 	p := Figures(jobs, fates)
+	last := len(jobs) - 1
+	span := jobs[last].At - jobs[0].At
+	p.Throughput = Throughput(fates, jobs[0].At, jobs[last].At+span/time.Duration(max(last, 1)))
 	p.Utilization = s.utilization(measure(jobs))
 	return p
 }
 
+// Throughput is how many of the replayed jobs were served from one time up to another,
+// per second: a window's, whenever they arrived. nil where no time passes.
+func Throughput(fates []Fate, from, to time.Duration) *float64 {
+	if to <= from {
+		return nil
+	}
+	served := 0
+	for _, f := range fates {
+		if !f.Lost && f.Finish >= from && f.Finish < to {
+			served++
+		}
+	}
+	return new(float64(served) / (to - from).Seconds())
+}
+
 // Figures are those of replayed jobs, or of some of them that follow each other:
-// fates[i] is that of jobs[i], and both are not empty. Utilization is left at 0.
+// fates[i] is that of jobs[i], and both are not empty. Utilization is left at 0, and
+// [Throughput] is a matter of all jobs and a window.
 func Figures(jobs []Job, fates []Fate) Prediction {
-	var last time.Duration
 	var took moments
 	responses := make([]float64, 0, len(jobs))
 	for i, f := range fates {
@@ -146,13 +164,9 @@ func Figures(jobs []Job, fates []Fate) Prediction {
 		t := (f.Finish - jobs[i].At).Seconds()
 		took.add(t)
 		responses = append(responses, t)
-		last = max(last, f.Finish)
 	}
 	p := Prediction{Formula: "replay"}
 	p.Loss = new(1 - took.n/float64(len(jobs)))
-	if span := (last - jobs[0].At).Seconds(); span > 0 {
-		p.Throughput = new(took.n / span)
-	}
 	if took.n > 0 {
 		slices.Sort(responses)
 		p.Mean = new(took.mean())

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"html"
 	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
 )
@@ -71,8 +74,8 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 		got := plainText(rendered(t, format, hopeless()))
 		for _, want := range []string{
 			"hese figures are of 4 valid blocks, too few for a finding",
-			"on average (of 4 valid blocks, too few for a finding)",
-			"on average (of 4 valid blocks, too few for a finding; 48 requests an arm at the least, too few to tell)",
+			"on average (means of 4 valid blocks, too few for a finding)",
+			"on average (means of 4 valid blocks, too few for a finding; 48 requests an arm at the least, too few to tell)",
 			"4 of 13 blocks valid (12 planned)", "All 10 verdicts are REFUSED: 4 valid blocks of 13, fewer than 10",
 		} {
 			if !strings.Contains(got, want) {
@@ -87,6 +90,11 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 		whole := plainText(rendered(t, format, quick()))
 		if !strings.Contains(whole, "pool is 1.19 ms slower on average than nethttp: queue +1.20 ms, the rest -0.01 ms") || strings.Contains(whole, "too few") || strings.Contains(whole, "no finding") {
 			t.Errorf("%s of a whole run: no difference is told, or it is taken back", format)
+		}
+		for _, want := range []string{"Medians over the valid blocks", "Where the time went on average (means over the valid blocks)", "only nearly"} {
+			if !strings.Contains(whole, want) {
+				t.Errorf("%s lacks %q", format, want)
+			}
 		}
 		if !strings.Contains(whole, "in the model") || !strings.Contains(whole, "the handler") {
 			t.Errorf("%s has no legend of the stretches", format)
@@ -124,5 +132,34 @@ func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
 	}
 	if got := plainText(strings.Join(c.Table.Rows[0], ", ")); got != "two humps, 1,000 µs, 1.00 ms, 10.0 ms, 10.0 ms, 10.0 ms, 10.0 ms" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// The time of a server that stamps nothing is not the kernel's: it stands in a column of
+// its own, which is told once, and where the arm's time is not split stands no figure.
+func TestServersThatStampNothing(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Arms[2].Joined, r.Arms[3].Joined = 0, 0
+	b := breakdowns(r)[0]
+	cells := b.cells()
+	want := [][]string{
+		{"arm", "client", "server and kernel", "kernel", "run queue", "http", "cpu", "sleep", "interference", "sum (ms)"},
+		{"nethttp", "0.132", "-", "0.048", "0.035", "0.025", "0.100", "2.000", "0.090", "2.430"},
+		{"pool", "0.132", "3.485", "-", "-", "-", "-", "-", "-", "3.617"},
+	}
+	for i, row := range []int{0, 1, 4} {
+		if diff := cmp.Diff(want[i], cells[row]); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", row, diff)
+		}
+	}
+	for _, format := range []string{"text", "markdown", "html"} {
+		var page bytes.Buffer
+		if err := Render(&page, format, r); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(strings.Join(strings.Fields(page.String()), " "), "stamps nothing"); n != 1 {
+			t.Errorf("%s tells %d times of servers that stamp nothing, want once", format, n)
+		}
 	}
 }

@@ -95,11 +95,14 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 	case stats.Slower:
 		d.Blocks = wins(v.Lost, v.Blocks, "worse")
 	case stats.Inconclusive:
-		if v.Needed > 0 {
+		switch {
+		case v.Needed > mostBlocks:
+			d.Blocks = hopelessly
+		case v.Needed > 0:
 			d.Blocks = "needs about " + plural(v.Needed, "block")
-			break
+		default:
+			d.Blocks = wins(v.Won, v.Blocks, "better")
 		}
-		d.Blocks = wins(v.Won, v.Blocks, "better")
 	default:
 		d.Blocks = plural(v.Blocks, "block")
 	}

@@ -7,6 +7,9 @@ import (
 	"schedlab/internal/record"
 )
 
+// wide is the tolerance of a law, a ratio, from which holding to it says little.
+const wide = .25
+
 // laws says how near the valid windows came to breaking each law of the audit; ""
 // when none was checked.
 func laws(all []record.Law) string {
@@ -23,20 +26,22 @@ func laws(all []record.Law) string {
 		if l.Limit > 0 {
 			allowed = lawFigure(l.Limit, l.Unit)
 		}
-		if allowed += " allowed"; l.Windows < most {
+		if allowed += " allowed"; l.Unit == "ratio" && l.Limit > wide {
+			allowed += ", which checks little"
+		}
+		if l.Windows < most {
 			allowed += ", " + plural(l.Windows, "window")
 		}
-		parts[i] = fmt.Sprintf("%s %s (%s)", l.Name, lawFigure(l.Value, l.Unit), allowed)
+		_, of, _ := strings.Cut(l.Unit, "ratio")
+		parts[i] = fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
 	}
 	return fmt.Sprintf("worst of %s: %s", plural(most, "valid window"), strings.Join(parts, "; "))
 }
 
+// lawFigure writes a value or a limit, without what a ratio is of.
 func lawFigure(v float64, unit string) string {
-	switch unit {
-	case "ratio":
-		return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
-	case "s":
-		return seconds(v)
+	if strings.HasPrefix(unit, "ratio") {
+		return fmt.Sprintf("%.*f%s%%", decimals(100*v, 2), 100*v, nbsp)
 	}
 	return plural(int(v), strings.TrimSuffix(unit, "s"))
 }

@@ -34,8 +34,8 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("")
 			markdownArms(line, r)
 			line("")
-			if c := caveat(r); c != "" {
-				line("- these figures are %s", md(c))
+			if r.Valid > 0 {
+				line("- %s", md(mediansOf(r)))
 			}
 			for _, c := range complaints(r.Arms) {
 				line("- %s", md(c))
@@ -56,7 +56,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 				line("- %s", md(l))
 			}
 		}
-		if l := legend(tables); l != "" {
+		if l := legend(r, tables); l != "" {
 			line("\n%s.", md(l))
 		}
 		if s := coverage(r); s != "" {
@@ -66,7 +66,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 		markdownExpectations(line, r)
 		for i, l := range predictions(r) {
 			if i == 0 {
-				line("\n### Theory against measurement\n")
+				line("\n### Theory against measurement (%s)\n", overBlocks("medians", ""))
 			}
 			line("- %s", md(l))
 		}

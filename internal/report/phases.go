@@ -19,18 +19,56 @@ type breakdown struct {
 	Differences []string // from the baseline, a sentence each
 }
 
-// title is Title with what speaks against the figures.
-func (b breakdown) title() string {
-	if b.Caveat == "" {
-		return b.Title
+// title is Title with what the figures are, and what speaks against them.
+func (b breakdown) title() string { return b.Title + " (" + overBlocks("means", b.Caveat) + ")" }
+
+// overBlocks says what the figures of a table are of the blocks'.
+func overBlocks(figures, caveat string) string {
+	if strings.HasPrefix(caveat, "of ") { // so many, or those of no finding
+		return figures + " " + caveat
 	}
-	return b.Title + " (" + b.Caveat + ")"
+	return strings.TrimSuffix(figures+" over the valid blocks; "+caveat, "; ")
 }
 
 type breakdownRow struct {
 	series
-	Seconds []float64 // by name
+	Seconds []float64 // by name; NaN where the arm's time is not split so
 	Sum     float64
+}
+
+// unsplit is where the time of arms goes whose servers stamp nothing.
+var unsplit = record.Stretch{
+	Name: "server and kernel",
+	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
+}
+
+// stretches are those of r's tables.
+func stretches(r *record.Result) []record.Stretch {
+	all := record.Stretches()
+	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined == 0 }) {
+		return all
+	}
+	return slices.Insert(all, 1, unsplit)
+}
+
+// times are an arm's by stretch.
+func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float64) (all []float64) {
+	dark := 0.0
+	for _, st := range stretches {
+		v := st.In(a.Phases, of)
+		switch {
+		case a.Joined > 0 && st.Name == unsplit.Name:
+			v = math.NaN()
+		case a.Joined == 0 && st.Name != stretches[0].Name: // the client's are its own stamps
+			dark += v
+			v = math.NaN()
+		}
+		all = append(all, v)
+	}
+	if a.Joined == 0 {
+		all[slices.IndexFunc(stretches, func(st record.Stretch) bool { return st.Name == unsplit.Name })] = dark
+	}
+	return all
 }
 
 // breakdowns are both tables, without the stretches no arm spent time in; nil
@@ -68,9 +106,9 @@ func slowest(r *record.Result) int {
 }
 
 // legend says what the stretches of tables are, "" without tables.
-func legend(tables []breakdown) string {
+func legend(r *record.Result, tables []breakdown) string {
 	var parts []string
-	for _, st := range record.Stretches() {
+	for _, st := range stretches(r) {
 		if slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) }) {
 			parts = append(parts, st.Name+": "+st.What)
 		}
@@ -83,32 +121,31 @@ func legend(tables []breakdown) string {
 
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title}
+	all := stretches(r)
 	for i, s := range seriesOf(r.Arms) {
 		if len(r.Arms[i].Phases) == 0 {
 			continue
 		}
-		row := breakdownRow{series: s}
-		for _, st := range record.Stretches() {
-			sum := st.In(r.Arms[i].Phases, of)
-			row.Seconds = append(row.Seconds, sum)
-			row.Sum += sum
+		row := breakdownRow{series: s, Seconds: times(r.Arms[i], all, of)}
+		for _, v := range row.Seconds {
+			if !math.IsNaN(v) {
+				row.Sum += v
+			}
 		}
 		b.Rows = append(b.Rows, row)
 	}
-	for i, st := range record.Stretches() {
-		if !slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
-			continue
+	var kept []int
+	for i, st := range all {
+		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
+			kept = append(kept, i)
+			b.Names = append(b.Names, st.Name)
 		}
-		b.Names = append(b.Names, st.Name)
 	}
-	for i := range b.Rows {
-		var kept []float64
-		for k, st := range record.Stretches() {
-			if slices.Contains(b.Names, st.Name) {
-				kept = append(kept, b.Rows[i].Seconds[k])
-			}
+	for i, row := range b.Rows {
+		b.Rows[i].Seconds = nil
+		for _, k := range kept {
+			b.Rows[i].Seconds = append(b.Rows[i].Seconds, row.Seconds[k])
 		}
-		b.Rows[i].Seconds = kept
 	}
 	return b
 }
@@ -128,6 +165,10 @@ func (b breakdown) cells() [][]string {
 	for _, row := range b.Rows {
 		cells := []string{row.Name}
 		for _, v := range append(slices.Clone(row.Seconds), row.Sum) {
+			if math.IsNaN(v) {
+				cells = append(cells, none)
+				continue
+			}
 			cells = append(cells, unit.number(v))
 		}
 		table = append(table, cells)
@@ -178,7 +219,7 @@ func stacks(r *record.Result) (charts []stackChart) {
 			s := stack{series: row.series, Y: px(14 + 40*i), Total: unit.format(row.Sum)}
 			at := 0.0
 			for k, v := range row.Seconds {
-				if v <= 0 { // less than nothing cannot be drawn: the calibration is that far off
+				if !(v > 0) { // less than nothing cannot be drawn: the calibration is that far off
 					continue
 				}
 				from, to := scale.at(at), scale.at(at+v)
@@ -189,7 +230,7 @@ func stacks(r *record.Result) (charts []stackChart) {
 			c.Stacks = append(c.Stacks, s)
 		}
 		c.Height = px(14 + 40*len(b.Rows))
-		for _, st := range record.Stretches() {
+		for _, st := range stretches(r) {
 			if slices.Contains(b.Names, st.Name) {
 				c.Legend = append(c.Legend, stackLegend{stretchClass(st.Name), st.Name, st.What})
 			}
@@ -207,10 +248,7 @@ func stretchClass(name string) string { return "s-" + strings.ReplaceAll(name, "
 func coverage(r *record.Result) string {
 	var missing []string
 	for _, a := range r.Arms {
-		switch {
-		case len(a.Phases) > 0 && a.Joined == 0:
-			missing = append(missing, a.Name+": its server stamps nothing, so all between the client's write and the answer counts as the kernel's")
-		case len(a.Phases) > 0 && a.Joined < 1:
+		if len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 {
 			missing = append(missing, fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined)))
 		}
 	}

@@ -129,8 +129,8 @@ func (p printer) table(r *record.Result) {
 // remarks says what speaks against the figures, and what went wrong with requests.
 func (p printer) remarks(r *record.Result) {
 	lines := complaints(r.Arms)
-	if c := caveat(r); c != "" {
-		lines = append([]string{"These figures are " + c + "."}, lines...)
+	if r.Valid > 0 {
+		lines = append([]string{mediansOf(r) + "."}, lines...)
 	}
 	for i, l := range lines {
 		if i == 0 {
@@ -138,6 +138,15 @@ func (p printer) remarks(r *record.Result) {
 		}
 		p.prose("", l)
 	}
+}
+
+// mediansOf says what the table of arms holds, without a full stop.
+func mediansOf(r *record.Result) string {
+	s := "Medians over the valid blocks"
+	if c := caveat(r); c != "" {
+		s += ". These figures are " + c
+	}
+	return s
 }
 
 // columns prints a table, its first column to the left and the others to the
@@ -201,7 +210,7 @@ func (p printer) breakdowns(r *record.Result) {
 			p.prose("  ", l)
 		}
 	}
-	if l := legend(tables); l != "" {
+	if l := legend(r, tables); l != "" {
 		p.line("")
 		p.prose("  ", l)
 	}
@@ -234,7 +243,7 @@ func (p printer) theory(r *record.Result) {
 		return
 	}
 	p.line("")
-	p.prose("", "Theory, from measured arrivals, demands and CPU time, against the measurement")
+	p.prose("", "Theory, from measured arrivals, demands and CPU time, against the measurement ("+overBlocks("medians", "")+")")
 	for _, l := range lines {
 		p.prose("  ", l)
 	}

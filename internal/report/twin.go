@@ -62,7 +62,8 @@ func twins(r *record.Result) *twinTable {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
-		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform (docs/queueing.md)"
+		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
+		"each block's figures add up, their medians, column by column, only nearly (docs/queueing.md)"
 	return &t
 }
 
@@ -99,7 +100,7 @@ func (p printer) twins(r *record.Result) {
 		return
 	}
 	p.line("")
-	p.prose("", strings.TrimSuffix(twinTitle+": each arm's own requests in an ideal scheduler of its kind ("+caveat(r)+")", " ()"))
+	p.prose("", twinTitle+": each arm's own requests in an ideal scheduler of its kind ("+overBlocks("medians", caveat(r))+")")
 	if len(t.Rows) > 0 {
 		p.rows(t.Rows)
 	}
@@ -118,7 +119,7 @@ func markdownTwins(line func(string, ...any), r *record.Result) {
 	if t == nil {
 		return
 	}
-	line("\n### %s\n", md(strings.TrimSuffix(twinTitle+" ("+caveat(r)+")", " ()")))
+	line("\n### %s\n", md(twinTitle+" ("+overBlocks("medians", caveat(r))+")"))
 	if len(t.Rows) > 0 {
 		markdownRows(line, t.Rows)
 		line("")

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"schedlab/internal/stats"
 )
 
 // nbsp joins a number to its unit, so that no line breaks between them.
@@ -106,37 +108,15 @@ func group(number string) string {
 	return sign + whole
 }
 
-// change writes a ratio as a signed difference: 1.42 is "+42 %", 0.985 is
-// "-1.5 %", and from fourfold on "×12".
-func change(ratio float64) string {
-	if ratio >= 4 {
-		return "×" + strconv.FormatFloat(ratio, 'f', decimals(ratio, 2), 64)
-	}
-	digits := 1
-	if math.Abs((ratio-1)*100) >= 9.95 {
-		digits = 0
-	}
-	return percent(ratio, digits)
-}
-
-// percent is change with so many decimals.
-func percent(ratio float64, digits int) string {
-	v := (ratio - 1) * 100
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	if zero := strings.Trim(text, "-0."); zero == "" {
-		text = "±0"
-	} else if v > 0 {
-		text = "+" + text
-	}
-	return text + nbsp + "%"
-}
+// change writes a ratio as [stats.Change] does.
+func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
 
 // bound is change of an interval's end. Where the interval decided that there is a
 // difference, no end of it is written as none.
 func bound(ratio float64, decided bool) string {
 	text := change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
-		text = percent(ratio, digits)
+		text = strings.ReplaceAll(stats.Percent(ratio, digits), " ", nbsp)
 	}
 	return text
 }

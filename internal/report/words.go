@@ -60,9 +60,18 @@ func within(m metric) string {
 	return fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 }
 
+// mostBlocks is beyond what anybody runs.
+const mostBlocks = 200
+
+// hopelessly says that no run could decide the verdict.
+const hopelessly = "no affordable number of blocks would decide"
+
 func needed(v record.Verdict) string {
-	if v.Needed == 0 {
+	switch {
+	case v.Needed == 0:
 		return ""
+	case v.Needed > mostBlocks:
+		return ", " + hopelessly
 	}
 	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
 }
