@@ -21,10 +21,10 @@ type standing struct {
 }
 
 func (s standing) better() bool {
-	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Faster)
+	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Faster
 }
 func (s standing) worse() bool {
-	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Slower)
+	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Slower
 }
 func (s standing) trade() bool { return len(s.slower) > 0 && len(s.faster) > 0 }
 func (s standing) equal() bool {
@@ -86,7 +86,7 @@ func (j *judge) conclude() {
 			if v.Arm != a.Name {
 				continue
 			}
-			decision := stats.Decision(v.Verdict)
+			decision := decisionOf(v)
 			if v.Metric == goodput && (j.over[a.Name] || j.over[s.base]) && (decision == stats.Faster || decision == stats.Slower) {
 				s.goodput, refused = &v, false
 			}

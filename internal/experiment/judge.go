@@ -248,7 +248,7 @@ func (j *judge) fillArms() {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
 			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs,
-			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			XMax: measured(j.run.XMax[pa.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		if pa.Clients.Loop != "" {
 			a.Load = DescribeClients(pa.Clients)
@@ -271,22 +271,17 @@ func (j *judge) fillArms() {
 			return &m
 		}
 		a.P50, a.P90, a.P99 = median("p50"), median("p90"), median("p99")
-		if v := median("goodput"); v != nil {
-			a.Goodput = *v
-		}
-		if v := median("cpu_per_request"); v != nil {
-			a.CPUPerRequest = *v
-		}
+		a.Goodput, a.CPUPerRequest = median("goodput"), median("cpu_per_request")
 		hist := record.NewHistogram()
-		for i, block := range j.valid {
+		for _, block := range j.valid {
 			w := j.windows[block][pa.Name]
 			hist.Merge(w.hist)
 			a.Requests += w.requests
 			a.Errors += w.requests - w.good
 			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
 			a.StarvedConnections = max(a.StarvedConnections, w.starved)
-			if i == 0 || w.jain < a.Jain {
-				a.Jain = w.jain
+			if w.jain > 0 && (a.Jain == nil || w.jain < *a.Jain) {
+				a.Jain = &w.jain
 			}
 		}
 		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
@@ -302,6 +297,14 @@ func (j *judge) fillArms() {
 		a.Switches, a.Overflows = j.kernel(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
+}
+
+// measured is nil for the 0 of what was not.
+func measured(v float64) *float64 {
+	if v == 0 {
+		return nil
+	}
+	return &v
 }
 
 // generator sums up what the load side did in an arm's valid windows; nil when

@@ -103,7 +103,7 @@ func TestOverload(t *testing.T) {
 	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
 		t.Errorf("fasthttp (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "SLOWER", "cpu_per_request": "REFUSED"}
+	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}

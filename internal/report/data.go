@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // JSON writes the whole result, indented, with lists of numbers and points of
@@ -81,8 +82,11 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 	}
 	for _, v := range verdicts {
 		if v.Arm == a.Name && v.Metric == metric {
-			return []string{v.Verdict, float(v.Ratio), float(v.Low), float(v.High),
-				strconv.Itoa(v.Blocks), strconv.Itoa(v.Won), strconv.Itoa(v.Needed), v.Reason}
+			ratio, low, high, won := float(v.Ratio), float(v.Low), float(v.High), strconv.Itoa(v.Won)
+			if v.Verdict == string(stats.Refused) { // nothing is known
+				ratio, low, high, won = "", "", "", ""
+			}
+			return []string{find(metric).word(v.Verdict), ratio, low, high, strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason}
 		}
 	}
 	return make([]string, 8)
