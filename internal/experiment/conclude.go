@@ -18,6 +18,10 @@ type standing struct {
 	// that there are no times, and it is FASTER or SLOWER; nil otherwise.
 	goodput *record.Verdict
 	silent  string // why nothing can be said of it, a clause; "" when something can
+	// differs names the settings for which the two's times follow their loads; work
+	// are the verdicts that stand then: what is done, and its cost.
+	differs []string
+	work    []record.Verdict
 }
 
 func (s standing) better() bool {
@@ -34,6 +38,8 @@ func (s standing) equal() bool {
 // phrase says it in a clause.
 func (s standing) phrase() string {
 	switch {
+	case len(s.differs) > 0:
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.arm, s.base, said(s.work), strings.Join(s.differs, ", "))
 	case s.silent != "":
 		return s.silent
 	case s.goodput != nil && s.better():
@@ -52,6 +58,18 @@ func (s standing) phrase() string {
 		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
 	}
 	return fmt.Sprintf("%s against %s is undecided", s.arm, s.base)
+}
+
+// said lists verdicts in a word each.
+func said(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = fmt.Sprintf("%s %s", strings.ReplaceAll(v.Metric, "_", " "), v.Verdict)
+		if v.Verdict != string(stats.Refused) {
+			parts[i] += fmt.Sprintf(" (%+.1f %%)", 100*(v.Ratio-1))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func changes(vs []record.Verdict) string {
@@ -81,7 +99,9 @@ func (j *judge) conclude() {
 	var all []standing
 	refused := true
 	for i, a := range r.Arms[2:] {
-		s := standing{arm: a.Name, base: r.Arms[rival(j.run.Plan.Arms, i+2)].Name}
+		against := rival(j.run.Plan.Arms, i+2)
+		s := standing{arm: a.Name, base: r.Arms[against].Name}
+		s.differs = incomparable(j.run.Plan.Arms[i+2].Clients, j.run.Plan.Arms[against].Clients)
 		for _, v := range r.Verdicts {
 			if v.Arm != a.Name {
 				continue
@@ -91,6 +111,8 @@ func (j *judge) conclude() {
 				s.goodput, refused = &v, false
 			}
 			if !v.Primary {
+				s.work = append(s.work, v)
+				refused = refused && (len(s.differs) == 0 || decision == stats.Refused)
 				continue
 			}
 			switch decision {
@@ -105,7 +127,9 @@ func (j *judge) conclude() {
 			}
 			refused = refused && decision == stats.Refused
 		}
-		s.silent = j.silence(s)
+		if len(s.differs) == 0 {
+			s.silent = j.silence(s)
+		}
 		all = append(all, s)
 	}
 	r.Winner, r.Headline = j.pick(base, all)
