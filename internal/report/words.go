@@ -225,7 +225,10 @@ func conditions(r *record.Result) string {
 	}
 	together := ""
 	if primary > 0 && oneReason(r.Verdicts) == "" {
-		together = fmt.Sprintf("; %s, 95%s%% together", plural(primary, "comparison"), nbsp)
+		together = fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp)
+		if rest := len(r.Verdicts) - primary; rest > 0 { // of the same width, but not counted
+			together += fmt.Sprintf("; %d of goodput and CPU time, %.1f%s%% each", rest, 100*(1-stats.Alpha/float64(primary)), nbsp)
+		}
 	}
 	return "server: " + server + together
 }

@@ -5,7 +5,7 @@ package stats
 // by a ratio of 1.05 and by one of 1/1.05.
 type Metric struct {
 	Name           string // as in records: p50, p90, p99, goodput, cpu_per_request
-	Primary        bool   // takes part in choosing a winner, and in the correction for many comparisons
+	Primary        bool   // takes part in choosing a winner, and counts in the correction for many comparisons
 	HigherIsBetter bool
 	Amount         bool    // no time: FASTER and SLOWER are said as HIGHER and LOWER
 	Effect         float64 // smallest median difference called FASTER or SLOWER, a ratio: |ln ratio| >= ln(1+Effect); not negative
