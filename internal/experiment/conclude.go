@@ -247,7 +247,10 @@ func (j *judge) standingDoubts() {
 		if a.StarvedConnections > 0 {
 			add(a.Name, "it %s: its times are those of the others, and it cannot win", starvedText(a))
 		}
-		if j.over[a.Name] {
+		switch {
+		case j.over[a.Name] && j.outrun[a.Name]:
+			add(a.Name, "its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus")
+		case j.over[a.Name]:
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
 		}
 	}

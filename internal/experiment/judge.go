@@ -150,6 +150,7 @@ type judge struct {
 	valid   []int                     // blocks that count
 	noted   map[string][]string       // doubts of an arm's trials, each once
 	over    map[string]bool           // arms whose queue grows without end
+	outrun  map[string]bool           // arms with which the queue grows as the load's CPUs are full
 	refusal string                    // why every verdict of the run is refused, "" if not
 	result  *record.Result
 }
@@ -201,7 +202,7 @@ func (j *judge) doubt(arm, format string, args ...any) {
 // goodput only and spoils no block.
 func (j *judge) validate() {
 	whole := map[int]map[string][]breach{}
-	growing := map[string]int{}
+	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
 	for block, arms := range j.windows {
 		if len(arms) < len(j.run.Plan.Arms) {
 			continue
@@ -209,12 +210,14 @@ func (j *judge) validate() {
 		whole[block] = map[string][]breach{}
 		for name, w := range arms {
 			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
-			growing[name] += count(slices.ContainsFunc(whole[block][name], func(b breach) bool { return b.rule == ruleBacklog }))
+			grows := broke(whole[block][name], ruleBacklog)
+			growing[name] += count(grows)
+			full[name] += count(grows && broke(whole[block][name], ruleGenerator))
 		}
 	}
-	j.over = map[string]bool{}
+	j.over, j.outrun = map[string]bool{}, map[string]bool{}
 	for name, n := range growing {
-		j.over[name] = 2*n > len(whole)
+		j.over[name], j.outrun[name] = 2*n > len(whole), 2*full[name] > n
 	}
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		spoiled := false
@@ -232,6 +235,10 @@ func (j *judge) validate() {
 		}
 	}
 	j.result.Valid, j.result.Ran = len(j.valid), len(j.windows)
+}
+
+func broke(all []breach, rule string) bool {
+	return slices.ContainsFunc(all, func(b breach) bool { return b.rule == rule })
 }
 
 // series is a metric of one arm over the valid blocks.

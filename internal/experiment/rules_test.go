@@ -118,6 +118,27 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// Where the load's own CPUs are full, a backlog is not the server's.
+func TestOverloadOfTheGenerator(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Client.CPU = .95
+		for i := range requests {
+			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+		}
+		return requests
+	})}.judged(t)
+	var got string
+	for _, text := range doubtTexts(r) {
+		if strings.HasPrefix(text, "pool: ") {
+			got += text
+		}
+	}
+	if !strings.HasPrefix(got, "pool: its backlog grows through the window while the load's own CPUs are full: that is the generator's") || strings.Contains(got, "overloaded") {
+		t.Errorf("got %q among %q", got, doubtTexts(r))
+	}
+}
+
 // A queue that is full and refuses stands still: what arrives and finds no place has
 // ended at once, so the number in flight does not grow, however much is refused.
 // Such an arm spoils nothing and is not overloaded; its figures of good replies can
