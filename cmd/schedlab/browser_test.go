@@ -161,7 +161,7 @@ func pictured() *record.Result {
 	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
 		slower := 1 + 0.4*float64(i/2)
 		a := record.Arm{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i],
-			Goodput: 999, CPUPerRequest: 2e-4, Requests: 12_000, Blocks: map[string][]float64{}}
+			Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: map[string][]float64{}}
 		h := record.NewHistogram()
 		for k := range 12_000 {
 			h.Record(time.Duration(1e6 * slower * -math.Log1p(-float64(k)/12_001)))

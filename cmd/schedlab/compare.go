@@ -28,6 +28,7 @@ type compareFlags struct {
 	out           string
 	output        string
 	dryRun        bool
+	strict        bool
 	progress      string
 	adhoc         adhocFlags
 	allowRemote   bool
@@ -60,8 +61,9 @@ measurement cannot be trusted is refused with its reason. The record, with
 report.html, is kept below --out; 'schedlab report' renders it again.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
-(what was measured is kept), 3 an expectation of the scenario failed, 4 every
-verdict and expectation was refused, 130 interrupted.`,
+(what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
+and p99 was REFUSED and no expectation decided, 130 interrupted. A REFUSED
+expectation fails nothing; with --strict the code is 4 then.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
@@ -71,7 +73,7 @@ verdict and expectation was refused, 130 interrupted.`,
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
-  schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}' --expect 'not slower("p99", "new")'
+  schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}' --rate 2000/s --expect 'not slower("p99", "new")' --strict
   schedlab compare --targets reqs.txt --rate 2000/s --arm a=http://127.0.0.1:9000 --arm b='GOGC=50 ./b {addr}'
   schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare ./mine.yaml --dry-run`,
@@ -88,6 +90,7 @@ verdict and expectation was refused, 130 interrupted.`,
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
+	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is REFUSED, also where others pass")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
@@ -266,7 +269,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 	if err != nil {
 		return exitDone, f.failure(err, dir)
 	}
-	return verdictCode(run.Result), nil
+	return verdictCode(run.Result, f.strict), nil
 }
 
 // failure gives what cut a comparison short its exit code, and says where the
@@ -286,12 +289,15 @@ func (f *compareFlags) failure(err error, dir *record.Dir) error {
 }
 
 // verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
-// verdict other than REFUSED or an expectation passed.
-func verdictCode(r *record.Result) int {
-	if answered(r, record.Failed) > 0 {
+// verdict other than REFUSED or an expectation passed. Strict takes no expectation
+// that was refused.
+func verdictCode(r *record.Result, strict bool) int {
+	switch {
+	case answered(r, record.Failed) > 0:
 		return exitExpectation
-	}
-	if answered(r, record.Passed) > 0 {
+	case strict && answered(r, record.Undecided) > 0:
+		return exitPartial
+	case answered(r, record.Passed) > 0:
 		return exitDone
 	}
 	for _, v := range r.Verdicts {

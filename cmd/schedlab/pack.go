@@ -105,7 +105,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) er
 			return err
 		}
 	}
-	return packOutcome(entries, failed)
+	return packOutcome(entries, failed, f.strict)
 }
 
 // entry runs one scenario and fills in what it came to; the error is one that the
@@ -142,7 +142,7 @@ func (f *compareFlags) entry(ctx context.Context, s packed, e *report.PackEntry,
 }
 
 // packOutcome is the exit code a pack deserves.
-func packOutcome(entries []report.PackEntry, failed error) error {
+func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
@@ -151,7 +151,7 @@ func packOutcome(entries []report.PackEntry, failed error) error {
 		for outcome, n := range e.Answers() {
 			answers[outcome] += n
 		}
-		if e.Result != nil && verdictCode(e.Result) == exitDone {
+		if e.Result != nil && verdictCode(e.Result, false) == exitDone {
 			worst = exitDone
 		}
 	}
@@ -160,8 +160,8 @@ func packOutcome(entries []report.PackEntry, failed error) error {
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%d expectations failed", answers[record.Failed]), failed)}
 	case failed != nil:
 		return failed
-	case worst != exitDone:
-		return &exitError{code: worst}
+	case worst != exitDone, strict && answers[record.Undecided] > 0:
+		return &exitError{code: exitPartial}
 	}
 	return nil
 }

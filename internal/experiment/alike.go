@@ -40,6 +40,19 @@ func loadsDiffer(arms []record.PlanArm) bool {
 	return slices.ContainsFunc(arms, func(a record.PlanArm) bool { return len(differing(a.Clients, arms[0].Clients)) > 0 })
 }
 
+// pacing are the settings that in a closed loop decide how long a reply takes: there
+// the mean of N clients is N/X, less what they think (Little's law).
+var pacing = []string{"loop", "rate", "connections", "think", "session", "pipeline"}
+
+// incomparable names the settings for which the response times of two arms follow
+// their loads and say nothing of the servers: those of a closed loop.
+func incomparable(a, b record.Clients) []string {
+	if !a.Closed() && !b.Closed() {
+		return nil
+	}
+	return slices.DeleteFunc(differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
+}
+
 // rival is the index of the arm that arm i is compared with: the baseline, or,
 // when i is loaded otherwise and one of the baseline's family is loaded like it,
 // that one.

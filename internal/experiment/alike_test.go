@@ -32,6 +32,39 @@ func TestArmsOfOtherLoads(t *testing.T) {
 	}
 }
 
+// In a closed loop times are what the load makes them: the headline speaks of what was
+// done, and of its cost.
+func TestHeadlineOfOtherClosedLoops(t *testing.T) {
+	t.Parallel()
+	closed := record.Clients{Loop: "closed", Connections: 2, KeepAlive: true}
+	for name, other := range map[string]record.Clients{
+		"connections": {Loop: "closed", Connections: 16, KeepAlive: true},
+		"think":       {Loop: "closed", Connections: 2, KeepAlive: true, Think: .01},
+		"session":     {Loop: "closed", Connections: 2, KeepAlive: true, Session: 8},
+		"pipeline":    {Loop: "closed", Connections: 2, KeepAlive: true, Pipeline: 4},
+		"loop, rate":  {Loop: "open", Connections: 2, KeepAlive: true, Rate: fakeRate},
+		"":            closed,
+	} {
+		run := synthetic{times: scaled(map[string]float64{"fasthttp": 12}), plan: func(p *record.Plan) {
+			for i := range p.Arms {
+				p.Arms[i].Clients = closed
+			}
+			p.Arms[2].Clients = other
+		}}
+		r := run.judged(t)
+		want := "No one winner, for the arms' loads differ: fasthttp against nethttp: goodput SAME ("
+		if name == "" {
+			want = "No single winner: fasthttp is slower than nethttp (p50 ×12"
+		}
+		if !strings.HasPrefix(r.Headline, want) || r.Winner != "undecided" {
+			t.Errorf("%s: got %q, %q", name, r.Winner, r.Headline)
+		}
+		if name != "" && (strings.Contains(r.Headline, "slower") || !strings.Contains(r.Headline, "), and response times follow the load ("+name+"); pool ")) {
+			t.Errorf("%s: got %q", name, r.Headline)
+		}
+	}
+}
+
 // In a closed loop nobody knows how long those wait who get no answer, so times are
 // refused when they are more than one in a hundred; what was done holds.
 func TestStarvedClosedLoopHasNoTimes(t *testing.T) {

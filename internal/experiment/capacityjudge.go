@@ -67,7 +67,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		j.result.Arms = append(j.result.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: JoinCommand(a.plan.Command), Procs: a.plan.Procs,
-			Load: DescribeClients(a.plan.Clients), XMax: run.XMax[a.plan.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			Load: DescribeClients(a.plan.Clients), XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
 	c.Lines = comparedCapacities(c.Arms)

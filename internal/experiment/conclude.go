@@ -18,13 +18,17 @@ type standing struct {
 	// that there are no times, and it is FASTER or SLOWER; nil otherwise.
 	goodput *record.Verdict
 	silent  string // why nothing can be said of it, a clause; "" when something can
+	// differs names the settings for which the two's times follow their loads; work
+	// are the verdicts that stand then: what is done, and its cost.
+	differs []string
+	work    []record.Verdict
 }
 
 func (s standing) better() bool {
-	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Faster)
+	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Faster
 }
 func (s standing) worse() bool {
-	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && s.goodput.Verdict == string(stats.Slower)
+	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Slower
 }
 func (s standing) trade() bool { return len(s.slower) > 0 && len(s.faster) > 0 }
 func (s standing) equal() bool {
@@ -34,6 +38,8 @@ func (s standing) equal() bool {
 // phrase says it in a clause.
 func (s standing) phrase() string {
 	switch {
+	case len(s.differs) > 0:
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.arm, s.base, said(s.work), strings.Join(s.differs, ", "))
 	case s.silent != "":
 		return s.silent
 	case s.goodput != nil && s.better():
@@ -52,6 +58,18 @@ func (s standing) phrase() string {
 		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
 	}
 	return fmt.Sprintf("%s against %s is undecided", s.arm, s.base)
+}
+
+// said lists verdicts in a word each.
+func said(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = fmt.Sprintf("%s %s", strings.ReplaceAll(v.Metric, "_", " "), v.Verdict)
+		if v.Verdict != string(stats.Refused) {
+			parts[i] += fmt.Sprintf(" (%+.1f %%)", 100*(v.Ratio-1))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func changes(vs []record.Verdict) string {
@@ -81,16 +99,20 @@ func (j *judge) conclude() {
 	var all []standing
 	refused := true
 	for i, a := range r.Arms[2:] {
-		s := standing{arm: a.Name, base: r.Arms[rival(j.run.Plan.Arms, i+2)].Name}
+		against := rival(j.run.Plan.Arms, i+2)
+		s := standing{arm: a.Name, base: r.Arms[against].Name}
+		s.differs = incomparable(j.run.Plan.Arms[i+2].Clients, j.run.Plan.Arms[against].Clients)
 		for _, v := range r.Verdicts {
 			if v.Arm != a.Name {
 				continue
 			}
-			decision := stats.Decision(v.Verdict)
+			decision := decisionOf(v)
 			if v.Metric == goodput && (j.over[a.Name] || j.over[s.base]) && (decision == stats.Faster || decision == stats.Slower) {
 				s.goodput, refused = &v, false
 			}
 			if !v.Primary {
+				s.work = append(s.work, v)
+				refused = refused && (len(s.differs) == 0 || decision == stats.Refused)
 				continue
 			}
 			switch decision {
@@ -105,7 +127,9 @@ func (j *judge) conclude() {
 			}
 			refused = refused && decision == stats.Refused
 		}
-		s.silent = j.silence(s)
+		if len(s.differs) == 0 {
+			s.silent = j.silence(s)
+		}
 		all = append(all, s)
 	}
 	r.Winner, r.Headline = j.pick(base, all)
@@ -245,7 +269,10 @@ func (j *judge) standingDoubts() {
 		if a.StarvedConnections > 0 {
 			add(a.Name, "it %s: its times are those of the others, and it cannot win", starvedText(a))
 		}
-		if j.over[a.Name] {
+		switch {
+		case j.over[a.Name] && j.outrun[a.Name]:
+			add(a.Name, "its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus")
+		case j.over[a.Name]:
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
 		}
 	}

@@ -96,6 +96,21 @@ func TestConclusions(t *testing.T) {
 	}
 }
 
+// A run without a valid block has no figures, and a connection that is not kept no
+// share of answers.
+func TestUnknownFigures(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Server.Foreign = 1
+		return requests
+	}}.judged(t)
+	for _, a := range r.Arms {
+		if r.Valid != 0 || a.Goodput != nil || a.CPUPerRequest != nil || a.P50 != nil || a.Jain != nil || (a.XMax == nil) != (a.Name != "nethttp") {
+			t.Errorf("%d valid blocks, %s: got %v, %v, %v, %v, %v", r.Valid, a.Name, a.Goodput, a.CPUPerRequest, a.P50, a.Jain, a.XMax)
+		}
+	}
+}
+
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	r := synthetic{
@@ -119,13 +134,13 @@ func TestFigures(t *testing.T) {
 	near("p90", *base.P90, usual(.9))
 	near("p99", *base.P99, usual(.99))
 	near("p99 of pool", *pool.P99, 1.5*usual(.99))
-	near("goodput", base.Goodput, fakeRate)
-	near("CPU per request", base.CPUPerRequest, .3/fakeRate)
-	if base.XMax != 3000 || base.Requests != 12*1200 || base.Errors != 0 || len(base.Blocks["p99"]) != 12 {
+	near("goodput", *base.Goodput, fakeRate)
+	near("CPU per request", *base.CPUPerRequest, .3/fakeRate)
+	if *base.XMax != 3000 || base.Requests != 12*1200 || base.Errors != 0 || len(base.Blocks["p99"]) != 12 {
 		t.Errorf("got %+v", base)
 	}
-	if pool.StarvedConnections != 2 || pool.Jain != .5 {
-		t.Errorf("worst window: got %d starved, Jain %v, want 2 and 0.5", pool.StarvedConnections, pool.Jain)
+	if pool.StarvedConnections != 2 || *pool.Jain != .5 {
+		t.Errorf("worst window: got %d starved, Jain %v, want 2 and 0.5", pool.StarvedConnections, *pool.Jain)
 	}
 	v := verdictOf(t, r.Verdicts, "pool", "p99")
 	near("ratio", v.Ratio, 1.5)

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -89,6 +90,10 @@ func TestExpectations(t *testing.T) {
 		`same("p50") || explained("queue") >= 0.8`:                  {record.Undecided, "timeline not recorded"},
 		`same("p50") && explained("queue") >= 0.8`:                  {record.Failed, ""},
 		`not (same("p50") or p50("nethttp") > 5ms)`:                 {record.Passed, ""},
+		`not slower("p99", "fasthttp")`:                             {record.Passed, "true in 12 of 12 blocks"},
+		`not faster("p99", "fasthttp")`:                             {record.Failed, "true in 0 of 12 blocks"},
+		`not (p50("nethttp") < 5ms)`:                                {record.Failed, "1.19 ms against 5 ms in the median; true in 0 of 12 blocks"},
+		`not (not (p50("nethttp") < 5ms))`:                          {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
 		`served("nethttp") == 64`:                                   {record.Undecided, "was not measured"},
 		`x_max("nethttp") > 2000/s && x_max("pool") > 1/s`:          {record.Undecided, "was not measured"},
 		`x_max("nethttp") > 2000/s`:                                 {record.Passed, "true in 12"},
@@ -126,6 +131,41 @@ func TestWithinOnBothSides(t *testing.T) {
 	got := asserted(t, swinging, around, above)
 	if got[around].Outcome != record.Undecided || got[above].Outcome != record.Failed {
 		t.Errorf("got %+v, want the one around the blocks REFUSED, the other failed", got)
+	}
+}
+
+// So a band can hold with fewer blocks inside it than would do for any other statement,
+// and the reason says which blocks decide.
+func TestReasonOfABand(t *testing.T) {
+	t.Parallel()
+	outside := func(factors map[int]float64) synthetic {
+		return synthetic{times: func(block int, _ string, u float64) float64 { return max(factors[block], 1) * usual(u) }}
+	}
+	const band = `within(p50("pool"), 1.8ms, 0.1)` // 1.5 times the usual
+	inside := map[int]float64{}
+	for block := range fakeBlocks + 1 {
+		inside[block] = 1.5
+	}
+	for _, c := range []struct {
+		low, high int
+		outcome   record.Answer
+		reason    string
+	}{
+		{0, 0, record.Passed, "; true in 12 of 12 blocks"},
+		{2, 2, record.Passed, "; 4 of 12 blocks outside: 2 below, 2 above"},
+		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the border lies within what the blocks leave open"},
+		{10, 1, record.Failed, "; 11 of 12 blocks outside: 10 below, 1 above"},
+	} {
+		factors := maps.Clone(inside)
+		for i := range c.low {
+			factors[1+i] = 1
+		}
+		for i := range c.high {
+			factors[fakeBlocks-i] = 3
+		}
+		if got := asserted(t, outside(factors), band)[band]; got.Outcome != c.outcome || !strings.HasSuffix(got.Reason, c.reason) {
+			t.Errorf("%d below, %d above: got %s, %q; want %s, %q", c.low, c.high, got.Outcome, got.Reason, c.outcome, c.reason)
+		}
 	}
 }
 
@@ -232,7 +272,7 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := j.decide(e.root, .05); got.outcome == "" || got.reason == "" {
+		if got := j.decide(e.root, .05, false); got.outcome == "" || got.reason == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})

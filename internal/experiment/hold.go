@@ -33,7 +33,7 @@ func (j *judge) hold() {
 		case j.refusal != "":
 			f.reason = j.refusal
 		default:
-			f = j.decide(e.root, stats.Alpha/float64(statements(e.root)))
+			f = j.decide(e.root, stats.Alpha/float64(statements(e.root)), false)
 		}
 		j.result.Expectations = append(j.result.Expectations, record.Expectation{Text: text, Outcome: f.outcome, Reason: f.reason})
 	}
@@ -70,13 +70,14 @@ func statements(n ast.Node) int {
 }
 
 // decide joins the findings on statements by Kleene's logic: a refused part
-// matters only where the others leave the whole open.
-func (j *judge) decide(n ast.Node, alpha float64) finding {
+// matters only where the others leave the whole open. Reasons speak of a part as it
+// stands in the whole: of its contrary when it is denied.
+func (j *judge) decide(n ast.Node, alpha float64, denied bool) finding {
 	op, parts := joint(n)
 	if parts == nil {
-		return j.state(n, alpha)
+		return j.state(n, alpha, denied)
 	}
-	first := j.decide(parts[0], alpha)
+	first := j.decide(parts[0], alpha, denied != (op == "not"))
 	if op == "not" {
 		switch first.outcome {
 		case record.Passed:
@@ -86,7 +87,7 @@ func (j *judge) decide(n ast.Node, alpha float64) finding {
 		}
 		return first
 	}
-	second := j.decide(parts[1], alpha)
+	second := j.decide(parts[1], alpha, denied)
 	final := record.Failed // one such part settles an and
 	if op == "or" {
 		final = record.Passed
@@ -104,7 +105,7 @@ func (j *judge) decide(n ast.Node, alpha float64) finding {
 // so many of them that the blocks' median is on its side of the border with
 // confidence 1-alpha, fails when it is false in as many, and is undecided in
 // between: the interval of stats.Compare, read as counts.
-func (j *judge) state(n ast.Node, alpha float64) finding {
+func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 	s := &scope{j: j}
 	words := s.words()
 	words["side"] = side
@@ -136,7 +137,8 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	}
 	blocks := len(j.valid)
 	k := stats.IntervalRank(blocks, alpha)
-	evidence := fmt.Sprintf("%strue in %d of %s", j.sides(n), yes, plural(blocks, "block"))
+	sides := j.sides(n, denied)
+	evidence := sides + tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
 	switch {
 	case k == 0:
 		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
@@ -145,9 +147,21 @@ func (j *judge) state(n ast.Node, alpha float64) finding {
 	case max(low, high) >= blocks+1-k:
 		return finding{record.Failed, evidence}
 	case unsure > 0:
-		return finding{record.Undecided, fmt.Sprintf("%sx_max is one probe, and within %.0f %% of it the answer changes", j.sides(n), 100*probeDoubt)}
+		return finding{record.Undecided, fmt.Sprintf("%sx_max is one probe, and within %.0f %% of it the answer changes", sides, 100*probeDoubt)}
 	}
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+}
+
+// tallied says in how many blocks a statement is true: of a band, of which the blocks
+// on one side decide, how many are on which.
+func tallied(yes, low, high, blocks int, band, denied bool) string {
+	switch {
+	case band && low+high > 0:
+		return fmt.Sprintf("%d of %s outside: %d below, %d above", low+high, plural(blocks, "block"), low, high)
+	case denied:
+		yes = low + high
+	}
+	return fmt.Sprintf("true in %d of %s", yes, plural(blocks, "block"))
 }
 
 // withinOf returns the arguments of within, nil for any other statement.
@@ -175,8 +189,8 @@ func side(value, target, share float64) int {
 }
 
 // sides writes the medians of both sides of a comparison or of within, "" for any
-// other statement.
-func (j *judge) sides(n ast.Node) string {
+// other statement; of one that is denied without its operator.
+func (j *judge) sides(n ast.Node, denied bool) string {
 	var sides []ast.Node
 	join := ""
 	switch n := n.(type) {
@@ -188,6 +202,9 @@ func (j *judge) sides(n ast.Node) string {
 		if args := withinOf(n); args != nil {
 			sides, join = args[:2], "against"
 		}
+	}
+	if denied {
+		join = "against"
 	}
 	var texts []string
 	for _, side := range sides {

@@ -150,6 +150,7 @@ type judge struct {
 	valid   []int                     // blocks that count
 	noted   map[string][]string       // doubts of an arm's trials, each once
 	over    map[string]bool           // arms whose queue grows without end
+	outrun  map[string]bool           // arms with which the queue grows as the load's CPUs are full
 	refusal string                    // why every verdict of the run is refused, "" if not
 	result  *record.Result
 }
@@ -201,7 +202,7 @@ func (j *judge) doubt(arm, format string, args ...any) {
 // goodput only and spoils no block.
 func (j *judge) validate() {
 	whole := map[int]map[string][]breach{}
-	growing := map[string]int{}
+	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
 	for block, arms := range j.windows {
 		if len(arms) < len(j.run.Plan.Arms) {
 			continue
@@ -209,12 +210,14 @@ func (j *judge) validate() {
 		whole[block] = map[string][]breach{}
 		for name, w := range arms {
 			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
-			growing[name] += count(slices.ContainsFunc(whole[block][name], func(b breach) bool { return b.rule == ruleBacklog }))
+			grows := broke(whole[block][name], ruleBacklog)
+			growing[name] += count(grows)
+			full[name] += count(grows && broke(whole[block][name], ruleGenerator))
 		}
 	}
-	j.over = map[string]bool{}
+	j.over, j.outrun = map[string]bool{}, map[string]bool{}
 	for name, n := range growing {
-		j.over[name] = 2*n > len(whole)
+		j.over[name], j.outrun[name] = 2*n > len(whole), 2*full[name] > n
 	}
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		spoiled := false
@@ -234,6 +237,10 @@ func (j *judge) validate() {
 	j.result.Valid, j.result.Ran = len(j.valid), len(j.windows)
 }
 
+func broke(all []breach, rule string) bool {
+	return slices.ContainsFunc(all, func(b breach) bool { return b.rule == rule })
+}
+
 // series is a metric of one arm over the valid blocks.
 func (j *judge) series(arm, metric string) []float64 {
 	v := make([]float64, len(j.valid))
@@ -248,7 +255,7 @@ func (j *judge) fillArms() {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
 			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs,
-			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			XMax: measured(j.run.XMax[pa.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		if pa.Clients.Loop != "" {
 			a.Load = DescribeClients(pa.Clients)
@@ -271,22 +278,17 @@ func (j *judge) fillArms() {
 			return &m
 		}
 		a.P50, a.P90, a.P99 = median("p50"), median("p90"), median("p99")
-		if v := median("goodput"); v != nil {
-			a.Goodput = *v
-		}
-		if v := median("cpu_per_request"); v != nil {
-			a.CPUPerRequest = *v
-		}
+		a.Goodput, a.CPUPerRequest = median("goodput"), median("cpu_per_request")
 		hist := record.NewHistogram()
-		for i, block := range j.valid {
+		for _, block := range j.valid {
 			w := j.windows[block][pa.Name]
 			hist.Merge(w.hist)
 			a.Requests += w.requests
 			a.Errors += w.requests - w.good
 			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
 			a.StarvedConnections = max(a.StarvedConnections, w.starved)
-			if i == 0 || w.jain < a.Jain {
-				a.Jain = w.jain
+			if w.jain > 0 && (a.Jain == nil || w.jain < *a.Jain) {
+				a.Jain = &w.jain
 			}
 		}
 		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
@@ -302,6 +304,14 @@ func (j *judge) fillArms() {
 		a.Switches, a.Overflows = j.kernel(pa.Name)
 		j.result.Arms = append(j.result.Arms, a)
 	}
+}
+
+// measured is nil for the 0 of what was not.
+func measured(v float64) *float64 {
+	if v == 0 {
+		return nil
+	}
+	return &v
 }
 
 // generator sums up what the load side did in an arm's valid windows; nil when

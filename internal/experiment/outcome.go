@@ -173,10 +173,10 @@ func duels(r *record.Result, mine []record.Verdict) tournament {
 		}
 	}
 	if len(mine) == 1 {
-		put(1, 0, stats.Decision(mine[0].Verdict))
+		put(1, 0, decisionOf(mine[0]))
 		return d
 	}
-	metric := stats.Metrics()[slices.IndexFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == mine[0].Metric })]
+	metric := metricOf(mine[0].Metric)
 	comparisons := onMap(len(d.arms))
 	for i, arm := range d.arms {
 		for j, rival := range d.arms[:i] {

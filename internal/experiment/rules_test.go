@@ -103,7 +103,7 @@ func TestOverload(t *testing.T) {
 	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
 		t.Errorf("fasthttp (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "SLOWER", "cpu_per_request": "REFUSED"}
+	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
@@ -115,6 +115,27 @@ func TestOverload(t *testing.T) {
 	}
 	if got, want := r.Headline, "No single winner: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
 		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
+	}
+}
+
+// Where the load's own CPUs are full, a backlog is not the server's.
+func TestOverloadOfTheGenerator(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Client.CPU = .95
+		for i := range requests {
+			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+		}
+		return requests
+	})}.judged(t)
+	var got string
+	for _, text := range doubtTexts(r) {
+		if strings.HasPrefix(text, "pool: ") {
+			got += text
+		}
+	}
+	if !strings.HasPrefix(got, "pool: its backlog grows through the window while the load's own CPUs are full: that is the generator's") || strings.Contains(got, "overloaded") {
+		t.Errorf("got %q among %q", got, doubtTexts(r))
 	}
 }
 

@@ -94,8 +94,11 @@ func (j *judge) scalePoint(a record.PlanArm) record.ScalePoint {
 	if served := stats.Median(j.series(a.Name, "served")); served > 0 {
 		p.N = served
 	}
-	if arm := j.arm(a.Name); arm != nil {
-		p.Goodput, p.CPU = arm.Goodput, arm.CPUPerRequest
+	if arm := j.arm(a.Name); arm != nil && arm.Goodput != nil {
+		p.Goodput = *arm.Goodput
+		if arm.CPUPerRequest != nil {
+			p.CPU = *arm.CPUPerRequest
+		}
 	}
 	return p
 }

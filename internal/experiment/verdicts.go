@@ -56,7 +56,7 @@ func primaries() (n int) {
 
 func verdict(c stats.Comparison, base, arm record.Arm) record.Verdict {
 	return record.Verdict{
-		Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Verdict: string(c.Decision),
+		Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Verdict: c.Metric.Word(c.Decision),
 		Ratio: c.Ratio, Low: c.Low, High: c.High, Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason,
 	}
 }

@@ -191,7 +191,7 @@ func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric
 // interval falls short of the smallest effect in that direction.
 func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	v, err := s.judged(metric, arm)
-	if err != nil || v.Verdict == string(want) {
+	if err != nil || decisionOf(v) == want {
 		return err == nil, err
 	}
 	m := metricOf(metric)
@@ -214,6 +214,9 @@ func metricOf(name string) stats.Metric {
 	}
 	return stats.Metric{Name: name}
 }
+
+// decisionOf is what a verdict's word means.
+func decisionOf(v record.Verdict) stats.Decision { return metricOf(v.Metric).Decision(v.Verdict) }
 
 // ratio is a challenger's figure over the baseline's, in the block.
 func (s *scope) ratio(metric, arm string) (float64, error) {

@@ -55,8 +55,8 @@ type ArmCapacity struct {
 	AgainKept int    `json:"again_kept"` // windows after the overload that kept it, of AgainOf
 	AgainOf   int    `json:"again_of"`
 
-	CPUPerRequest float64      `json:"cpu_per_request"` // server CPU seconds, median over windows; 0 not known
-	Windows       []RateWindow `json:"windows"`         // in the order they were measured
+	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 not known
+	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
 	NoTheory      string       `json:"no_theory,omitempty"` // why there are none
 }

@@ -72,17 +72,17 @@ type Arm struct {
 	Role    Role     `json:"role"`
 	Load    string   `json:"load,omitempty"`  // what its clients did, in words
 	Procs   int      `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
-	XMax    float64  `json:"x_max"`           // closed-loop throughput, requests per second; 0 for the copy
+	XMax    *float64 `json:"x_max"`           // closed-loop throughput, requests per second; nil when not measured, as of the copy
 	P50     *float64 `json:"p50"`
 	P90     *float64 `json:"p90"`
 	P99     *float64 `json:"p99"`
-	Goodput float64  `json:"goodput"` // good replies per second
-	// CPUPerRequest is server CPU seconds per answered request.
-	CPUPerRequest      float64  `json:"cpu_per_request"`
+	Goodput *float64 `json:"goodput"` // good replies per second; nil without a valid block
+	// CPUPerRequest is server CPU seconds per answered request; nil when not known.
+	CPUPerRequest      *float64 `json:"cpu_per_request"`
 	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
 	Requests           int      `json:"requests"`            // requests scheduled in valid windows
 	StarvedConnections int      `json:"starved_connections"` // worst window: connections that waited for an answer in vain
-	Jain               float64  `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; 0 when not applicable
+	Jain               *float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; nil where none is kept or answered
 	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
 	GoodMean           *float64 `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
 	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
@@ -160,10 +160,10 @@ type Verdict struct {
 	Primary  bool    `json:"primary"`
 	Baseline string  `json:"baseline"`
 	Arm      string  `json:"arm"`
-	Verdict  string  `json:"verdict"` // FASTER, SLOWER, SAME, INCONCLUSIVE, REFUSED
-	Ratio    float64 `json:"ratio"`   // arm / baseline, median over blocks; 0 when refused
-	Low      float64 `json:"low"`     // interval of the ratio
-	High     float64 `json:"high"`
+	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
+	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused
+	High     float64 `json:"high,omitzero"`
 	Blocks   int     `json:"blocks"` // blocks judged
 	Won      int     `json:"won"`    // blocks in which the arm had the better value
 	Lost     int     `json:"lost"`   // blocks in which it had the worse one

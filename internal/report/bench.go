@@ -49,9 +49,13 @@ func configuration(r *record.Result) [][2]string {
 	if !r.Started.IsZero() {
 		started = r.Started.UTC().Format("2006-01-02T15:04:05Z")
 	}
+	offered := ""
+	if r.Rate > 0 {
+		offered = float(r.Rate)
+	}
 	return [][2]string{
 		{"run", r.Run}, {"started", started}, {"scenario", r.Scenario}, {"status", string(r.Status)},
-		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", float(r.Rate)}, {"window-sec", float(r.Window)},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", offered}, {"window-sec", float(r.Window)},
 		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version},
 		{"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
 		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},

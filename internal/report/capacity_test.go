@@ -33,7 +33,7 @@ func promised() *record.Result {
 		if i == 0 {
 			role = record.Baseline
 		}
-		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Load: load, XMax: 3000, Command: "schedlab serve --mode " + name})
+		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Load: load, XMax: new(3000.), Command: "schedlab serve --mode " + name})
 	}
 	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
 		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[string]float64{"p99": p99},

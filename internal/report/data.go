@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // JSON writes the whole result, indented, with lists of numbers and points of
@@ -81,11 +82,23 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 	}
 	for _, v := range verdicts {
 		if v.Arm == a.Name && v.Metric == metric {
-			return []string{v.Verdict, float(v.Ratio), float(v.Low), float(v.High),
-				strconv.Itoa(v.Blocks), strconv.Itoa(v.Won), strconv.Itoa(v.Needed), v.Reason}
+			won := strconv.Itoa(v.Won)
+			if v.Verdict == string(stats.Refused) {
+				won = ""
+			}
+			return []string{find(metric).word(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
+				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason}
 		}
 	}
 	return make([]string, 8)
+}
+
+// quotient writes a ratio of figures above 0: nothing when there is none.
+func quotient(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return float(v)
 }
 
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"schedlab/internal/record"
 )
@@ -19,9 +20,9 @@ func fairness(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		switch f := a.Fairness; {
 		case f == nil:
-		case f.Served < f.Asked || a.Jain < uneven:
-			lines = append(lines, fmt.Sprintf("%s: %s of %s got answers, Jain's index %.2f, slowest first reply %s",
-				a.Name, count(f.Served), plural(f.Asked, "connection"), a.Jain, firstReply(a)))
+		case f.Served < f.Asked || a.Jain == nil || *a.Jain < uneven:
+			lines = append(lines, fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
+				a.Name, count(f.Served), plural(f.Asked, "connection"), evenness(a, 2), firstReply(a)))
 		default:
 			even = append(even, a)
 		}
@@ -33,10 +34,18 @@ func fairness(arms []record.Arm) (lines []string) {
 	if len(lines) > 0 {
 		of = " of the others"
 	}
-	least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Jain, b.Jain) })
+	least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
 	slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
-	return append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %.2f at worst (%s), slowest first reply %s (%s)",
-		of, least.Jain, least.Name, firstReply(slowest), slowest.Name))
+	return append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
+		of, evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
+}
+
+// evenness is an arm's index of Jain's.
+func evenness(a record.Arm, decimals int) string {
+	if a.Jain == nil {
+		return none
+	}
+	return strconv.FormatFloat(*a.Jain, 'f', decimals, 64)
 }
 
 // firstReply is the slowest of an arm's connections.

@@ -80,7 +80,7 @@ func plant(r *record.Result) forest {
 
 func forestRowOf(v record.Verdict, x axis) forestRow {
 	m := find(v.Metric)
-	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: v.Verdict, Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
+	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
 	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
 		d.Reason = reason(v)
 		return d
@@ -89,7 +89,7 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 	d.BandLow, d.BandEnd = x.at(1/(1+m.Same)), x.at(1+m.Same)
 	d.Low, d.At, d.High = x.at(v.Low), x.at(v.Ratio), x.at(v.High)
 	d.Change, d.Between = change(v.Ratio), between(v)
-	switch stats.Decision(v.Verdict) {
+	switch m.Decision(v.Verdict) {
 	case stats.Faster:
 		d.Blocks = wins(v.Won, v.Blocks, "better")
 	case stats.Slower:

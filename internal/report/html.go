@@ -125,17 +125,17 @@ func tabulate(r *record.Result) figures {
 		add(m.label, func(i int) string { return cells[i] })
 	}
 	add("X_max", func(i int) string {
-		if r.Arms[i].XMax == 0 {
+		if r.Arms[i].XMax == nil {
 			return none
 		}
-		return rate(r.Arms[i].XMax)
+		return rate(*r.Arms[i].XMax)
 	})
 	add("errors", func(i int) string { return count(r.Arms[i].Errors) + " of " + count(r.Arms[i].Requests) })
 	starved, jain, worth, fair := false, false, false, false
 	for i, a := range r.Arms {
 		worth, fair = worth || a.NEff > 0, fair || a.Fairness != nil
 		f.Rows[i].Mode = a.Mode
-		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain > 0
+		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain != nil
 	}
 	for _, column := range extras(r.Arms) {
 		add(column[0], func(i int) string { return column[i+1] })
@@ -150,12 +150,7 @@ func tabulate(r *record.Result) figures {
 		add("starved connections", func(i int) string { return count(r.Arms[i].StarvedConnections) })
 	}
 	if jain {
-		add("Jain's index", func(i int) string {
-			if r.Arms[i].Jain == 0 {
-				return none
-			}
-			return strconv.FormatFloat(r.Arms[i].Jain, 'f', 3, 64)
-		})
+		add("Jain's index", func(i int) string { return evenness(r.Arms[i], 3) })
 	}
 	return f
 }
@@ -186,7 +181,7 @@ func fingerprint(r *record.Result) [][2]string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	facts := [][2]string{{"started", started}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)}}
 	if r.Capacity == nil { // a search has neither
-		facts = append(facts, [][2]string{{"offered rate", rate(r.Rate)}, {"blocks", blocks(r)}}...)
+		facts = append(facts, [][2]string{{"offered rate", offeredRate(r)}, {"blocks", blocks(r)}}...)
 	}
 	return append(facts, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},

@@ -148,7 +148,7 @@ func MapCSV(w io.Writer, m *record.Map) error {
 				run = c.Runs[len(c.Runs)-1]
 			}
 			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
-				float(c.Ratio), float(c.Low), float(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
+				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
 				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason)
 		}
 		out.Flush()

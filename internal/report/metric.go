@@ -20,15 +20,12 @@ type metric struct {
 // metrics are the figures every arm has, in presentation order: those that are
 // compared, described for people.
 func metrics() []metric {
-	always := func(f func(a *record.Arm) float64) func(a *record.Arm) *float64 {
-		return func(a *record.Arm) *float64 { v := f(a); return &v }
-	}
 	words := map[string]metric{
 		"p50":             {label: "p50", in: "at p50", bench: "p50-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P50 }},
 		"p90":             {label: "p90", in: "at p90", bench: "p90-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P90 }},
 		"p99":             {label: "p99", in: "at p99", bench: "p99-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P99 }},
-		"goodput":         {label: "goodput", in: "in goodput", bench: "req/s", unit: "1/s", per: 1, value: always(func(a *record.Arm) float64 { return a.Goodput })},
-		"cpu_per_request": {label: "CPU/request", in: "in CPU per request", bench: "cpu-ns/req", unit: "s", per: 1e9, value: always(func(a *record.Arm) float64 { return a.CPUPerRequest })},
+		"goodput":         {label: "goodput", in: "in goodput", bench: "req/s", unit: "1/s", per: 1, value: func(a *record.Arm) *float64 { return a.Goodput }},
+		"cpu_per_request": {label: "CPU/request", in: "in CPU per request", bench: "cpu-ns/req", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.CPUPerRequest }},
 	}
 	var all []metric
 	for _, s := range stats.Metrics() {
@@ -51,18 +48,8 @@ func find(name string) metric {
 	return metric{name: name, label: name, in: "in " + name}
 }
 
-// word is a verdict as people read it. FASTER and SLOWER mean better and worse; of
-// what is no time it is said which way that is.
-func (m metric) word(verdict string) string {
-	less := map[string]stats.Decision{"goodput": stats.Slower, "cpu_per_request": stats.Faster}[m.name]
-	switch d := stats.Decision(verdict); {
-	case less == "" || d != stats.Faster && d != stats.Slower:
-		return verdict
-	case d == less:
-		return "LOWER"
-	}
-	return "HIGHER"
-}
+// word is a verdict as people read it, in whichever words the record has it.
+func (m metric) word(verdict string) string { return m.Word(m.Decision(verdict)) }
 
 // cells writes one metric of every arm, aligned.
 func (m metric) cells(arms []record.Arm) []string {

@@ -44,10 +44,10 @@ func lossText(v float64) string {
 
 // compared lists a prediction's figures with those measured.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
-	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": &a.Goodput}
+	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": a.Goodput}
 	lossy := a.GoodMean != nil
 	if lossy { // theory speaks of those that were served
-		measured = map[string]*float64{"mean": a.GoodMean, "goodput": &a.Goodput}
+		measured = map[string]*float64{"mean": a.GoodMean, "goodput": a.Goodput}
 	}
 	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
 		v, ok := p.Values[name]

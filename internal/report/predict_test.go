@@ -13,7 +13,7 @@ import (
 func TestTheoryOfALossyQueue(t *testing.T) {
 	t.Parallel()
 	all, good, p50 := .010, .016, .009
-	a := record.Arm{Name: "q", Mean: &all, GoodMean: &good, P50: &p50, Goodput: 990, Requests: 1500, Errors: 500, Predictions: []record.Prediction{{
+	a := record.Arm{Name: "q", Mean: &all, GoodMean: &good, P50: &p50, Goodput: new(990.), Requests: 1500, Errors: 500, Predictions: []record.Prediction{{
 		Model: "mm1", Formula: "M/M/c/K", Values: map[string]float64{"mean": .015, "p50": .014, "goodput": 1000, "loss": 1. / 3},
 	}}}
 	lines := predictions(&record.Result{Arms: []record.Arm{a}})

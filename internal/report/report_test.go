@@ -59,12 +59,63 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What no valid block gave is unknown, and no 0, in every format.
+func TestUnknownIsNoZero(t *testing.T) {
+	t.Parallel()
+	r := hopeless()
+	r.Valid = 0
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.Goodput, a.CPUPerRequest, a.XMax, a.Jain, a.Twin, a.Requests, a.Blocks = nil, nil, nil, nil, nil, 0, map[string][]float64{}
+	}
+	zero := regexp.MustCompile(`\b0(/s| s| ns)|"(goodput|cpu_per_request|x_max|jain|ratio|low|high)": 0|,0,|1/s,0|Benchmark`)
+	for _, f := range Formats() {
+		if f.Name == "hgrm" { // an error
+			continue
+		}
+		text := strings.ReplaceAll(rendered(t, f.Name, r), nbsp, " ")
+		text = regexp.MustCompile(`,0,"?4 valid blocks`).ReplaceAllString(text, "") // needed
+		if hit := zero.FindString(text); hit != "" {
+			t.Errorf("%s has %q:\n%s", f.Name, hit, text)
+		}
+	}
+}
+
+// A verdict has one word, whatever reads it, and records of old had another.
+func TestOneWordForAVerdict(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	want := map[string]string{}
+	for _, v := range r.Verdicts {
+		if v.Arm == "fasthttp" {
+			want[v.Metric] = v.Verdict
+		}
+	}
+	if want["cpu_per_request"] != "LOWER" {
+		t.Fatalf("got %v", want)
+	}
+	old := quick()
+	for i, v := range old.Verdicts {
+		if v.Verdict == "LOWER" && v.Metric == "cpu_per_request" {
+			old.Verdicts[i].Verdict = "FASTER"
+		}
+	}
+	for _, r := range []*record.Result{r, old} {
+		if text := rendered(t, "text", r); !strings.Contains(text, "CPU/request LOWER, ") {
+			t.Errorf("text: %s", text)
+		}
+		if text := rendered(t, "csv", r); !strings.Contains(text, ",LOWER,") || strings.Contains(text, "FASTER") {
+			t.Errorf("csv: %s", text)
+		}
+	}
+}
+
 func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 	t.Parallel()
 	text := strings.Join(strings.Fields(rendered(t, "text", quick())), " ")
 	for _, want := range []string{
 		"1,127 requests/s offered to each arm", "12 of 12 blocks valid", "server on CPU 0 (1 CPU, 1 P)", "seed 42",
-		"Verdicts (server: 1 CPU, 1 P; 6 comparisons, 95 % together)", "fasthttp is the SAME as nethttp at p99",
+		"Verdicts (server: 1 CPU, 1 P; 6 comparisons of times, 95 % together; 4 of goodput and CPU time, 99.2 % each)", "fasthttp is the SAME as nethttp at p99",
 		"schedlab report schedlab-runs/20261107-123005-quick-beef --output html",
 	} {
 		if !strings.Contains(text, want) {

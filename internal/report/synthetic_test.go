@@ -38,10 +38,10 @@ func quick() *record.Result {
 		Order: [][]string{{"pool", "nethttp", "fasthttp", "nethttp'"}, {"nethttp'", "fasthttp", "nethttp", "pool"}},
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
-	base := record.Arm{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, XMax: 1610, Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}
+	base := record.Arm{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, XMax: new(1610.), Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}
 	twin := record.Arm{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, Command: base.Command}
-	fast := record.Arm{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, XMax: 1795, Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}
-	pool := record.Arm{Name: "pool", Mode: "pool", Role: record.Challenger, XMax: 1702, Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}
+	fast := record.Arm{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, XMax: new(1795.), Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}
+	pool := record.Arm{Name: "pool", Mode: "pool", Role: record.Challenger, XMax: new(1702.), Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}
 	r.Arms = []record.Arm{base, twin, fast, pool}
 	for i := range r.Arms {
 		r.Arms[i].Phases, r.Arms[i].Joined = passed(i), 1
@@ -54,7 +54,7 @@ func quick() *record.Result {
 		a.Twin = twinned(i)
 		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
 		a.Switches, a.Overflows = new(digits(2.13+.4*float64(i))), new(0.)
-		a.Jain, a.Fairness = digits(1-.004*float64(i)), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
+		a.Jain, a.Fairness = new(digits(1-.004*float64(i))), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
 	}
 	for range 12 {
 		for k, m := range stats.Metrics() {
@@ -69,7 +69,7 @@ func quick() *record.Result {
 		a := &r.Arms[i]
 		p50, p90, p99 := digits(stats.Median(a.Blocks["p50"])), digits(stats.Median(a.Blocks["p90"])), digits(stats.Median(a.Blocks["p99"]))
 		a.P50, a.P90, a.P99 = &p50, &p90, &p99
-		a.Goodput, a.CPUPerRequest = digits(stats.Median(a.Blocks["goodput"])), digits(stats.Median(a.Blocks["cpu_per_request"]))
+		a.Goodput, a.CPUPerRequest = new(digits(stats.Median(a.Blocks["goodput"]))), new(digits(stats.Median(a.Blocks["cpu_per_request"])))
 	}
 	for _, m := range stats.Metrics() {
 		if m.Primary {
@@ -92,7 +92,7 @@ func digits(v float64) float64 {
 }
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
-	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: string(c.Decision),
+	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Metric.Word(c.Decision),
 		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason}
 }
 
@@ -120,7 +120,7 @@ func interrupted() *record.Result {
 	r.Note = "laptop on battery"
 	r.Headline = "pool starved 28 connections; nothing else is certain"
 	r.Refused = []record.Refusal{{Block: 3, Arm: "pool", Rule: "lag p99 (s)", Value: 0.00342, Limit: 0.001}}
-	r.Arms[3].Errors, r.Arms[3].StarvedConnections, r.Arms[3].Jain = 31, 28, 0.5625
+	r.Arms[3].Errors, r.Arms[3].StarvedConnections, r.Arms[3].Jain = 31, 28, new(0.5625)
 	r.Arms[3].Fairness = &record.Fairness{Asked: 64, Served: 36, FirstReply: .0342}
 	r.Arms[2].Overflows, r.Arms[3].Switches = new(812.), nil
 	r.Arms[2].Sessions = &record.SessionTimes{Complete: 1312, Broken: 2, PerWindow: 118, P50: new(.104), P90: new(.22)}
@@ -225,7 +225,7 @@ func swept() *record.Result {
 			a.Family, a.Name = "pool", "pool,rate="+strings.TrimSuffix(rate, "/s")+",workers="+workers
 			a.Levels = []record.Level{{Factor: "rate", Value: rate}, {Factor: "workers", Value: workers}}
 			p50, p99 := .004/float64(i+1), .02/float64(i+1)+.001*float64(j)
-			a.P50, a.P99, a.Goodput = &p50, &p99, 500+400*float64(j)
+			a.P50, a.P99, a.Goodput = &p50, &p99, new(500+400*float64(j))
 			a.Predictions = []record.Prediction{{Model: "mgc", Values: map[string]float64{"mean": p50, "p99": p99}}}
 			r.Arms = append(r.Arms, a)
 		}
@@ -258,7 +258,7 @@ func scaled() *record.Result {
 				p.Fitted = law.At(n)
 				p.Goodput = p.Fitted * (1 + .01*float64(i%3-1))
 			}
-			a.Goodput, a.CPUPerRequest = p.Goodput, p.CPU
+			a.Goodput, a.CPUPerRequest = new(p.Goodput), new(p.CPU)
 			s.Points = append(s.Points, p)
 			r.Arms = append(r.Arms, a)
 		}

@@ -14,10 +14,10 @@ import (
 func sentence(v record.Verdict) string {
 	m := find(v.Metric)
 	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
-	switch stats.Decision(v.Verdict) {
+	switch d := m.Decision(v.Verdict); d {
 	case stats.Faster, stats.Slower:
 		n := v.Won
-		if stats.Decision(v.Verdict) == stats.Slower {
+		if d == stats.Slower {
 			n = v.Lost
 		}
 		return fmt.Sprintf("%s is %s than %s %s: %s (%s), %s in %d of %s", v.Arm, m.word(v.Verdict), v.Baseline, m.in, change(v.Ratio), interval,
@@ -37,7 +37,7 @@ func aside(v record.Verdict) string {
 		return fmt.Sprintf("%s REFUSED: %s", m.label, reason(v))
 	}
 	by := change(v.Ratio)
-	if d := stats.Decision(v.Verdict); d == stats.Faster || d == stats.Slower {
+	if d := m.Decision(v.Verdict); d == stats.Faster || d == stats.Slower {
 		if more, ok := strings.CutPrefix(by, "+"); ok {
 			by = more + " more"
 		} else if less, ok := strings.CutPrefix(by, "-"); ok {
@@ -48,7 +48,7 @@ func aside(v record.Verdict) string {
 }
 
 func between(v record.Verdict) string {
-	d := stats.Decision(v.Verdict)
+	d := find(v.Metric).Decision(v.Verdict)
 	decided := d == stats.Faster || d == stats.Slower
 	return bound(v.Low, decided) + " to " + bound(v.High, decided)
 }
@@ -185,6 +185,14 @@ func offered(r *record.Result) string {
 	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
 }
 
+// offeredRate is "-" where every arm's clients wait for replies.
+func offeredRate(r *record.Result) string {
+	if r.Rate == 0 {
+		return none
+	}
+	return rate(r.Rate)
+}
+
 // loads lists what the arms' clients did, each once.
 func loads(arms []record.Arm) (all []string) {
 	for _, a := range arms {
@@ -200,8 +208,8 @@ func share(r *record.Result) string {
 	slowest := ""
 	var x float64
 	for _, a := range r.Arms {
-		if a.XMax > 0 && (x == 0 || a.XMax < x) {
-			slowest, x = a.Name, a.XMax
+		if a.XMax != nil && (x == 0 || *a.XMax < x) {
+			slowest, x = a.Name, *a.XMax
 		}
 	}
 	if x == 0 || r.Rate == 0 {
@@ -226,7 +234,10 @@ func conditions(r *record.Result) string {
 	}
 	together := ""
 	if primary > 0 && oneReason(r.Verdicts) == "" {
-		together = fmt.Sprintf("; %s, 95%s%% together", plural(primary, "comparison"), nbsp)
+		together = fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp)
+		if rest := len(r.Verdicts) - primary; rest > 0 { // of the same width, but not counted
+			together += fmt.Sprintf("; %d of goodput and CPU time, %.1f%s%% each", rest, 100*(1-stats.Alpha/float64(primary)), nbsp)
+		}
 	}
 	return "server: " + server + together
 }
@@ -242,7 +253,7 @@ func complaints(arms []record.Arm) []string {
 			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests)))
 		}
 		if a.StarvedConnections > 0 {
-			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
+			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)", a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)))
 		}
 		if o := a.Overflows; o != nil && *o > 0 {
 			lines = append(lines, fmt.Sprintf("%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(int(*o), "connection")))

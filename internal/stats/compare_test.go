@@ -274,3 +274,22 @@ func FuzzCompare(f *testing.F) {
 		}
 	})
 }
+
+// An amount's verdict says which way it is, and is read again, as records of old are.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, m := range Metrics() {
+		better, worse := "FASTER", "SLOWER"
+		switch m.Name {
+		case "goodput":
+			better, worse = "HIGHER", "LOWER"
+		case "cpu_per_request":
+			better, worse = "LOWER", "HIGHER"
+		}
+		for d, word := range map[Decision]string{Faster: better, Slower: worse, Same: "SAME", Inconclusive: "INCONCLUSIVE", Refused: "REFUSED"} {
+			if got := m.Word(d); got != word || m.Decision(word) != d || m.Decision(string(d)) != d {
+				t.Errorf("%s: %s is written %s and read %s, of old %s; want %s", m.Name, d, got, m.Decision(word), m.Decision(string(d)), word)
+			}
+		}
+	}
+}

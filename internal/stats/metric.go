@@ -5,8 +5,9 @@ package stats
 // by a ratio of 1.05 and by one of 1/1.05.
 type Metric struct {
 	Name           string // as in records: p50, p90, p99, goodput, cpu_per_request
-	Primary        bool   // takes part in choosing a winner, and in the correction for many comparisons
+	Primary        bool   // takes part in choosing a winner, and counts in the correction for many comparisons
 	HigherIsBetter bool
+	Amount         bool    // no time: FASTER and SLOWER are said as HIGHER and LOWER
 	Effect         float64 // smallest median difference called FASTER or SLOWER, a ratio: |ln ratio| >= ln(1+Effect); not negative
 	Same           float64 // largest difference called SAME, a ratio: |ln ratio| <= ln(1+Same); positive
 }
@@ -17,8 +18,8 @@ func Metrics() []Metric {
 		{Name: "p50", Primary: true, Effect: 0.05, Same: 0.10},
 		{Name: "p90", Primary: true, Effect: 0.05, Same: 0.10},
 		{Name: "p99", Primary: true, Effect: 0.05, Same: 0.10},
-		{Name: "goodput", HigherIsBetter: true, Effect: 0.02, Same: 0.03},
-		{Name: "cpu_per_request", Effect: 0.05, Same: 0.10},
+		{Name: "goodput", HigherIsBetter: true, Amount: true, Effect: 0.02, Same: 0.03},
+		{Name: "cpu_per_request", Amount: true, Effect: 0.05, Same: 0.10},
 	}
 }
 
@@ -35,3 +36,25 @@ const (
 	Inconclusive Decision = "INCONCLUSIVE" // none of these: more blocks are needed
 	Refused      Decision = "REFUSED"      // the data cannot carry a verdict; Reason says why
 )
+
+// Word is a decision as records and reports write it. Faster and Slower mean better
+// and worse; of an amount it is said which way that is.
+func (m Metric) Word(d Decision) string {
+	switch {
+	case !m.Amount || d != Faster && d != Slower:
+		return string(d)
+	case (d == Faster) == m.HigherIsBetter:
+		return "HIGHER"
+	}
+	return "LOWER"
+}
+
+// Decision is what Word wrote. In records of old an amount has FASTER and SLOWER too.
+func (m Metric) Decision(word string) Decision {
+	for _, d := range []Decision{Faster, Slower} {
+		if m.Word(d) == word {
+			return d
+		}
+	}
+	return Decision(word)
+}
