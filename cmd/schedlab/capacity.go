@@ -124,13 +124,13 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
 	if run.Result == nil || run.Trials == 0 {
-		return f.failure(err, dir)
+		return f.failure(err, dir, run)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
 		return errors.Join(err, werr)
 	}
 	if err != nil {
-		return f.failure(err, dir)
+		return f.failure(err, dir, run)
 	}
 	for _, a := range run.Result.Capacity.Arms {
 		if a.Decided() {

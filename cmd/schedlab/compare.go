@@ -261,31 +261,35 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
 	if run.Result == nil || run.Trials == 0 {
-		return exitDone, f.failure(err, dir)
+		return exitDone, f.failure(err, dir, run)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
 		return exitDone, errors.Join(err, werr)
 	}
 	if err != nil {
-		return exitDone, f.failure(err, dir)
+		return exitDone, f.failure(err, dir, run)
 	}
 	return verdictCode(run.Result, f.strict), nil
 }
 
 // failure gives what cut a comparison short its exit code, and says where the
-// record is.
-func (f *compareFlags) failure(err error, dir *record.Dir) error {
+// record is. One without a measurement is not kept.
+func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
 	}
 	_, impossible := errors.AsType[*experiment.Impossible](err)
+	kept := "what was measured is kept in " + dir.Path()
+	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
+		kept = "nothing was measured"
+	}
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return &exitError{exitInterrupted, fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())}
+		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
 	case impossible:
 		return &exitError{exitPartial, err}
 	}
-	return fmt.Errorf("%w; what was measured is kept in %s", err, dir.Path())
+	return fmt.Errorf("%w; %s", err, kept)
 }
 
 // verdictCode is 3 when an expectation failed, 0 when a challenger has a primary

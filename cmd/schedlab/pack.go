@@ -138,7 +138,7 @@ func (f *compareFlags) entry(ctx context.Context, s packed, e *report.PackEntry,
 	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
 		return nil // told as the reason, of this scenario alone
 	}
-	return f.failure(err, dir)
+	return f.failure(err, dir, run)
 }
 
 // packOutcome is the exit code a pack deserves.

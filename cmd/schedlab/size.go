@@ -101,7 +101,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.histogram, "histogram", "", "file of a Prometheus text exposition with a histogram of times held; - is standard input")
 	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, beside those of the Go runtime, the process and schedlab)")
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
-	fl.StringVar(&f.column, "column", "", "its column, by the header (default the first, with or without a header)")
+	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
 	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
@@ -258,12 +258,21 @@ func flagged(flag string, err error) error {
 	return usagef("--%s: %w", flag, err)
 }
 
+const (
+	stdin  = "-"    // names standard input
+	keptIn = "FILE" // stands for a file of what came there
+)
+
 // command is what was asked, as a line to type, with --verify.
 func (f *sizeFlags) command(cmd *cobra.Command) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains([]string{"verify", "output", "progress", "out"}, fl.Name) {
-			argv = append(argv, "--"+fl.Name, fl.Value.String())
+			value := fl.Value.String()
+			if value == stdin && slices.Contains([]string{"histogram", "csv"}, fl.Name) {
+				value = keptIn // what came there is gone
+			}
+			argv = append(argv, "--"+fl.Name, value)
 		}
 	})
 	return experiment.JoinCommand(append(argv, "--verify"))

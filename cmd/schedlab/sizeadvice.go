@@ -99,7 +99,7 @@ func (s *sized) exit() error {
 
 // fromFileOf has read take a file, or standard input for -.
 func fromFileOf(cmd *cobra.Command, name string, read func(io.Reader, string) (sizing.Demand, error)) (sizing.Demand, error) {
-	if name == "-" {
+	if name == stdin {
 		return read(cmd.InOrStdin(), "standard input")
 	}
 	file, err := os.Open(name)

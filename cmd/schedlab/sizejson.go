@@ -15,6 +15,7 @@ type sizeJSON struct {
 	Headline string        `json:"headline"`
 	SLO      string        `json:"slo,omitempty"`
 	Assumed  string        `json:"slo_assumed,omitempty"` // the term of it that was not asked for
+	From     string        `json:"from"`                  // what a request asks is
 	Rate     float64       `json:"rate"`
 	Held     float64       `json:"held"`
 	CPU      float64       `json:"cpu"`
@@ -90,7 +91,7 @@ func finite(v float64) *float64 {
 func (s *sized) json() sizeJSON {
 	a := s.advice
 	j := sizeJSON{
-		Schema: 1, Headline: s.lead(), SLO: s.slo.String(), Rate: s.ask.Rate, Held: s.ask.Service + s.ask.Block, CPU: s.ask.Service,
+		Schema: 1, Headline: s.lead(), SLO: s.slo.String(), From: s.demand.From, Rate: s.ask.Rate, Held: s.ask.Service + s.ask.Block, CPU: s.ask.Service,
 		SCV: s.ask.SCV, Cores: s.ask.Cores, Margin: s.ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
 		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.doubts(),
 	}

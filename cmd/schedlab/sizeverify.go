@@ -111,7 +111,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {
-		return nil, c.failure(err, dir)
+		return nil, c.failure(err, dir, run)
 	}
 	if err := writeReports(dir, run.Result); err != nil {
 		return nil, err

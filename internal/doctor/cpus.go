@@ -64,7 +64,19 @@ func (m *Machine) siblings() seen {
 		s.fix = fmt.Sprintf("give each whole cores: --server-cpus %s --load-cpus %s", listed(flat(cores[:len(cores)/2])), listed(flat(cores[len(cores)/2:])))
 		return s
 	}
+	if slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) }) {
+		return fine("server and load share whole CPUs, of which the check of CPUs tells")
+	}
 	return fine("server and load share no core")
+}
+
+// together is the CPU on which the threads of server and load that are looked at take
+// turns, if they do.
+func (m *Machine) together() (cpu int, yes bool) {
+	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 {
+		return 0, false
+	}
+	return m.ServerCPUs[0], m.ServerCPUs[0] == m.LoadCPUs[0]
 }
 
 // cores groups the CPUs in use by the core they belong to.

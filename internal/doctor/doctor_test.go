@@ -173,6 +173,41 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// On one CPU nothing is said to be apart, and the pauses that come of it are its own.
+func TestPausesOfTakingTurns(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1}
+	m.Pause, m.Gap.Longest = 20*time.Millisecond, 30*time.Millisecond
+	r := Examine(m)
+	if f := finding(t, r, "siblings"); f.State != OK || strings.Contains(f.Found, "no core") {
+		t.Errorf("got %+v, want that they share a CPU", f)
+	}
+	for _, check := range []string{"pause", "null server"} {
+		f := finding(t, r, check)
+		if f.State != Warn || !strings.Contains(f.Found, "where server and load take turns on CPU 1: p99 needs windows longer than ") || f.Fix != finding(t, r, "cpus").Fix {
+			t.Errorf("got %+v, want the CPU that they share, and the fix of that", f)
+		}
+	}
+}
+
+// Blocks that were left out are told of, with the reason, on a fit machine too.
+func TestBlocksLeftOutAreSaid(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	three := alike(3, 1.02)
+	three.Ran, three.Refused = 4, "block 2 of nethttp had lag p99 (s) 0.0012, above 0.001"
+	m.Noise = NewNoise("quick", []AA{three}, protocols, 0)
+	r := Examine(m)
+	if f := finding(t, r, "noise"); r.Verdict != Fit || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had lag p99 (s) 0.0012, above 0.001") {
+		t.Errorf("got %q: %+v, want why a block does not count", r.Verdict, f)
+	}
+	var b strings.Builder
+	if err := r.Write(&b, "text"); err != nil || !strings.Contains(b.String(), "against itself in 3 of 4 blocks") {
+		t.Errorf("written is %v\n%s", err, b.String())
+	}
+}
+
 // A cgroup of the first version limits as well, on any level.
 func TestOldCgroup(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,12 +41,13 @@ type Protocol struct {
 
 // Noise is what this machine can tell apart.
 type Noise struct {
-	Scenario string      `json:"scenario"`         // whose load it is
-	Rate     float64     `json:"rate"`             // requests per second; 0 in a closed loop without a pace
-	Blocks   int         `json:"blocks"`           // that were measured
-	Ran      int         `json:"ran"`              // with those that a rule refused
-	Err      string      `json:"error,omitempty"`  // why there is nothing to judge by
-	Judges   []Judgement `json:"judges,omitempty"` // by metric, and within it by protocol
+	Scenario string      `json:"scenario"`          // whose load it is
+	Rate     float64     `json:"rate"`              // requests per second; 0 in a closed loop without a pace
+	Blocks   int         `json:"blocks"`            // that were measured
+	Ran      int         `json:"ran"`               // with those that a rule refused
+	Refused  string      `json:"refused,omitempty"` // why the first of those was
+	Err      string      `json:"error,omitempty"`   // why there is nothing to judge by
+	Judges   []Judgement `json:"judges,omitempty"`  // by metric, and within it by protocol
 }
 
 // A Judgement is what a protocol can say of a metric. Times are seconds.
@@ -79,6 +81,7 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol, pause time.D
 	for _, a := range measured {
 		n.Ran += a.Ran
 		n.Blocks += a.blocks()
+		n.Refused = cmp.Or(n.Refused, a.Refused)
 		if a.blocks() < fewestBlocks {
 			n.Err = fmt.Sprintf("only %d of %d blocks count", a.blocks(), a.Ran)
 			if a.Refused != "" {
@@ -223,17 +226,29 @@ func (m *Machine) noise() seen {
 			worst[j.Metric]++
 		}
 	}
-	s := fine("%s", strings.Join(told, ", "))
+	s := fine("%s%s", strings.Join(told, ", "), m.Noise.left())
 	if len(undecided) == 0 {
 		return s
 	}
-	s.state, s.found = Warn, "cannot tell a tenth: "+strings.Join(undecided, ", ")
+	s.state, s.found = Warn, "cannot tell a tenth: "+strings.Join(undecided, ", ")+m.Noise.left()
 	s.fix = "compare --protocol full, or more --blocks and a longer --window; mend what else is found here"
 	if len(worst) == len(tails) && len(undecided) == protocols*len(tails) {
 		s.state = Bad
 		s.fix = "use a quieter machine; mend what else is found here"
 	}
 	return s
+}
+
+// left says how many blocks were left out, and why the first was; "" for none.
+func (n *Noise) left() string {
+	if n.Blocks >= n.Ran {
+		return ""
+	}
+	text := fmt.Sprintf("; %d of %d blocks left out", n.Ran-n.Blocks, n.Ran)
+	if n.Refused != "" {
+		text += ", the first since " + n.Refused
+	}
+	return text
 }
 
 // String is ±9 %, or what the metric lacks.

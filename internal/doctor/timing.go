@@ -67,11 +67,25 @@ func (m *Machine) pause() seen {
 	case m.Pause < 0:
 		return unknown("threads cannot be bound to CPUs here, so pauses are not measured")
 	}
-	return paused(fmt.Sprintf("a busy thread is off its CPU for up to %v", rounded(m.Pause)), m.Pause)
+	return m.paused(fmt.Sprintf("a busy thread is off its CPU for up to %v", rounded(m.Pause)), m.Pause)
 }
 
-// paused judges a pause by the quantiles that it decides.
-func paused(found string, d time.Duration) seen {
+// paused judges a pause by the quantiles that it decides. One that server and load may
+// have made themselves is theirs first.
+func (m *Machine) paused(found string, d time.Duration) seen {
+	cpu, together := m.together()
+	if together {
+		found += fmt.Sprintf(", where server and load take turns on CPU %d", cpu)
+	}
+	s := decided(found, d)
+	if together && s.state != OK {
+		s.fix = m.cpus().fix
+	}
+	return s
+}
+
+// decided judges it whoever made it.
+func decided(found string, d time.Duration) seen {
 	needs := (100 * d).Round(10 * time.Millisecond)
 	tail := tails["p99"]
 	switch {
@@ -101,7 +115,7 @@ func (m *Machine) gap() seen {
 	case m.Gap.Longest == 0:
 		return seen{}
 	}
-	return paused(fmt.Sprintf("the longest gap between two of %d replies in %v is %v", m.Gap.Replies, m.Gap.Span, rounded(m.Gap.Longest)), m.Gap.Longest)
+	return m.paused(fmt.Sprintf("the longest gap between two of %d replies in %v is %v", m.Gap.Replies, m.Gap.Span, rounded(m.Gap.Longest)), m.Gap.Longest)
 }
 
 // rounded keeps three digits or so.

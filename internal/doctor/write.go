@@ -86,7 +86,11 @@ func (r Report) markdown(b *bytes.Buffer) {
 
 // origin says what the table rests on.
 func (n *Noise) origin() string {
-	text := fmt.Sprintf("by the baseline of scenario %s against itself in %d blocks", n.Scenario, n.Blocks)
+	blocks := fmt.Sprint(n.Blocks)
+	if n.Ran > n.Blocks {
+		blocks += fmt.Sprintf(" of %d", n.Ran)
+	}
+	text := fmt.Sprintf("by the baseline of scenario %s against itself in %s blocks", n.Scenario, blocks)
 	if n.Rate > 0 {
 		text += fmt.Sprintf(" at %.0f requests/s", n.Rate)
 	}

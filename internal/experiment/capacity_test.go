@@ -117,8 +117,12 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		spoil(&trial)
-		if w, _ := reduced(trial, e, record.Clients{}, slo); !strings.Contains(w.Refused, name) {
+		w, _ := reduced(trial, e, record.Clients{}, slo)
+		if !strings.Contains(w.Refused, name) {
 			t.Errorf("with %s it is refused for %q", name, w.Refused)
+		}
+		if depends := "limit 0.001, which is 1ms or 5 % of the window's p50 if that is more"; name == "lag" && !strings.Contains(w.Refused, depends) {
+			t.Errorf("its limit is that of %q, want %q", w.Refused, depends)
 		}
 	}
 }
@@ -132,12 +136,17 @@ func recordSearch(t *testing.T, trials ...record.TrialRecord) *record.Result {
 
 func recordSearchFor(t *testing.T, slo string, trials ...record.TrialRecord) *record.Result {
 	t.Helper()
+	return recordSearchAs(t, record.Complete, slo, trials...)
+}
+
+func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...record.TrialRecord) *record.Result {
+	t.Helper()
 	dir, err := record.Create(t.TempDir(), "demo", time.Now(), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := record.Run{Status: record.Complete, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
-		Scenario: "demo", SLO: slo, Window: 3, Warmup: .5, Predict: []string{"mm1"},
+	run := record.Run{Status: status, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
+		Scenario: "demo", SLO: slo, Windows: 24, Window: 3, Warmup: .5, Predict: []string{"mm1"},
 		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops.String(), Workers: 1, Cores: 1}}},
 	}}
 	for _, trial := range trials {
@@ -184,6 +193,9 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 	}
 	if math.Abs(a.CPUPerRequest-800e-6) > 20e-6 {
 		t.Errorf("a request takes %v s of CPU, want 0.8 ms", a.CPUPerRequest)
+	}
+	if want := []float64{600, 1200}; !slices.Equal(a.CPURates, want) {
+		t.Errorf("that is of windows at %v/s, want %v/s", a.CPURates, want)
 	}
 	// M/M/1: 1250/s - ln 100/10 ms.
 	if a.NoTheory != "" || len(a.Theories) != 1 || math.Abs(a.Theories[0].Rate-789.5) > 25 || a.Theories[0].Formula != "M/M/c" || len(a.Theories[0].Curve) < 5 {

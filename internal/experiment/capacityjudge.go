@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/queueing"
@@ -18,6 +19,7 @@ type searched struct {
 	beside  []beside // of each window
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil for one that was not cut short
+	cut     string            // what ended all searches before their time, a participle; "" for nothing
 	options capacity.Options
 	window  float64 // seconds
 }
@@ -32,7 +34,11 @@ const (
 type beside struct {
 	trial        int
 	goodput, cpu float64 // per second; seconds a request, NaN not known
+	generator    float64 // ratio of the load's CPUs that its process was busy
 }
+
+// cuts are the states of runs that ended before their time, as participles.
+var cuts = map[record.Status]string{record.Interrupted: "interrupted", record.Running: "cut off"}
 
 // judgeCapacity computes the result of a search from its record.
 func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
@@ -46,7 +52,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a, options: searchOptions(run.Plan, slo), window: run.Plan.Window}
+		arms[i] = &searched{plan: a, options: searchOptions(run.Plan, slo), window: run.Plan.Window, cut: cuts[run.Status]}
 		if end, ok := run.Ends[a.Name]; ok {
 			arms[i].end = &end
 		}
@@ -96,7 +102,7 @@ func (j *judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
 			w.Refused = cmp.Or(w.Refused, tooFew(w, slo))
 			a.windows = append(a.windows, w)
-			a.beside = append(a.beside, beside{t.Number, figures.values["goodput"], figures.values["cpu_per_request"]})
+			a.beside = append(a.beside, beside{t.Number, figures.values["goodput"], figures.values["cpu_per_request"], figures.generator})
 			if w.Refused == "" && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
@@ -144,7 +150,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	if a.diedOverloaded(f) {
 		r.Recovers = "no"
 	}
-	var cpu []float64
+	var cpu, rates []float64
 	for i, w := range a.windows {
 		row := record.RateWindow{
 			Trial: a.beside[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
@@ -156,12 +162,12 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 			}
 		}
 		if v := a.beside[i].cpu; v > 0 && w.Refused == "" && w.Errors == 0 && w.Purpose != capacity.Overload {
-			cpu = append(cpu, v)
+			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
 		r.Windows = append(r.Windows, row)
 	}
 	if len(cpu) > 0 {
-		r.CPUPerRequest = stats.Median(cpu)
+		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
 	r.Text = a.sentence(f, xmax)
 	r.Theories, r.NoTheory = a.theories(run, foretold(slo, f.Term), r)
@@ -206,7 +212,7 @@ func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
 			refused += count(w.Refused != "" && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
-			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s", refused, plural(len(a.windows), "window"), a.lastRefusal())
+			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())
 		}
 	}
 	r.Doubts = append(r.Doubts, j.run.Plan.Doubts...)

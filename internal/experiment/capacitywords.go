@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -32,9 +33,9 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 		if a.diedOverloaded(f) {
 			text += fmt.Sprintf("; it does not recover: at %s it died (%s)", perSecond(a.end.Rate), a.end.Why)
 		}
-		return text + a.losing(f.Low)
+		return text + a.recovery(f) + a.losing(f.Low)
 	case capacity.Beyond:
-		return fmt.Sprintf("%s keeps %s at %s, and ", name, promise, perSecond(f.Low)) + a.above(f) + a.losing(f.Low)
+		return fmt.Sprintf("%s keeps %s at %s, and ", name, promise, perSecond(f.Low)) + a.above(f) + a.recovery(f) + a.losing(f.Low)
 	case capacity.Below:
 		return fmt.Sprintf("%s does not keep %s at %s: %d of %d windows break it", name, promise, perSecond(f.High), f.HighBroken, f.HighOf) + a.under(f)
 	case capacity.Never:
@@ -58,24 +59,16 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 	case f.Low == 0 && f.High > 0 && wants.AtLeast:
 		return text + fmt.Sprintf("%s is refuted, and %s itself, which %s asks for, is neither verified nor refuted", perSecond(f.High), perSecond(wants.Limit), wants) + a.why(f)
 	case f.Used == 0 && f.Refused > 0:
-		return text + fmt.Sprintf("all %s are refused, the last for %s%s", plural(f.Refused, "window"), a.lastRefusal(), calmer)
+		return text + fmt.Sprintf("all %s are refused, the last for %s%s", plural(f.Refused, "window"), a.lastRefusal(), a.calmer()) + after(a.stopped())
 	case f.Low > 0:
 		return text + fmt.Sprintf("%s is verified, and no higher rate is refuted", perSecond(f.Low)) + a.why(f)
 	case f.High > 0:
 		return text + fmt.Sprintf("%s is refuted, and no lower rate is verified", perSecond(f.High)) + a.why(f)
 	}
-	return text + fmt.Sprintf("no rate is verified or refuted in %s", plural(len(a.windows), "window")) + a.why(f)
-}
-
-// calmer is what helps against refused windows.
-const calmer = " (stop other programs, or choose CPUs with --server-cpus and --load-cpus)"
-
-// why is what most likely kept a search from its end.
-func (a *searched) why(f capacity.Finding) string {
-	if f.Refused > 0 {
-		return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, plural(len(a.windows), "window"), a.lastRefusal(), calmer)
+	if cut := a.stopped(); cut != "" {
+		return text + cut + ", before a rate was verified or refuted" + a.refusals(f)
 	}
-	return "; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"
+	return text + fmt.Sprintf("no rate is verified or refuted in %s", plural(len(a.windows), "window")) + a.why(f)
 }
 
 // above says why no higher rate was offered than one that was kept.
@@ -98,7 +91,7 @@ func (a *searched) above(f capacity.Finding) string {
 			return upTo + refused + calmer
 		}
 	}
-	return upTo + "; the search ended there"
+	return upTo + after(cmp.Or(a.stopped(), "the search ended there"))
 }
 
 // under says why no lower rate was offered than those that broke the objective.
@@ -112,7 +105,7 @@ func (a *searched) under(f capacity.Finding) (text string) {
 	case capacity.AtBudget:
 		return text + "; the budget ended there: raise --budget"
 	}
-	return text + "; the search ended there"
+	return text + after(cmp.Or(a.stopped(), "the search ended there"))
 }
 
 // goodput is the promise of one; the zero term for none.
@@ -123,15 +116,6 @@ func (a *searched) goodput() stats.Term {
 		}
 	}
 	return stats.Term{}
-}
-
-func (a *searched) lastRefusal() (why string) {
-	for _, w := range a.windows {
-		if w.Refused != "" {
-			why = w.Refused
-		}
-	}
-	return why
 }
 
 // limits of a decided arm's capacity.

@@ -178,6 +178,19 @@ func ofGenerator(refused string) bool {
 	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLag) || strings.HasPrefix(refused, ruleGenerator)
 }
 
+// limitOf says what a rule's limit depends on, "" for nothing.
+func limitOf(rule string) string {
+	figure, lag := strings.CutPrefix(rule, ruleLag)
+	if !lag {
+		return ""
+	}
+	own := "p50"
+	if strings.HasPrefix(figure, "mean") {
+		own = "mean"
+	}
+	return fmt.Sprintf(", which is %v or %.0f %% of the window's %s if that is more", seconds(lagFloor), 100*lagShare, own)
+}
+
 // unfit says why a window is no evidence about its server: a rule about the
 // instrument or the machine that it broke, "" for none. That a server falls behind
 // is what a search looks for.
@@ -190,7 +203,7 @@ func (w *window) unfit(e record.Env, slo stats.SLO) string {
 	}
 	for _, b := range w.breaches(serverCPUs(e), judged, false) {
 		if b.rule != ruleBacklog && !strings.HasPrefix(b.rule, "Little") {
-			return fmt.Sprintf("%s: %.3g, limit %.3g", b.rule, b.value, b.limit)
+			return fmt.Sprintf("%s: %.3g, limit %.3g%s", b.rule, b.value, b.limit, limitOf(b.rule))
 		}
 	}
 	steal := max(0, w.trial.Client.Steal) / (w.trial.Window * float64(max(e.CPUs, 1)))

@@ -3,7 +3,6 @@ package queueing
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // An Ask is what a pool of workers is to be sized for.
@@ -85,7 +84,7 @@ func Size(a Ask) (Advice, error) {
 	}
 	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
 	adv.Strained = a.outcome(setting{adv.Workers, adv.Queue, strained, 1})
-	fewer, more := Fewer(adv.Workers), int(math.Ceil(1.2*float64(adv.Workers)))
+	fewer, more := Fewer(adv.Workers), More(adv.Workers)
 	for _, c := range []struct {
 		what string
 		setting
@@ -108,6 +107,9 @@ func Size(a Ask) (Advice, error) {
 
 // Fewer is 20 % fewer workers, to the nearest whole number, and one fewer at least.
 func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
+
+// More is 20 % more workers, to the nearest whole number, and one more at least.
+func More(workers int) int { return max((12*workers+5)/10, workers+1) }
 
 // off is by how much one number of workers differs from another: "-25 %".
 func off(workers, from int) string {

@@ -120,7 +120,7 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	want := []string{
 		"rate -20 %: true", "rate +20 %: false", "time held -20 %: true", "time held +20 %: false",
 		fmt.Sprintf("workers %+.0f %%: false", 100*float64(Fewer(adv.Workers)-adv.Workers)/float64(adv.Workers)),
-		fmt.Sprintf("workers %+.0f %%: true", 100*(math.Ceil(1.2*float64(adv.Workers))/float64(adv.Workers)-1)),
+		fmt.Sprintf("workers %+.0f %%: true", 100*float64(More(adv.Workers)-adv.Workers)/float64(adv.Workers)),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -128,6 +128,11 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	for workers, fewer := range map[int]int{1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 8: 6, 10: 8, 11: 9, 12: 10, 13: 10, 21: 17} {
 		if got := Fewer(workers); got != fewer {
 			t.Errorf("20 %% fewer than %d: %d, want %d", workers, got, fewer)
+		}
+	}
+	for workers, more := range map[int]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 8: 10, 10: 12, 11: 13, 12: 14, 13: 16, 21: 25} {
+		if got := More(workers); got != more {
+			t.Errorf("20 %% more than %d: %d, want %d", workers, got, more)
 		}
 	}
 }

@@ -1,8 +1,13 @@
 package record
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // A Capacity is what `schedlab capacity` found: for every arm the highest rate at
 // which it keeps a service level objective. Rates are requests per second, times
-// seconds, ratios 0..1. A rate of 0 is one that is not known.
+// seconds, ratios 0..1. A rate of 0 is one that is not known, and not in the JSON.
 type Capacity struct {
 	SLO    string        `json:"slo"`    // "p99<=10ms,errors<=0.1%"
 	Terms  []SLOTerm     `json:"terms"`  // its parts, in order
@@ -35,19 +40,19 @@ type ArmCapacity struct {
 	End  *SearchEnd `json:"end,omitempty"`
 	Text string     `json:"text"` // the answer in one sentence
 
-	Low        float64 `json:"low"`      // highest rate that was verified
-	LowKept    int     `json:"low_kept"` // windows at Low that kept the objective, of LowOf
+	Low        float64 `json:"low,omitempty"` // highest rate that was verified
+	LowKept    int     `json:"low_kept"`      // windows at Low that kept the objective, of LowOf
 	LowOf      int     `json:"low_of"`
-	High       float64 `json:"high"`        // lowest rate that was refuted
-	HighBroken int     `json:"high_broken"` // windows at High that broke it, of HighOf
+	High       float64 `json:"high,omitempty"` // lowest rate that was refuted
+	HighBroken int     `json:"high_broken"`    // windows at High that broke it, of HighOf
 	HighOf     int     `json:"high_of"`
 
-	Estimate   float64   `json:"estimate"`   // where the binding term gives way, by the line
-	HalfWidth  float64   `json:"half_width"` // half the relative range of the estimates without one window: no error bound; 0 not known
-	Term       string    `json:"term"`       // the term that gives way first
+	Estimate   float64   `json:"estimate,omitempty"`   // where the binding term gives way, by the line
+	HalfWidth  float64   `json:"half_width,omitempty"` // half the relative range of the estimates without one window: no error bound; 0 not known
+	Term       string    `json:"term"`                 // the term that gives way first
 	Line       *RateLine `json:"line,omitempty"`
-	Saturation float64   `json:"saturation"` // rate at which the line says the response time has no end
-	XMax       float64   `json:"x_max"`      // closed-loop throughput
+	Saturation float64   `json:"saturation,omitempty"` // rate at which the line says the response time has no end
+	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
 	// Recovers is "yes" or "no", and "" when it was not tried or not settled: whether
 	// the server that was overloaded keeps the objective at Low again.
@@ -56,6 +61,7 @@ type ArmCapacity struct {
 	AgainOf   int    `json:"again_of"`
 
 	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 not known
+	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of those windows
 	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
 	NoTheory      string       `json:"no_theory,omitempty"` // why there are none
@@ -102,8 +108,8 @@ type RateWindow struct {
 type RateTheory struct {
 	Model   string      `json:"model"`
 	Formula string      `json:"formula,omitempty"`
-	Metric  string      `json:"metric"` // of Curve and Rate
-	Rate    float64     `json:"rate"`   // 0: the model has no figure, or no such rate
+	Metric  string      `json:"metric"`         // of Curve and Rate
+	Rate    float64     `json:"rate,omitempty"` // 0: the model has no figure, or no such rate
 	Curve   []RatePoint `json:"curve"`
 	Why     string      `json:"why,omitempty"` // Rate is 0
 }
@@ -112,4 +118,36 @@ type RateTheory struct {
 type RatePoint struct {
 	Rate    float64 `json:"rate"`
 	Seconds float64 `json:"s"`
+}
+
+// searchedArm is an arm of a search as JSON: its figures are in the Capacity.
+type searchedArm struct {
+	Name    string  `json:"name"`
+	Mode    string  `json:"mode"`
+	Command string  `json:"command"`
+	Role    Role    `json:"role"`
+	Load    string  `json:"load,omitempty"`
+	Procs   int     `json:"procs,omitempty"`
+	XMax    float64 `json:"x_max,omitempty"`
+}
+
+// MarshalJSON leaves out of a search's arms what only a comparison measures.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type plain Result // without this method
+	var v any = plain(r)
+	if r.Capacity != nil {
+		arms := []searchedArm{}
+		for _, a := range r.Arms {
+			arms = append(arms, searchedArm{a.Name, a.Mode, a.Command, a.Role, a.Load, a.Procs, a.XMax})
+		}
+		v = struct {
+			plain
+			Arms []searchedArm `json:"arms"`
+		}{plain(r), arms}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // who encodes the whole decides
+	err := e.Encode(v)
+	return b.Bytes(), err
 }

@@ -42,7 +42,8 @@ const (
 // safe for concurrent use; several processes may read one directory.
 type Dir struct {
 	path  string
-	bulk  int64 // bytes of bulky files written so far
+	last  string // what root/latest named before it; "" for nothing, and of an opened one
+	bulk  int64  // bytes of bulky files written so far
 	limit int64
 	full  bool
 }
@@ -67,6 +68,7 @@ func create(root, scenario string, now time.Time, random func() uint32) (*Dir, e
 	if err != nil {
 		return nil, err
 	}
+	last, _ := os.Readlink(filepath.Join(root, latest))
 	err = errors.Join(probe(path), os.Mkdir(filepath.Join(path, trialsDir), 0o755))
 	if err == nil {
 		err = link(root, filepath.Base(path))
@@ -74,7 +76,25 @@ func create(root, scenario string, now time.Time, random func() uint32) (*Dir, e
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
-	return &Dir{path: path, limit: MaxBytes}, nil
+	return &Dir{path: path, last: last, limit: MaxBytes}, nil
+}
+
+// Discard removes a record in which nothing was measured, and points root/latest at the
+// run that it named before.
+func (d *Dir) Discard() error {
+	root, name := filepath.Split(d.path)
+	path := filepath.Join(root, latest)
+	if now, err := os.Readlink(path); err == nil && now == name {
+		if d.last == "" {
+			err = os.Remove(path)
+		} else {
+			err = link(root, d.last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(d.path)
 }
 
 // claim makes the directory under a name nobody else has.

@@ -61,6 +61,28 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	}
 }
 
+// A record that is not kept leaves root as it was.
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, want := range []string{"", "20261107-123005-quick-0001"} {
+		d, err := Create(root, "quick", noon, sequence(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Discard(); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := os.Readlink(filepath.Join(root, "latest"))
+		if entries, _ := os.ReadDir(root); got != want || want == "" && len(entries) > 0 {
+			t.Errorf("latest -> %q among %v, want %q", got, entries, want)
+		}
+		if _, err := Create(root, "quick", noon, sequence(1)); want == "" && err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCreateRefusesBeforeLoad(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")

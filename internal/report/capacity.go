@@ -109,7 +109,7 @@ func capacityTable(r *record.Result) [][]string {
 	for _, a := range r.Capacity.Arms {
 		recovers := a.Recovers
 		if recovers == "" {
-			recovers = none
+			recovers = of(a.AgainKept, a.AgainOf)
 		}
 		name := a.Name
 		if n := notes(r, a.Name); len(n) > 0 {
@@ -162,7 +162,21 @@ func capacityLines(r *record.Result) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
 		}
 	}
-	return lines
+	return append(lines, capacityCost(r)...)
+}
+
+// capacityCost says at which rates the CPU time of a request was measured, and why
+// X_max may be more than it allows; nothing in records of old.
+func capacityCost(r *record.Result) []string {
+	var rates []float64
+	for _, a := range r.Capacity.Arms {
+		rates = append(rates, a.CPURates...)
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
+		strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates)))}
 }
 
 // capacityTheory sets where theory says that the objective gives way beside where

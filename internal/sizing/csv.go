@@ -19,9 +19,9 @@ var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "
 const longestHeld = time.Hour
 
 // ReadCSV reads the times a worker is held, one a row, from a CSV file, named file in
-// messages: the column of that name, or the first when column is "". Unit is s, ms, us
-// or ns. A first row without a number in the column is a header, and a named column
-// needs one. Errors name file and line.
+// messages: the column of that name, or when column is "" the only one of numbers. Unit
+// is s, ms, us or ns. A first row of no numbers is a header, and a named column needs
+// one. From names the column, where there are several. Errors name file and line.
 func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	scale, ok := units[unit]
 	if !ok {
@@ -29,7 +29,7 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	}
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
-	index, first := 0, true
+	var at place
 	var samples []time.Duration
 	for {
 		row, err := rows.Read()
@@ -40,20 +40,15 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 		}
 		line, _ := rows.FieldPos(0)
-		if first {
-			first = false
-			header, err := place(row, column, &index)
-			if err != nil {
-				return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
-			}
-			if header {
-				continue
-			}
+		if header, err := at.find(row, column); err != nil {
+			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
+		} else if header {
+			continue
 		}
-		if index >= len(row) {
-			return Demand{}, fmt.Errorf("%s:%d: %d columns, and the times are in column %d", file, line, len(row), index+1)
+		if at.index >= len(row) {
+			return Demand{}, fmt.Errorf("%s:%d: %d columns, and the times are in column %d", file, line, len(row), at.index+1)
 		}
-		took, err := timeOf(row[index], scale)
+		took, err := timeOf(row[at.index], scale)
 		if err != nil {
 			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
 		}
@@ -66,23 +61,98 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	if len(samples) < 1000 {
 		doubts = append(doubts, fmt.Sprintf("%d times are few: the slowest of them stand for all tails", len(samples)))
 	}
-	d := sampled(samples, fmt.Sprintf("%d times in %s", len(samples), file), doubts)
+	d := sampled(samples, fmt.Sprintf("%d times in %s%s", len(samples), file, at.name), doubts)
 	if d.Held() == 0 {
 		return Demand{}, fmt.Errorf("reading %s: all times are 0; nothing is held", file)
 	}
 	return d, nil
 }
 
-// place finds the column in the first row, and says whether that row is a header.
-func place(row []string, column string, index *int) (header bool, err error) {
-	if column != "" {
-		if *index = slices.IndexFunc(row, func(name string) bool { return strings.TrimSpace(name) == column }); *index < 0 {
-			return false, fmt.Errorf("no column %q; the header has %s", column, strings.Join(row, ", "))
-		}
-		return true, nil
+// A place is where in the rows the times are.
+type place struct {
+	header []string
+	begun  bool // the first row was looked at
+	given  bool // the column was, by its name
+	taken  bool // it was taken for the only one of numbers
+	index  int
+	name   string // " (column took)"; "" where there is one column
+}
+
+// find settles the column by the rows until now, and says whether this one is the header.
+func (p *place) find(row []string, column string) (header bool, err error) {
+	if p.given {
+		return false, nil
 	}
-	_, err = strconv.ParseFloat(strings.TrimSpace(row[0]), 64)
-	return err != nil, nil
+	numbers := numeric(row)
+	if !p.begun {
+		p.begun = true
+		if header = column != "" || len(numbers) == 0; header {
+			return true, p.read(row, column)
+		}
+	}
+	if !p.taken {
+		p.taken = true
+		p.take(slices.Concat(numbers, []int{0})[0], row)
+	}
+	if all := slices.Compact(slices.Sorted(slices.Values(append(numbers, p.index)))); len(all) > 1 {
+		return false, p.several(all)
+	}
+	return false, nil
+}
+
+// read takes the header, and of it the column if that is given.
+func (p *place) read(row []string, column string) error {
+	for _, name := range row {
+		p.header = append(p.header, strings.TrimSpace(name))
+	}
+	if column == "" {
+		return nil
+	}
+	i := slices.Index(p.header, column)
+	if i < 0 {
+		return fmt.Errorf("no column %q; the header has %s", column, strings.Join(row, ", "))
+	}
+	p.given = true
+	p.take(i, row)
+	return nil
+}
+
+// take settles the column.
+func (p *place) take(index int, row []string) {
+	p.index = index
+	if len(row) > 1 {
+		p.name = fmt.Sprintf(" (column %s)", p.title(index))
+	}
+}
+
+// title names a column by the header, or by its number.
+func (p *place) title(index int) string {
+	if index < len(p.header) && p.header[index] != "" {
+		return p.header[index]
+	}
+	return strconv.Itoa(index + 1)
+}
+
+func (p *place) several(numbers []int) error {
+	var names []string
+	for _, i := range numbers {
+		names = append(names, p.title(i))
+	}
+	all := strings.Join(names, ", ")
+	if p.header == nil {
+		return fmt.Errorf("columns %s have numbers, and there is no header to choose by; add one and name the times' with --column", all)
+	}
+	return fmt.Errorf("columns %s have numbers; choose the one of the times with --column", all)
+}
+
+// numeric are the columns of a row that have numbers.
+func numeric(row []string) (columns []int) {
+	for i, cell := range row {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
+			columns = append(columns, i)
+		}
+	}
+	return columns
 }
 
 func timeOf(text string, scale time.Duration) (time.Duration, error) {

@@ -175,9 +175,25 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 		held := l.Service + l.Block
 		l.SCV = (d.CPU.SquaredCV()*l.Service*l.Service + d.Sleep.SquaredCV()*l.Block*l.Block) / (held * held)
 	} else {
-		l.Block = max(0, d.Held().Seconds()-l.Service)
+		l.Service, l.Block, l.SCV = d.moments()
 	}
 	return l
+}
+
+// moments are those of the samples: seconds on a core and blocked, and the squared
+// coefficient of variation of both together.
+func (d Demand) moments() (cpu, block, scv float64) {
+	var held, squares float64
+	for _, s := range d.Samples {
+		cpu += min(d.CPU.Mean(), s).Seconds()
+		held += s.Seconds()
+	}
+	n := float64(len(d.Samples))
+	cpu, held = cpu/n, held/n
+	for _, s := range d.Samples {
+		squares += (s.Seconds() - held) * (s.Seconds() - held)
+	}
+	return cpu, max(0, held-cpu), squares / n / (held * held)
 }
 
 // TestedUpTo is the share of the samples, from below, of which Workload knows more than

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -21,7 +19,8 @@ const drawn = 1 << 16
 // text exposition, named file in messages. Metric is its name; "" takes the one that
 // ends in _seconds, beside those that tell no time held: the Go runtime's, the
 // process's and schedlab's, in which waits are. An error lists several. Series with
-// different labels are added up. A time within a bucket is taken to be anywhere in it
+// different labels are added up, and From names them. A series whose count or sum its
+// buckets do not allow is an error. A time within a bucket is taken to be anywhere in it
 // alike, one above the last bound to be where the histogram's sum leaves it; the doubts
 // say how many those are.
 func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
@@ -40,11 +39,11 @@ func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 	if err != nil {
 		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 	}
-	h, err := addUp(families[name])
+	h, err := addUp(name, families[name].GetMetric())
 	if err != nil {
-		return Demand{}, fmt.Errorf("reading %s: %s: %w", file, name, err)
+		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 	}
-	d := h.demand(fmt.Sprintf("the histogram %s in %s", name, file))
+	d := h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(families[name].GetMetric())))
 	if d.Held() == 0 {
 		return Demand{}, fmt.Errorf("reading %s: %s: all times are 0; nothing is held", file, name)
 	}
@@ -83,112 +82,36 @@ func chosen(metric string, names []string) (string, error) {
 	return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
 }
 
-// A histogram has counts of times up to each bound, ascending; beyond counts those
-// above the last.
-type histogram struct {
-	bounds, counts []float64
-	beyond         float64
-	sum            float64 // of all times, seconds
+// labelled is a series' labels as they are exposed, "" for none.
+func labelled(m *dto.Metric) string {
+	if len(m.GetLabel()) == 0 {
+		return ""
+	}
+	return "{" + pairs(m, `%s=%q`) + "}"
 }
 
-// addUp joins a family's series, whose bounds must be the same.
-func addUp(f *dto.MetricFamily) (h histogram, err error) {
-	for i, m := range f.GetMetric() {
-		one, err := read(m.GetHistogram())
-		if err != nil {
-			return h, err
-		}
-		if i == 0 {
-			h = one
-			continue
-		}
-		if !slices.Equal(h.bounds, one.bounds) {
-			return h, fmt.Errorf("its series have different buckets; give an exposition of one of them")
-		}
-		for k := range h.counts {
-			h.counts[k] += one.counts[k]
-		}
-		h.beyond += one.beyond
-		h.sum += one.sum
+func pairs(m *dto.Metric, format string) string {
+	var all []string
+	for _, l := range m.GetLabel() {
+		all = append(all, fmt.Sprintf(format, l.GetName(), l.GetValue()))
 	}
-	if total := h.total(); total == 0 || math.IsInf(total, 0) {
-		return h, fmt.Errorf("no time was observed")
-	}
-	return h, nil
+	return strings.Join(all, ",")
 }
 
-func (h histogram) total() float64 {
-	total := h.beyond
-	for _, n := range h.counts {
-		total += n
-	}
-	return total
-}
+// mostNamed is how many series are told by name.
+const mostNamed = 4
 
-func read(m *dto.Histogram) (h histogram, err error) {
-	below := 0.0
-	for _, b := range m.GetBucket() {
-		bound, upTo := b.GetUpperBound(), float64(b.GetCumulativeCount())
-		if math.IsInf(bound, 1) {
-			continue
-		}
-		last := 0.0
-		if n := len(h.bounds); n > 0 {
-			last = h.bounds[n-1]
-		}
-		switch {
-		case !(bound > last || bound == 0 && len(h.bounds) == 0) || bound > longestHeld.Seconds():
-			return h, fmt.Errorf("a bucket's bound is %g after %g; they ascend, in seconds up to %v", bound, last, longestHeld)
-		case upTo < below:
-			return h, fmt.Errorf("the bucket le=%g counts %g, fewer than the one before it; buckets are cumulative", bound, upTo)
-		}
-		h.bounds, h.counts = append(h.bounds, bound), append(h.counts, upTo-below)
-		below = upTo
+// added says which series a demand is the sum of, "" for one.
+func added(series []*dto.Metric) string {
+	if len(series) < 2 {
+		return ""
 	}
-	if len(h.bounds) == 0 {
-		return h, fmt.Errorf("it has no bucket with a bound; classic buckets are needed")
+	var names []string
+	for _, m := range series[:min(len(series), mostNamed)] {
+		names = append(names, pairs(m, "%s=%s"))
 	}
-	h.beyond = float64(m.GetSampleCount()) - below
-	h.sum = m.GetSampleSum()
-	if h.beyond < 0 {
-		return h, fmt.Errorf("its count of %d is less than its buckets'", m.GetSampleCount())
+	if more := len(series) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return h, nil
-}
-
-// demand spreads the counts over samples.
-func (h histogram) demand(from string) Demand {
-	total := h.total()
-	samples := make([]time.Duration, 0, drawn)
-	low, before, known := 0.0, 0.0, 0.0
-	for i, high := range h.bounds {
-		known += h.counts[i] * (low + high) / 2
-		for len(samples) < drawn {
-			rank := (float64(len(samples)) + 0.5) / drawn * total
-			if rank >= before+h.counts[i] {
-				break
-			}
-			at := low + (high-low)*(rank-before)/h.counts[i]
-			samples = append(samples, time.Duration(math.Round(at*1e9)))
-		}
-		low = high
-		before += h.counts[i]
-	}
-	doubts := []string{"a histogram tells a time to within its bucket: a quantile may lie anywhere between the bounds around it"}
-	if h.beyond > 0 {
-		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
-		if math.IsNaN(tail) {
-			tail = low
-		}
-		for len(samples) < drawn {
-			samples = append(samples, time.Duration(math.Round(tail*1e9)))
-		}
-		doubts = append(doubts, fmt.Sprintf("%.3g %% of the times are above its last bound of %.4g s: how far is not known, and each is taken as the %.4g s that its sum leaves them on average",
-			100*h.beyond/total, low, tail))
-	}
-	d := sampled(samples, from, doubts)
-	if mean, ours := h.sum/total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
-		d.Doubts = append(d.Doubts, fmt.Sprintf("its buckets are coarse: they put the mean at %.4g s, its sum at %.4g s", ours, mean))
-	}
-	return d
+	return fmt.Sprintf(" (%d series added: %s)", len(series), strings.Join(names, "; "))
 }

@@ -103,6 +103,12 @@ func TestReadCSV(t *testing.T) {
 		{"10\nNaN\n", "", "ms", 0, `t.csv:2: "NaN" is not a time; give a number of at least 0`},
 		{"a,b\n1,2\n3\n", "b", "ms", 0, `t.csv:3: 1 columns, and the times are in column 2`},
 		{"10000\n", "", "s", 0, `t.csv:1: 10000 is more than 1h0m0s; is the unit right?`},
+		{"took,note\n10,slow\n30,fast\n", "", "ms", 20 * ms, ""},
+		{"who,took\nann,10\nben,30\n", "", "ms", 20 * ms, ""},
+		{"id,took,note\n1,10,a\n2,30,b\n", "", "ms", 0, `t.csv:2: columns id, took have numbers; choose the one of the times with --column`},
+		{"id,took,note\n1,,lost\n2,30,b\n", "", "ms", 0, `t.csv:3: columns id, took have numbers; choose the one of the times with --column`},
+		{"1,10\n2,30\n", "", "ms", 0, `t.csv:1: columns 1, 2 have numbers, and there is no header to choose by; add one and name the times' with --column`},
+		{"who,took\nann,ten\n", "", "ms", 0, `t.csv:2: "ann" is not a time; give a number of at least 0`},
 		{"took\n", "", "s", 0, `reading t.csv: no times in it; give one a row`},
 		{"0\n0\n", "", "s", 0, `reading t.csv: all times are 0; nothing is held`},
 		{"1\n", "", "days", 0, `unit "days" is none of s, ms, us, ns`},
@@ -114,6 +120,21 @@ func TestReadCSV(t *testing.T) {
 			t.Errorf("%q: error %v\nwant %s", c.text, err, c.want)
 		case c.held != 0 && (err != nil || d.Held() != c.held):
 			t.Errorf("%q: held %v, error %v; want %v", c.text, d.Held(), err, c.held)
+		}
+	}
+}
+
+// What was taken is named: the column where there are several.
+func TestReadCSVSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, column, want string }{
+		{"id,took\n1,10\n2,30\n", "took", "2 times in t.csv (column took)"},
+		{"who,took\nann,10\nben,30\n", "", "2 times in t.csv (column took)"},
+		{"ann,10\nben,30\n", "", "2 times in t.csv (column 2)"},
+		{"took\n10\n30\n", "", "2 times in t.csv"},
+	} {
+		if d, err := ReadCSV(strings.NewReader(c.text), "t.csv", c.column, "ms"); err != nil || d.From != c.want {
+			t.Errorf("%q: read %q, error %v, want %q", c.text, d.From, err, c.want)
 		}
 	}
 }
@@ -180,7 +201,7 @@ var runtimes = exposed("go_gc_pauses_seconds") + exposed("process_a_seconds") + 
 func TestReadHistogramChooses(t *testing.T) {
 	t.Parallel()
 	for metric, want := range map[string]string{
-		"": "the histogram handler_seconds in m.txt", "go_gc_pauses_seconds": "the histogram go_gc_pauses_seconds in m.txt",
+		"": "the histogram handler_seconds in m.txt (2 series added: path=/a; path=/b)", "go_gc_pauses_seconds": "the histogram go_gc_pauses_seconds in m.txt",
 	} {
 		if d, err := ReadHistogram(strings.NewReader(runtimes+exposition), "m.txt", metric); err != nil || d.From != want {
 			t.Errorf("%q: read %q, error %v, want %q", metric, d.From, err, want)
@@ -204,10 +225,53 @@ func TestReadHistogramErrors(t *testing.T) {
 		{one("a_seconds_bucket{le=\"2\"} 3\na_seconds_bucket{le=\"1\"} 5\n"), "", "they ascend"},
 		{one("a_seconds_bucket{le=\"1e9\"} 3\n"), "", "they ascend, in seconds up to 1h0m0s"},
 		{one("a_seconds_bucket{le=\"1\"} 11\n"), "", "less than its buckets'"},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 5\n"), "", `reading m.txt: a_seconds: its _count is 10 and its bucket le="+Inf" 5; they`},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 4\n"), "", `a_seconds: the bucket le="+Inf" counts 4, fewer than the 5 of the one before it; buckets are cumulative`},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"2\"} 10\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 5 s at least; it"},
+		{one("a_seconds_bucket{le=\"1\"} 5\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 5 s at least; it"},
+		{one("a_seconds_bucket{le=\"0.09\"} 10\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 0.9 s at most; it"},
+		{strings.ReplaceAll(exposed("a_seconds"), "2.5", "NaN"), "", "a_seconds: its _sum is NaN"},
+		{strings.ReplaceAll(exposition, "sum{path=\"/b\"} 1.85", "sum{path=\"/b\"} 0.1"), "", `handler_seconds{path="/b"}: its _sum is 0.1 s, and the times in its buckets add up to 0.6 s at least`},
 	} {
 		if d, err := ReadHistogram(strings.NewReader(c.text), "m.txt", c.metric); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q of %q: %d samples, error %v\nwant %q", c.metric, c.text, len(d.Samples), err, c.want)
 		}
+	}
+}
+
+// A sum at the end of what the buckets allow is sound, rounding included, and one that is
+// not told is no fault; times above the last bound then lie on it.
+func TestReadHistogramSums(t *testing.T) {
+	t.Parallel()
+	edge := "# TYPE a_seconds histogram\na_seconds_bucket{le=\"0.1\"} 10\na_seconds_bucket{le=\"+Inf\"} 10\na_seconds_sum 1.0000000001\na_seconds_count 10\n"
+	for _, text := range []string{edge, strings.ReplaceAll(edge, "sum 1.0000000001", "sum 0")} {
+		if _, err := ReadHistogram(strings.NewReader(text), "m.txt", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	silent := strings.ReplaceAll(strings.ReplaceAll(edge, "} 10\na_seconds_b", "} 5\na_seconds_b"), "a_seconds_sum 1.0000000001\n", "")
+	d, err := ReadHistogram(strings.NewReader(silent), "m.txt", "")
+	if err != nil || d.Samples[len(d.Samples)-1] != 100*ms || !strings.Contains(d.Doubts[1], "it has no sum") {
+		t.Errorf("without a sum: %v, doubts %q", err, d.Doubts)
+	}
+}
+
+// The moments are the demand's, whatever the length and seed of the trace.
+func TestLoadMoments(t *testing.T) {
+	t.Parallel()
+	d, err := ReadHistogram(strings.NewReader(exposition), "m.txt", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SetCPU(10 * ms); err != nil {
+		t.Fatal(err)
+	}
+	a, b := d.Load(100, 2000, 1), d.Load(100, 50_000, 2)
+	if a.SCV != b.SCV || a.Service != b.Service || a.Block != b.Block {
+		t.Errorf("C² %g and %g, CPU %g and %g s, blocked %g and %g s", a.SCV, b.SCV, a.Service, b.Service, a.Block, b.Block)
+	}
+	if m := queueing.Measure(b.Trace); math.Abs(m.SCV/b.SCV-1) > 0.03 || math.Abs(m.Service/b.Service-1) > 0.01 {
+		t.Errorf("its trace has C² %g and %g s of CPU, the demand %g and %g s", m.SCV, m.Service, b.SCV, b.Service)
 	}
 }
 
