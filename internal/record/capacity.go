@@ -122,13 +122,13 @@ type RatePoint struct {
 
 // searchedArm is an arm of a search as JSON: its figures are in the Capacity.
 type searchedArm struct {
-	Name    string  `json:"name"`
-	Mode    string  `json:"mode"`
-	Command string  `json:"command"`
-	Role    Role    `json:"role"`
-	Load    string  `json:"load,omitempty"`
-	Procs   int     `json:"procs,omitempty"`
-	XMax    float64 `json:"x_max,omitempty"`
+	Name    string   `json:"name"`
+	Mode    string   `json:"mode"`
+	Command string   `json:"command"`
+	Role    Role     `json:"role"`
+	Load    string   `json:"load,omitempty"`
+	Procs   int      `json:"procs,omitempty"`
+	XMax    *float64 `json:"x_max,omitempty"`
 }
 
 // MarshalJSON leaves out of a search's arms what only a comparison measures.
