@@ -180,7 +180,32 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
+	if err := f.checkVary(fl); err != nil {
+		return err
+	}
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+}
+
+// checkVary refuses a factor that the command line gives a value as well; what a
+// scenario says of it gives way.
+func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
+	varied := map[string]bool{}
+	for _, text := range f.vary {
+		factor, _, _ := strings.Cut(text, "=")
+		if varied[factor] {
+			return usagef("--vary has %s twice; give all its values in one", factor)
+		}
+		varied[factor] = true
+		if fl.Changed(factor) {
+			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
+		}
+		for _, given := range slices.Concat(f.addArms, f.arms) {
+			if a, err := experiment.ParseArm(given); err == nil && a.Sets(factor) {
+				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
+			}
+		}
+	}
+	return nil
 }
 
 // scenario reads a scenario and puts the command line's arms into it.
@@ -225,7 +250,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 	s.Arms = append(s.Arms, added...)
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
-		if err := s.Vary(factor, strings.FieldsFunc(values, func(r rune) bool { return r == ',' }), f.Modes); err != nil {
+		if err := s.Vary(factor, experiment.SplitValues(values), f.Modes); err != nil {
 			return s, usagef("--vary: %w", err)
 		}
 	}
