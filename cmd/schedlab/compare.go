@@ -370,6 +370,12 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
+	budget, spare, whole := c.Budget()
+	room := fmt.Sprintf("room for all %d spare blocks", p.Spare)
+	if spare < p.Spare {
+		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
+	}
+	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
