@@ -67,7 +67,7 @@ verdict and expectation was refused, 130 interrupted.`,
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
-  schedlab compare all --total 30m
+  schedlab compare all --total 90m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
@@ -162,6 +162,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	c, err := f.plan(all[0].scenario)
 	if err != nil {
 		return err
+	}
+	if why := f.late(seconds(c.Planned().Estimate), 0); why != "" {
+		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %s", c.Planned().Scenario, why)}
 	}
 	code, err := f.compare(cmd, c, show)
 	if err == nil && code != exitDone {
