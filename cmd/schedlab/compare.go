@@ -101,6 +101,7 @@ verdict and expectation was refused, 130 interrupted.`,
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
 	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	completeFactors(cmd, "vary")
 	complete(cmd, "protocol", "quick", "full")
 	complete(cmd, "stamps", "off", "basic", "full")
 	complete(cmd, "output", formatNames()...)
@@ -189,28 +190,6 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
 }
 
-// checkVary refuses a factor that the command line gives a value as well; what a
-// scenario says of it gives way.
-func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
-	varied := map[string]bool{}
-	for _, text := range f.vary {
-		factor, _, _ := strings.Cut(text, "=")
-		if varied[factor] {
-			return usagef("--vary has %s twice; give all its values in one", factor)
-		}
-		varied[factor] = true
-		if fl.Changed(factor) {
-			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
-		}
-		for _, given := range slices.Concat(f.addArms, f.arms) {
-			if a, err := experiment.ParseArm(given); err == nil && a.Sets(factor) {
-				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
-			}
-		}
-	}
-	return nil
-}
-
 // scenario reads a scenario and puts the command line's arms into it.
 func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 	s, err := f.question(name)
@@ -289,7 +268,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 		return exitDone, f.failure(err, dir)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
-		return exitDone, errors.Join(err, werr)
+		return exitDone, f.failure(errors.Join(err, werr), dir)
 	}
 	if err != nil {
 		return exitDone, f.failure(err, dir)

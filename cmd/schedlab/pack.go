@@ -201,7 +201,7 @@ func packOutcome(entries []report.PackEntry, failed error) error {
 	}
 	switch {
 	case answers[record.Failed] > 0:
-		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%d expectations failed", answers[record.Failed]), failed)}
+		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", counted(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
 	case worst != exitDone:
@@ -243,6 +243,14 @@ func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// counted writes n and the word, with an s unless n is 1.
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -22,8 +22,13 @@ const mostValues = 25
 
 // factors are what an axis of a map may vary: the workload, and what arms set.
 func factors() []string {
-	settings := slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
-	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, settings)
+	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, VaryFactors())
+}
+
+// VaryFactors are the settings of an arm by name, but for the variables of its
+// environment, which have any name.
+func VaryFactors() []string {
+	return slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
 }
 
 // ParseFactor reads an axis of a map, FACTOR=V1,V2,...: two values or more in the

@@ -228,7 +228,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
+				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.targets(addrMark)[0].URL, "http://"+addrMark))
 			}
 		}
 		if a.URL != "" && role != record.Copy {
