@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -83,8 +84,11 @@ Only loopback targets are attacked unless --allow-remote says otherwise. The
 files of --results and --hgrm are never overwritten; results have .part at the
 end of their name until the attack is over.
 
-Exit codes: 0 done, 4 when more than one request in a thousand got no reply,
-130 interrupted.`,
+Good replies have a status of 2xx or 3xx; their rate is over the time until the
+last of them, and over --duration at the least.
+
+Exit codes: 0 done, 4 when more than one request in a thousand got no reply or
+no reply was good, 130 interrupted.`,
 		Example: `  schedlab attack --target http://127.0.0.1:8080/plaintext --rate 2000/s --duration 10s
   schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
   schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000
@@ -177,7 +181,19 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if ended := sum.Sent - sum.CutOff; float64(sum.Failed) > .001*float64(ended) {
 		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
 	}
+	if sum.Good == 0 && len(sum.Statuses) > 0 {
+		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", statusWords(sum.Statuses))}
+	}
 	return nil
+}
+
+// statusWords say how many replies had which status.
+func statusWords(statuses map[uint16]int) string {
+	var words []string
+	for _, code := range slices.Sorted(maps.Keys(statuses)) {
+		words = append(words, fmt.Sprintf("%d of status %d", statuses[code], code))
+	}
+	return strings.Join(words, ", ")
 }
 
 // mostRequests bounds one open attack, of about 165 bytes of memory each (a

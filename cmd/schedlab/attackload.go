@@ -203,7 +203,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if err := o.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sending %d requests in %v\n", len(o.Trace.At), f.duration)
+	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", counted(len(o.Trace.At), "request"), f.duration)
 	result, err := load.Attack(ctx, o)
 	if result == nil {
 		return nil, usage(err)
@@ -242,7 +242,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if err := c.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "driving %d clients for %v\n", c.Connections, f.warmup+f.duration)
+	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", counted(c.Connections, "client"), f.warmup+f.duration)
 	closed, err := load.Closed(cmd.Context(), c)
 	if closed.Start.IsZero() {
 		return nil, usage(err)

@@ -9,8 +9,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// waitShare is how much of a request's time the wait for a connection may be.
-const waitShare = .1
+// The wait for a connection may be so much of the requests' time, or concern so few of
+// them, that more connections would change nothing.
+const (
+	waitShare   = .1
+	waitedShare = .01
+)
 
 // summarise fills in what became of an attack. mark is the client's note on a
 // request. What was never sent is in no figure but Scheduled, and what the
@@ -49,7 +53,7 @@ func summarise(sum *record.Attack, result *load.Result, mark func(i int) load.Ma
 	if cut > 0 {
 		doubt(sum, "%d requests were under way when the attack was stopped; each counts with the time it had had by then, at least", cut)
 	}
-	if share := sum.Connect.Mean / (sum.Connect.Mean + sum.Service.Mean); sum.Waited > 0 && share > waitShare {
+	if share := sum.Connect.Mean / (sum.Connect.Mean + sum.Service.Mean); float64(sum.Waited) > waitedShare*float64(sum.Sent) && share > waitShare {
 		doubt(sum, "%d of %d requests waited for a free connection: %.0f %% of their time passed in the client's own queue, which the service times leave out; raise --connections (-c) to have them wait at the server",
 			sum.Waited, sum.Sent, 100*share)
 	}

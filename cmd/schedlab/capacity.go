@@ -127,7 +127,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 		return f.failure(err, dir, run)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
-		return errors.Join(err, werr)
+		return f.failure(errors.Join(err, werr), dir, run)
 	}
 	if err != nil {
 		return f.failure(err, dir, run)

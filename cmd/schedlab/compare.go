@@ -69,7 +69,7 @@ expectation fails nothing; with --strict the code is 4 then.`,
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
-  schedlab compare all --total 30m
+  schedlab compare all --total 90m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
@@ -104,6 +104,7 @@ expectation fails nothing; with --strict the code is 4 then.`,
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
 	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	completeFactors(cmd, "vary")
 	complete(cmd, "protocol", "quick", "full")
 	complete(cmd, "stamps", "off", "basic", "full")
 	complete(cmd, "output", formatNames()...)
@@ -166,6 +167,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
+	if why := f.late(seconds(c.Planned().Estimate), 0); why != "" {
+		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %s", c.Planned().Scenario, why)}
+	}
 	code, err := f.compare(cmd, c, show)
 	if err == nil && code != exitDone {
 		err = &exitError{code: code}
@@ -182,6 +186,9 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	}
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	if err := f.checkVary(fl); err != nil {
+		return err
 	}
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
 }
@@ -228,7 +235,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 	s.Arms = append(s.Arms, added...)
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
-		if err := s.Vary(factor, strings.FieldsFunc(values, func(r rune) bool { return r == ',' }), f.Modes); err != nil {
+		if err := s.Vary(factor, experiment.SplitValues(values), f.Modes); err != nil {
 			return s, usagef("--vary: %w", err)
 		}
 	}
@@ -264,7 +271,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 		return exitDone, f.failure(err, dir, run)
 	}
 	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
-		return exitDone, errors.Join(err, werr)
+		return exitDone, f.failure(errors.Join(err, werr), dir, run)
 	}
 	if err != nil {
 		return exitDone, f.failure(err, dir, run)
@@ -355,6 +362,12 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
+	budget, spare, whole := c.Budget()
+	room := fmt.Sprintf("room for all %d spare blocks", p.Spare)
+	if spare < p.Spare {
+		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
+	}
+	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}

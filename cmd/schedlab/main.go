@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"schedlab/internal/dispatch"
@@ -83,7 +84,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintf(stderr, "schedlab: %s\n", sourced(cmd, exit.err.Error()))
+		for line := range strings.SplitSeq(sourced(cmd, exit.err.Error()), "\n") { // joined errors are a line each
+			fmt.Fprintf(stderr, "schedlab: %s\n", line)
+		}
 	}
 	return exit.code
 }

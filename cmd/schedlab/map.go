@@ -183,8 +183,10 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	if x.Name == y.Name {
 		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
 	}
-	if f.Rate != (experiment.Rate{}) && (x.Name == "rate" || y.Name == "rate") {
-		return nil, usagef("--rate has a value and rate is a factor; drop one")
+	for _, factor := range []string{x.Name, y.Name} {
+		if cmd.Flags().Changed(factor) {
+			return nil, usagef("--%s has a value and %s is a factor; drop one", factor, factor)
+		}
 	}
 	drawSeed(cmd, &f.Seed)
 	name := defaultScenario

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,20 +32,29 @@ func named(args []string) (names []string, err error) {
 		case arg == packName:
 			names = append(names, scenarioNames()...)
 		case statErr == nil && info.IsDir():
-			files, err := filepath.Glob(filepath.Join(arg, "*.yaml"))
+			files, err := inDirectory(arg)
 			if err != nil {
-				return nil, usagef("reading directory %q: %w", arg, err)
+				return nil, err
 			}
-			if len(files) == 0 {
-				return nil, usagef("directory %q holds no scenario, no file *.yaml", arg)
-			}
-			slices.Sort(files)
 			names = append(names, files...)
 		default:
 			names = append(names, arg)
 		}
 	}
 	return names, nil
+}
+
+// inDirectory are the scenario files of a directory.
+func inDirectory(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, usagef("reading directory %q: %w", dir, err)
+	}
+	if len(files) == 0 {
+		return nil, usagef("directory %q holds no scenario, no file *.yaml", dir)
+	}
+	slices.Sort(files)
+	return files, nil
 }
 
 // A packed is a scenario of a pack: planned, or with the reason why this
@@ -57,22 +67,57 @@ type packed struct {
 // plans reads every scenario and finds what is wrong before anything runs. In a
 // pack, one that this machine is too small for is refused and not wrong.
 func (f *compareFlags) plans(names []string) (all []packed, err error) {
+	from := map[string]string{}
 	for _, name := range names {
-		s, err := f.scenario(name)
+		s, err := f.question(name)
 		if err != nil {
 			return nil, err
 		}
-		c := packed{scenario: s}
-		if _, err := f.plan(s); err != nil {
-			bad, ok := errors.AsType[*experiment.Impossible](err)
-			if !ok || !bad.Machine || len(names) == 1 {
-				return nil, err
-			}
-			c.lacks = bad
+		switch other, twice := from[s.Name]; {
+		case twice && filepath.Clean(other) == filepath.Clean(name):
+			return nil, usagef("scenario %q is named twice; drop one", name)
+		case twice:
+			return nil, usagef("scenarios %q and %q are both called %s; give each a name of its own", other, name, s.Name)
+		}
+		from[s.Name] = name
+		c, err := f.packed(s, len(names) > 1)
+		if err != nil && len(names) > 1 {
+			err = about(name, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+func (f *compareFlags) packed(s experiment.Scenario, inPack bool) (c packed, err error) {
+	if c.scenario, err = f.withArms(s); err != nil {
+		return c, err
+	}
+	_, err = f.plan(c.scenario)
+	if bad, ok := errors.AsType[*experiment.Impossible](err); ok && bad.Machine && inPack {
+		c.lacks, err = bad, nil
+	}
+	return c, err
+}
+
+// about says which scenario of several an error is about.
+func about(name string, err error) error {
+	if bad, ok := errors.AsType[*exitError](err); ok {
+		return &exitError{bad.code, fmt.Errorf("scenario %q: %w", name, bad.err)}
+	}
+	return fmt.Errorf("scenario %q: %w", name, err)
+}
+
+// late says why a scenario that takes so long does not run when so much of --total is
+// gone; "" when it does.
+func (f *compareFlags) late(need, gone time.Duration) string {
+	if f.total <= 0 || gone+need <= f.total {
+		return ""
+	}
+	return fmt.Sprintf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), f.total, max(0, f.total-gone).Round(time.Second))
 }
 
 // pack runs scenarios one after the other, each with a record of its own, and
@@ -119,8 +164,7 @@ func (f *compareFlags) entry(ctx context.Context, s packed, e *report.PackEntry,
 	if err != nil {
 		return err
 	}
-	if need := seconds(c.Planned().Estimate); f.total > 0 && time.Since(began)+need > f.total {
-		e.NotRun = fmt.Sprintf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), f.total, max(0, f.total-time.Since(began)).Round(time.Second))
+	if e.NotRun = f.late(seconds(c.Planned().Estimate), time.Since(began)); e.NotRun != "" {
 		return nil
 	}
 	dir, run, err := c.Run(ctx, f.out, show.update)
@@ -157,7 +201,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	}
 	switch {
 	case answers[record.Failed] > 0:
-		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%d expectations failed", answers[record.Failed]), failed)}
+		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", counted(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
 	case worst != exitDone, strict && answers[record.Undecided] > 0:
@@ -166,9 +210,10 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	return nil
 }
 
-// writePlans prints what a pack would do, and how long it would take.
+// writePlans prints what a pack would do, how long it would take, and what of it would
+// not fit into --total if all that runs takes as long as planned.
 func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
-	total := 0.0
+	total, late := time.Duration(0), []string{}
 	for _, s := range all {
 		if s.lacks != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.scenario.Name, s.scenario.Question, s.lacks)
@@ -178,16 +223,34 @@ func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
 		if err != nil {
 			return err
 		}
+		need := seconds(c.Planned().Estimate)
+		if why := f.late(need, total); why != "" {
+			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %s\n\n", s.scenario.Name, s.scenario.Question, why)
+			late = append(late, s.scenario.Name)
+			continue
+		}
 		if err := writePlan(w, c); err != nil {
 			return err
 		}
-		total += c.Planned().Estimate
+		total += need
 	}
 	if len(all) < 2 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "in all      %d scenarios, about %v\n", len(all), seconds(total).Round(time.Second))
+	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
+	if len(late) > 0 {
+		fmt.Fprintf(w, "; not within --total %v: %s", f.total, strings.Join(late, ", "))
+	}
+	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// counted writes n and the word, with an s unless n is 1.
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -64,6 +64,9 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 			return nil
 		},
 	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return recorded(root), cobra.ShellCompDirectiveDefault
+	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
 	cmd.Flags().StringVar(&output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm")
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")

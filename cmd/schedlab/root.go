@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -45,13 +46,11 @@ p90 and p99 was REFUSED and no expectation decided), 130 interrupted.`,
 	}
 	root.AddCommand(configured...)
 	root.AddCommand(newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion())
+	addHelp(root)
 	for _, cmd := range root.Commands() {
-		args := cmd.Args
-		cmd.Args = func(cmd *cobra.Command, got []string) error {
-			if args == nil {
-				return nil
-			}
-			return usage(args(cmd, got))
+		refuse(cmd)
+		for _, sub := range cmd.Commands() {
+			refuse(sub)
 		}
 	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,6 +61,36 @@ p90 and p99 was REFUSED and no expectation decided), 130 interrupted.`,
 	}
 	root.Args = cobra.ArbitraryArgs
 	return root
+}
+
+// addHelp adds cobra's own commands now, and has them refuse what they do not know.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(_ *cobra.Command, topic []string) error {
+				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
+					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// refuse makes arguments that a command does not take the user's mistake.
+func refuse(cmd *cobra.Command) {
+	args := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, got []string) error {
+		if args == nil {
+			return nil
+		}
+		return usage(args(cmd, got))
+	}
 }
 
 // version and revision are set by make build; otherwise they are the module's,

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/model"
@@ -58,4 +61,26 @@ func modeFacts() map[string]experiment.Mode {
 		}
 	}
 	return facts
+}
+
+// checkVary refuses a factor that the command line gives a value as well; what a
+// scenario says of it gives way.
+func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
+	varied := map[string]bool{}
+	for _, text := range f.vary {
+		factor, _, _ := strings.Cut(text, "=")
+		if varied[factor] {
+			return usagef("--vary has %s twice; give all its values in one", factor)
+		}
+		varied[factor] = true
+		if fl.Changed(factor) {
+			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
+		}
+		for _, given := range slices.Concat(f.addArms, f.arms) {
+			if a, err := experiment.ParseArm(given); err == nil && a.Sets(factor) {
+				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
+			}
+		}
+	}
+	return nil
 }

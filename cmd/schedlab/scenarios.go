@@ -19,22 +19,28 @@ const defaultScenario = "quick"
 
 func newScenarios() *cobra.Command {
 	return &cobra.Command{
-		Use:   "scenarios [NAME|FILE...]",
+		Use:   "scenarios [NAME|FILE|DIR...]",
 		Short: "List the embedded scenarios, print one, or check scenario files",
 		Long: `Without an argument, list the embedded scenarios with their questions. With an
-embedded scenario's name, print its YAML, to start your own from. With files,
-check them: every problem is named with line and column, and the exit code is 2.
+embedded scenario's name, print its YAML, to start your own from. With files, or
+a directory of them, check them: every problem is named with line and column, and
+the exit code is 2.
 A scenario that needs more CPUs than are here is listed, printed and checked all
 the same, and marked; only compare refuses it.`,
 		Example: `  schedlab scenarios
   schedlab scenarios quick > mine.yaml
-  schedlab scenarios mine.yaml`,
+  schedlab scenarios mine.yaml
+  schedlab scenarios ./mine`,
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listScenarios(cmd)
 			}
-			for _, arg := range args {
+			names, err := named(args)
+			if err != nil {
+				return err
+			}
+			for _, arg := range names {
 				s, embedded, err := findScenario(arg)
 				if err != nil {
 					return err

@@ -216,13 +216,6 @@ func spellDuration(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// complete offers fixed values for a flag in the shell.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag does not exist: a bug here
-	}
-}
-
 // A byteSize is a flag for a number of bytes.
 type byteSize int
 

@@ -52,20 +52,13 @@ func (s *sized) lead() string {
 			rate, digits(s.ask.Rate*s.ask.Service), s.ask.Cores, digits(float64(s.ask.Cores)/s.ask.Service))
 	case s.slo == nil:
 		return fmt.Sprintf("No SLO given: %s at least for %s; from %d on a request waits, on average, less than a tenth of the time it is held.",
-			workersText(s.waits[0].Workers), rate, s.waits[s.knee].Workers)
+			counted(s.waits[0].Workers, "worker"), rate, s.waits[s.knee].Workers)
 	case s.advice.Workers > 0:
-		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", workersText(s.advice.Workers), s.advice.Queue, slo, rate)
+		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", counted(s.advice.Workers, "worker"), s.advice.Queue, slo, rate)
 	case s.advice.MostRate > 0:
 		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.advice.Hopeless, digits(s.advice.MostRate))
 	}
 	return fmt.Sprintf("No number of workers keeps %s at any rate: %s.", slo, s.advice.Hopeless)
-}
-
-func workersText(n int) string {
-	if n == 1 {
-		return "1 worker"
-	}
-	return fmt.Sprintf("%d workers", n)
 }
 
 // promise is the SLO, and what of it was assumed.
@@ -85,9 +78,9 @@ func (p *sizePage) advised(s *sized) {
 	strained := digits(a.Strained.Rate) + "/s"
 	p.fact("SLO", "%s", s.promise())
 	p.fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
-		strained, percentText(s.ask.Margin), workersText(a.Least))
+		strained, percentText(s.ask.Margin), counted(a.Least, "worker"))
 	p.fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, strained)
-	p.expected(s, fmt.Sprintf("%s, queue of %d", workersText(a.Workers), a.Queue), strained)
+	p.expected(s, fmt.Sprintf("%s, queue of %d", counted(a.Workers, "worker"), a.Queue), strained)
 
 	header := []string{"20 % off", "workers"}
 	for _, q := range s.quantiles() {

@@ -60,7 +60,7 @@ func (v *verification) text() []string {
 		if figures == nil {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("Measured with %d workers, medians of blocks of %g s: %s.", k.workers, v.Window, strings.Join(figures, ", ")))
+		lines = append(lines, fmt.Sprintf("Measured with %s, medians of blocks of %g s: %s.", counted(k.workers, "worker"), v.Window, strings.Join(figures, ", ")))
 	}
 	for _, d := range v.Doubts {
 		lines = append(lines, "Doubt of the test: "+d+".")
@@ -146,7 +146,7 @@ func (s *sized) judge(kept []experiment.Keeping) *verification {
 		if open.Answer != record.Undecided {
 			workers, open = v.Fewer, kept[1]
 		}
-		v.Why = fmt.Sprintf("With %d workers, %s", workers, open.Reason)
+		v.Why = fmt.Sprintf("With %s, %s", counted(workers, "worker"), open.Reason)
 	}
 	return v
 }

@@ -106,8 +106,12 @@ func (r *Report) judge() {
 	}
 }
 
-// gist is the beginning of what was found, which has the figure that matters.
+// gist is the beginning of what was found, which has the figure that matters; all of
+// it when the cause does.
 func (f Finding) gist() string {
+	if strings.Contains(f.Found, unwritable) {
+		return f.Found
+	}
 	end := len(f.Found)
 	for _, mark := range []string{": ", ", ", "; "} {
 		if i := strings.Index(f.Found, mark); i >= 0 {

@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "p99 needs windows longer than 2s", "--window 2s"},
 		{"pause", func(m *Machine) { m.Pause = 50 * time.Millisecond }, Bad, "p99 needs windows longer than 5s", "isolcpus"},
 		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "--protocol full"},
-		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "a record takes up to", "make room"},
+		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "; a record takes up to 4398046511104 MiB", "make room"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols, 0) }, Bad, "cannot tell a tenth", "quieter machine"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols, 0) }, Warn, "p99 in a quick comparison", "--protocol full"},
 		{"noise", func(m *Machine) {
@@ -239,5 +239,18 @@ func TestOutputInTheWay(t *testing.T) {
 		if f.State != Bad || !strings.Contains(f.Found, out+" cannot be written") || !strings.Contains(f.Fix, "--out DIR") {
 			t.Errorf("got %+v, want that %s cannot be written", f, out)
 		}
+		if got := Examine(m).Sentence; !strings.Contains(got, "output: "+out+" cannot be written: "+file+" is no directory") && !strings.Contains(got, "not a directory") {
+			t.Errorf("got %q, want the cause in it", got)
+		}
+	}
+}
+
+// The line of a verdict has the reason, not the half of the finding that is well.
+func TestSentenceOfTooLittleRoom(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	m.Out, m.Need = t.TempDir(), 1<<62
+	if got := Examine(m).Sentence; !strings.HasPrefix(got, "fit with reservations: output: only ") || !strings.HasSuffix(got, " MiB free in "+m.Out) {
+		t.Errorf("got %q, want how little is free", got)
 	}
 }

@@ -150,6 +150,9 @@ func (m *Machine) swap() seen {
 	return seen{Warn, fmt.Sprintf("%d of %d MiB in use", used/mebibyte, total/mebibyte), "as root: swapoff -a && swapon -a, which brings all pages back; it needs that much free memory"}
 }
 
+// unwritable stands between a path and the cause.
+const unwritable = " cannot be written: "
+
 // leastRoom is what a record proves to be there before load starts, twice.
 const leastRoom = 2 << 20
 
@@ -158,6 +161,9 @@ func (m *Machine) output() seen {
 		return seen{}
 	}
 	elsewhere := "--out DIR in a directory that can be written"
+	blocked := func(err error, fix string) seen {
+		return seen{Bad, fmt.Sprintf("%s"+unwritable+"%v", m.Out, err), fix}
+	}
 	dir, err := existing(m.Out)
 	if err == nil {
 		err = unix.Access(dir, unix.W_OK|unix.X_OK)
@@ -167,11 +173,14 @@ func (m *Machine) output() seen {
 		if errors.Is(err, unix.EROFS) {
 			fix += ", or as root: mount -o remount,rw on the file system of " + dir
 		}
-		return seen{Bad, fmt.Sprintf("%s cannot be written: %v", m.Out, err), fix}
+		return blocked(err, fix)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return unknown("%s can be written; its free space is not told: %v", m.Out, err)
+	}
+	if disk.Blocks == 0 {
+		return blocked(errors.New("its file system has no room for files"), elsewhere)
 	}
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
 	s := fine("%s can be written, %d MiB free", m.Out, free/mebibyte)
@@ -183,7 +192,7 @@ func (m *Machine) output() seen {
 	default:
 		return s
 	}
-	s.found += fmt.Sprintf("; a record takes up to %d", m.Need/mebibyte)
+	s.found = fmt.Sprintf("only %d MiB free in %s; a record takes up to %d MiB", free/mebibyte, m.Out, m.Need/mebibyte)
 	s.fix = "make room there, or use --out DIR on another file system"
 	return s
 }

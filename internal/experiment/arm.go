@@ -203,6 +203,9 @@ func (a *Arm) check() error {
 	return nil
 }
 
+// Sets reports whether the arm has a value of its own for a setting.
+func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
+
 // isFlag reports whether a setting is a serve flag, not one of the arm's load or
 // environment. spin is both: of the load true or false, of serve a number.
 func isFlag(key, value string) bool {

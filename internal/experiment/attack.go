@@ -40,7 +40,7 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	a.Scheduled, a.Dialled = scheduled, result.Dialled
 	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Doubt{}
 	response, good, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
-	var last, lastSent int64
+	var lastGood, lastSent int64
 	for _, r := range result.Requests {
 		a.Outcomes[r.Outcome.String()]++
 		a.Bytes += uint64(r.Bytes)
@@ -55,11 +55,12 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 			continue // the attack was stopped before its time
 		}
 		a.Sent++
-		last, lastSent = max(last, r.Done), max(lastSent, r.Sent)
+		lastSent = max(lastSent, r.Sent)
 		took := time.Duration(r.Done - r.Scheduled)
 		switch {
 		case r.Good():
 			good.Record(took)
+			lastGood = max(lastGood, r.Done)
 		case r.Outcome != record.Answered && r.Outcome != record.Cut:
 			took = max(took, seconds(a.Timeout))
 		}
@@ -71,12 +72,12 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	}
 	a.Response, a.GoodResponse, a.Service, a.Lag = response.Quantiles(), good.Quantiles(), service.Quantiles(), lag.Quantiles()
 	if a.Sent > 0 {
-		a.SentRate = float64(a.Sent) / max(a.Duration, time.Duration(lastSent).Seconds())
-		a.Goodput = float64(a.Good) / max(a.Duration, time.Duration(last).Seconds())
-		if a.Status == record.Interrupted {
-			a.SentRate = float64(a.Sent) / time.Duration(lastSent).Seconds()
-			a.Goodput = float64(a.Good) / time.Duration(last).Seconds()
+		until := time.Duration(lastSent).Seconds()
+		if a.Status != record.Interrupted {
+			until = max(until, a.Duration)
 		}
+		a.SentRate = float64(a.Sent) / until
+		a.Goodput = float64(a.Good) / max(until, time.Duration(lastGood).Seconds())
 	}
 	answers := make([]float64, len(result.ConnAnswers))
 	for i, n := range result.ConnAnswers {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,4 +35,52 @@ func doubtsOf(a record.Attack) (texts []string) {
 		texts = append(texts, d.Text)
 	}
 	return texts
+}
+
+// Goodput is of the time in which good replies came: all of the sending and what the
+// server took to catch up after it, but not the wait for requests that were lost.
+func TestSummariseGoodput(t *testing.T) {
+	t.Parallel()
+	second := int64(time.Second)
+	// A hundred a second for three seconds, answered after wait, or lost after 2 s.
+	run := func(wait func(i int64) int64, lost ...int) *load.Result {
+		result := &load.Result{Start: time.Now()}
+		for i := range int64(300) {
+			at := i * second / 100
+			result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at, Done: at + wait(i), Status: 200})
+		}
+		for _, i := range lost {
+			r := &result.Requests[i]
+			r.Outcome, r.Status, r.Done = record.TimedOut, 0, r.Sent+2*second
+		}
+		return result
+	}
+	prompt := func(int64) int64 { return 1e6 }
+	for _, c := range []struct {
+		name   string
+		status record.Status
+		result *load.Result
+		want   float64
+	}{
+		{"prompt", record.Complete, run(prompt), 100},
+		{"the last ones lost, and waited for", record.Complete, run(prompt, 297, 298, 299), 99},
+		{"half of the rate, so twice the time", record.Complete, run(func(i int64) int64 { return (i + 1) * second / 100 }), 300 / 5.99},
+		{"all lost", record.Complete, run(func(int64) int64 { return 0 }, seq(300)...), 0},
+		{"interrupted after 2.99 s of 10, the last ones lost", record.Interrupted, run(prompt, 298, 299), 298 / 2.99},
+	} {
+		a := record.Attack{Status: c.status, Loop: "open", Duration: 3, Timeout: 2}
+		if c.status == record.Interrupted {
+			a.Duration = 10
+		}
+		if got := Summarise(a, c.result, 300).Goodput; math.Abs(got-c.want) > .01*c.want {
+			t.Errorf("%s: goodput %g/s, want %g/s", c.name, got, c.want)
+		}
+	}
+}
+
+func seq(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
 }

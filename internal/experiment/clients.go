@@ -127,8 +127,10 @@ func (p *plan) checkRamps() error {
 // line's; what the scenario says of the factor gives way.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) error {
 	switch {
-	case len(values) == 0:
+	case len(values) == 0, len(values) == 1 && values[0] == "":
 		return fmt.Errorf("%s: no values; list them, like %s=1,2,4", factor, factor)
+	case slices.Contains(values, ""):
+		return fmt.Errorf("%s has an empty value; list them, like %s=1,2,4", factor, factor)
 	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}

@@ -22,8 +22,13 @@ const mostValues = 25
 
 // factors are what an axis of a map may vary: the workload, and what arms set.
 func factors() []string {
-	settings := slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
-	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, settings)
+	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, VaryFactors())
+}
+
+// VaryFactors are the settings of an arm by name, but for the variables of its
+// environment, which have any name.
+func VaryFactors() []string {
+	return slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
 }
 
 // ParseFactor reads an axis of a map, FACTOR=V1,V2,...: two values or more in the
@@ -37,18 +42,7 @@ func ParseFactor(text string) (record.Factor, error) {
 	if !slices.Contains(factors(), name) {
 		return f, fmt.Errorf("unknown factor %q (want one of %s)", name, strings.Join(factors(), ", "))
 	}
-	depth, from := 0, 0
-	for i, r := range list + "," {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')':
-			depth--
-		case r == ',' && (depth == 0 || i == len(list)):
-			f.Values = append(f.Values, strings.TrimSpace(list[from:i]))
-			from = i + 1
-		}
-	}
+	f.Values = SplitValues(list)
 	for i, v := range f.Values {
 		switch {
 		case v == "":
@@ -61,6 +55,23 @@ func ParseFactor(text string) (record.Factor, error) {
 		return f, fmt.Errorf("%s has %s; give 2 to %d", name, plural(n, "value"), mostValues)
 	}
 	return f, nil
+}
+
+// SplitValues splits V1,V2,...; a comma within parentheses is its value's.
+func SplitValues(list string) (values []string) {
+	depth, from := 0, 0
+	for i, r := range list + "," {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && (depth == 0 || i == len(list)):
+			values = append(values, strings.TrimSpace(list[from:i]))
+			from = i + 1
+		}
+	}
+	return values
 }
 
 // At is the scenario of one cell of a map: with the i-th value of x and the j-th

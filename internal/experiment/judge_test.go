@@ -52,6 +52,11 @@ func TestTooFewBlocks(t *testing.T) {
 	if r.Winner != "undecided" || r.Headline != "No verdict: "+reason+". Mostly other programs used the server's CPUs: stop them, or choose CPUs with --server-cpus." || len(r.Refused) != 3 {
 		t.Errorf("got %q, %q, refused %v", r.Winner, r.Headline, r.Refused)
 	}
+	why := "the budget of 1m15s has no room for 3 more spare blocks in place of those refused; raise --budget to 1m22s"
+	short := synthetic{edit: busy(3, 7, 8), plan: func(p *record.Plan) { p.Unspared = why }}.judged(t)
+	if want := "No verdict: " + reason + ": " + why + ". Mostly "; !strings.HasPrefix(short.Headline, want) {
+		t.Errorf("got %q, want %q first", short.Headline, want)
+	}
 }
 
 // Blocks that are lost without a broken rule are counted with those that broke one.

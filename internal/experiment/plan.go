@@ -228,7 +228,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", s.targets(addrMark)[0].URL)
+				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.targets(addrMark)[0].URL, "http://"+addrMark))
 			}
 		}
 		if a.URL != "" && role != record.Copy {
@@ -298,27 +298,32 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 	case kind.warmup < 0 || kind.warmup > longest:
 		return impossible("--warmup %v is outside 0 to %v", kind.warmup, longest)
 	}
-	trial := kind.warmup + kind.window + trialCost
-	probes := len(p.arms) - 1
-	cost := func(blocks int) time.Duration {
-		return time.Duration(blocks*len(p.arms))*trial + time.Duration(probes)*probeCost + fixedCost
-	}
+	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
 	blocks := kind.blocks
-	for cost(blocks) > p.budget && blocks > minBlocks {
+	for p.cost(blocks) > p.budget && blocks > minBlocks {
 		blocks--
 	}
-	if cost(blocks) > p.budget {
+	if p.cost(blocks) > p.budget {
 		return impossible("%d blocks of %d arms take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			blocks, len(p.arms), cost(blocks).Round(time.Second), p.budget)
+			blocks, len(p.arms), p.cost(blocks).Round(time.Second), p.budget)
 	}
 	if blocks < kind.blocks {
 		p.doubt("", "%d blocks instead of %d, to stay within the budget of %v", blocks, kind.blocks, p.budget)
 	}
 	p.Blocks, p.Spare = blocks, kind.spare
 	p.MinValid = own.leastValid(blocks)
-	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
-	p.Estimate = cost(blocks).Seconds()
+	p.Estimate = p.cost(blocks).Seconds()
 	return nil
+}
+
+// cost is about how long a run of so many blocks takes.
+func (p *plan) cost(blocks int) time.Duration {
+	probes := len(p.arms) - 1
+	return time.Duration(blocks)*p.blockCost() + time.Duration(probes)*probeCost + fixedCost
+}
+
+func (p *plan) blockCost() time.Duration {
+	return time.Duration(len(p.arms)) * (seconds(p.Warmup+p.Window) + trialCost)
 }
 
 // leastValid is how many of so many blocks must be valid: the protocol's own share of

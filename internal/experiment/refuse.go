@@ -30,7 +30,11 @@ func (j *judge) refuseRun() string {
 	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
 		return fmt.Sprintf("%s, fewer than %d: the run was cut short", plural(len(j.valid), "valid block"), p.MinValid)
 	case len(j.valid) < p.MinValid:
-		return fmt.Sprintf("%s of %d, fewer than %d", plural(len(j.valid), "valid block"), len(j.windows), p.MinValid)
+		reason := fmt.Sprintf("%s of %d, fewer than %d", plural(len(j.valid), "valid block"), len(j.windows), p.MinValid)
+		if p.Unspared != "" {
+			reason += ": " + p.Unspared
+		}
+		return reason
 	}
 	var steal, throttled, total float64
 	for _, block := range j.valid {

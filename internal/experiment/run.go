@@ -48,6 +48,16 @@ func (c *Comparison) Rate() string {
 	return "as the replies come"
 }
 
+// Budget is the longest the comparison may take, how many of its spare blocks there is
+// time for in it, and the least budget that has time for all.
+func (c *Comparison) Budget() (budget time.Duration, spare int, all time.Duration) {
+	p := c.plan
+	for spare < p.Spare && p.cost(p.Blocks+spare+1) <= p.budget {
+		spare++
+	}
+	return p.budget, spare, roundUp(p.cost(p.Blocks + p.Spare))
+}
+
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
 	e := fingerprint(c.opts.Version, c.plan.cpus)
@@ -196,6 +206,9 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		if p.enough(block, valid, affords) {
 			if block < p.Blocks {
 				p.doubt("", "the run stopped after %d of %s, to stay within the budget of %v: %s", block, plural(p.Blocks, "block"), p.budget, r.pace(each))
+			} else if valid < p.Blocks {
+				p.Unspared = p.unspared(block, time.Since(r.began), each)
+				p.doubt("", "%s", p.Unspared)
 			}
 			break
 		}
@@ -232,11 +245,23 @@ func (p *plan) enough(block, valid int, affords bool) bool {
 	return valid >= p.Blocks || !affords && (block >= p.Blocks || valid >= p.MinValid)
 }
 
+// unspared says why the spare blocks from that index on do not run, and what would make
+// room for them.
+func (p *plan) unspared(block int, gone, each time.Duration) string {
+	left := p.Blocks + p.Spare - block
+	all := gone + time.Duration(left)*each + closing
+	return fmt.Sprintf("the budget of %v has no room for %s in place of those refused; raise --budget to %v",
+		p.budget, plural(left, "more spare block"), roundUp(all))
+}
+
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
 // pace says what a block takes, and who makes it take longer.
 func (r *runner) pace(each time.Duration) string {
 	p := r.plan
-	planned := time.Duration(len(p.Arms)) * (seconds(p.Warmup+p.Window) + trialCost)
-	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), planned.Round(100*time.Millisecond))
+	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), p.blockCost().Round(100*time.Millisecond))
 	if r.lingers != "" {
 		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
 	}

@@ -217,6 +217,21 @@ func TestEnoughBlocks(t *testing.T) {
 	}
 }
 
+// Spare blocks that the budget kept from running are told of, with the budget that has
+// room for them.
+func TestUnspared(t *testing.T) {
+	t.Parallel()
+	p := &plan{Plan: record.Plan{Blocks: 10, Spare: 3}, budget: 46 * time.Second}
+	for block, want := range map[int]string{
+		10: "the budget of 46s has no room for 3 more spare blocks in place of those refused; raise --budget to 1m2s",
+		12: "the budget of 46s has no room for 1 more spare block in place of those refused; raise --budget to 52s",
+	} {
+		if got := p.unspared(block, 45*time.Second, 5*time.Second); got != want {
+			t.Errorf("before block %d: got %q, want %q", block, got, want)
+		}
+	}
+}
+
 // A run whose record cannot be judged says how it ended all the same.
 func TestRunThatCannotBeJudged(t *testing.T) {
 	root := t.TempDir()

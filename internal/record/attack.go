@@ -28,7 +28,11 @@ type Attack struct {
 	Statuses  map[uint16]int `json:"statuses"` // replies by status
 	Bytes     uint64         `json:"bytes"`    // of response bodies
 	SentRate  float64        `json:"sent_rate"`
-	Goodput   float64        `json:"goodput"` // good replies per second, until the last reply
+	// Goodput is the good replies per second from the start to the last good one, and
+	// over all the time of sending at the least. What failed is in no time: to wait for
+	// a timeout makes no server slower. An overloaded one that goes on answering when
+	// the sending is over is given that time, so it is not credited with more than it did.
+	Goodput float64 `json:"goodput"`
 
 	// Response counts from the scheduled time, over every request sent; one
 	// without a reply counts as the timeout at least, so that a server cannot

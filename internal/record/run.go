@@ -33,15 +33,17 @@ type Env struct {
 // A Plan is a run before it starts; run.json keeps it, so a record explains
 // itself.
 type Plan struct {
-	Scenario    string    `json:"scenario"` // name
-	Question    string    `json:"question"`
-	Source      string    `json:"source"` // the scenario's YAML, verbatim
-	Seed        uint64    `json:"seed"`
-	Note        string    `json:"note,omitempty"`
-	Protocol    string    `json:"protocol"` // "quick", "full" or "capacity"
-	Blocks      int       `json:"blocks"`
-	Spare       int       `json:"spare"`       // extra blocks allowed for refused ones
-	MinValid    int       `json:"min_valid"`   // fewer valid blocks refuse every verdict
+	Scenario string `json:"scenario"` // name
+	Question string `json:"question"`
+	Source   string `json:"source"` // the scenario's YAML, verbatim
+	Seed     uint64 `json:"seed"`
+	Note     string `json:"note,omitempty"`
+	Protocol string `json:"protocol"` // "quick", "full" or "capacity"
+	Blocks   int    `json:"blocks"`
+	Spare    int    `json:"spare"`     // extra blocks allowed for refused ones
+	MinValid int    `json:"min_valid"` // fewer valid blocks refuse every verdict
+	// Unspared says why spare blocks did not run where blocks were refused, "" when none was wanting.
+	Unspared    string    `json:"unspared,omitempty"`
 	Warmup      float64   `json:"warmup"`      // seconds
 	Window      float64   `json:"window"`      // seconds
 	Rate        float64   `json:"rate"`        // 0 until the probes have chosen it

@@ -69,10 +69,15 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if r.FormValue("format") == "binary" {
+	switch r.FormValue("format") {
+	case "":
+	case "binary":
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
 		_ = timeline.Write(w, stamps) // the client is gone
+		return
+	default:
+		http.Error(w, "format is binary, or left out for a line of JSON for each request", http.StatusBadRequest)
 		return
 	}
 	n := shownRequests

@@ -75,6 +75,9 @@ func TestTimelinePage(t *testing.T) {
 			if _, one := r.fetch(t, http.MethodGet, "/debug/timeline?n=1"); strings.Count(one, "\n") != 1 {
 				t.Errorf("asked for one, got %q", one)
 			}
+			if res, page := r.fetch(t, http.MethodGet, "/debug/timeline?format=xml"); res.StatusCode != http.StatusBadRequest || !strings.Contains(page, "binary") {
+				t.Errorf("format=xml is answered %d %q, want 400 and what there is", res.StatusCode, page)
+			}
 			if res, _ := r.fetch(t, http.MethodGet, "/debug/timeline?n=x"); res.StatusCode != http.StatusBadRequest {
 				t.Errorf("n=x is answered %d, want 400", res.StatusCode)
 			}
