@@ -178,7 +178,7 @@ func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
-		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{},
 	}
@@ -248,7 +248,7 @@ func (j *judge) fillArms() {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
 			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs,
-			XMax: j.run.XMax[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			XMax: j.run.XMax[pa.Name], Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		if pa.Clients.Loop != "" {
 			a.Load = DescribeClients(pa.Clients)

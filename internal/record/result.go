@@ -21,6 +21,7 @@ type Result struct {
 	Status   Status    `json:"status"`              // complete, interrupted or partial
 	Seed     uint64    `json:"seed"`                // seed of every trace and order
 	Rate     float64   `json:"rate"`                // offered requests per second
+	Sendable float64   `json:"sendable,omitempty"`  // what the load's CPUs can offer, where that is less than the share of X_max asked for
 	Asked    string    `json:"asked,omitempty"`     // what the requests are when a file says so, in words
 	Window   float64   `json:"window"`              // measured seconds of one trial
 	Planned  int       `json:"planned"`             // blocks planned
@@ -70,9 +71,10 @@ type Arm struct {
 	Mode    string   `json:"mode"`    // "" for a foreign command
 	Command string   `json:"command"` // the command line a person can rerun
 	Role    Role     `json:"role"`
-	Load    string   `json:"load,omitempty"`  // what its clients did, in words
-	Procs   int      `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
-	XMax    float64  `json:"x_max"`           // closed-loop throughput, requests per second; 0 for the copy
+	Load    string   `json:"load,omitempty"`        // what its clients did, in words
+	Procs   int      `json:"procs,omitempty"`       // GOMAXPROCS of its server, 0 for the environment's
+	XMax    float64  `json:"x_max"`                 // closed-loop throughput, requests per second; 0 for the copy
+	Apart   float64  `json:"x_max_apart,omitempty"` // how far apart its two probes were, as a share of it; 0 unknown
 	P50     *float64 `json:"p50"`
 	P90     *float64 `json:"p90"`
 	P99     *float64 `json:"p99"`

@@ -198,7 +198,28 @@ func share(r *record.Result) string {
 	if x == 0 || r.Rate == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s)", r.Rate/x, slowest)
+	most := ""
+	if r.Sendable > 0 {
+		most = ", what the load's " + cpus(r.Env.LoadCPUs) + " can send"
+	}
+	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
+}
+
+// cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned
+// are all.
+func cpus(list string) string {
+	if n, ok := cpuCount(list); ok && n == 1 {
+		return "CPU"
+	}
+	return "CPUs"
+}
+
+// xmax says an arm's closed-loop throughput, and how far apart its probes were.
+func xmax(a record.Arm) string {
+	if a.Apart == 0 {
+		return rate(a.XMax)
+	}
+	return fmt.Sprintf("%s, two probes %.0f%s%% apart", rate(a.XMax), 100*a.Apart, nbsp)
 }
 
 // conditions is what every verdict holds under.
