@@ -165,7 +165,7 @@ func TestImpossible(t *testing.T) {
 		want   string
 	}{
 		{good, func(o *Options) { o.Budget = 42 * time.Second },
-			"10 blocks of 3 arms take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
+			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
 		{good, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
 		{good, func(o *Options) { o.Blocks = 1001 }, "--blocks 1001 is above 1000"},
 		{good, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
@@ -276,7 +276,7 @@ func TestChooseRate(t *testing.T) {
 	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
 		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
 	}
-	if want := "31000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
+	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
 		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(p.Plan), want)
 	}
 	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)

@@ -42,8 +42,8 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		p.Arms[i].Clients.Rate = rate
 	}
 	if p.Sendable > 0 {
-		p.doubt("", "%.0f/s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
-			p.Sendable, p.cpus.load.words())
+		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
+			perSecond(p.Sendable), p.cpus.load.words())
 	}
 	if err := p.settleArrivals(); err != nil {
 		return err

@@ -13,7 +13,7 @@ const (
 	openFactor = 4
 	// roomy is the share of its CPUs that the generator may need for a rate chosen
 	// here: windows scatter, and generatorLimit refuses those above it.
-	roomy = .85 * generatorLimit
+	roomy = .75 * generatorLimit
 	// A rehearsal is short: the generator's own cost scatters little.
 	rehearsal      = 250 * time.Millisecond
 	mostRehearsals = 3

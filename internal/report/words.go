@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -224,12 +226,12 @@ func xmax(a record.Arm) string {
 
 // conditions is what every verdict holds under.
 func conditions(r *record.Result) string {
-	server := serverProcs(r.Env, r.Arms)
-	if n, ok := cpuCount(r.Env.ServerCPUs); ok {
-		server = plural(n, "CPU") + ", " + server
-	} else {
-		server = fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), server)
-	}
+	server := "server: " + servers(r.Env, r.Arms, func(procs string) string {
+		if n, ok := cpuCount(r.Env.ServerCPUs); ok {
+			return plural(n, "CPU") + ", " + procs
+		}
+		return fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), procs)
+	})
 	primary := 0
 	for _, v := range r.Verdicts {
 		if v.Primary {
@@ -240,7 +242,7 @@ func conditions(r *record.Result) string {
 	if primary > 0 && oneReason(r.Verdicts) == "" {
 		together = fmt.Sprintf("; %s, 95%s%% together", plural(primary, "comparison"), nbsp)
 	}
-	return "server: " + server + together
+	return server + together
 }
 
 // complaints says what went wrong with requests, per arm; one reassuring line
@@ -251,7 +253,7 @@ func complaints(arms []record.Arm) []string {
 	for _, a := range arms {
 		requests, errors = requests+a.Requests, errors+a.Errors
 		if a.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests)))
+			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests))+ends(a.Failures))
 		}
 		if a.StarvedConnections > 0 {
 			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %.2f)", a.Name, plural(a.StarvedConnections, "connection"), a.Jain))
@@ -267,6 +269,18 @@ func complaints(arms []record.Arm) []string {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines
+}
+
+// ends says how requests that failed ended, the commonest first, as " (status 500: 12)".
+func ends(failures map[string]int) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = name + ": " + count(failures[name])
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // leastWorth is the arm whose windows hold the fewest independent requests; nil
