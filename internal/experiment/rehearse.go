@@ -9,7 +9,7 @@ import (
 
 const (
 	// openFactor is above what a request of an open loop costs the generator, in those
-	// of a closed loop that never sleeps: 2 to 3 were seen.
+	// of a closed loop: 1.8 was seen.
 	openFactor = 4
 	// roomy is the share of its CPUs that the generator may need for a rate chosen
 	// here: windows scatter, and generatorLimit refuses those above it.
