@@ -135,6 +135,7 @@ func (a *atlas) name(x, y int) string {
 func (a *atlas) explore(ctx context.Context, show *progress) error {
 	began := time.Now()
 	a.m.Status, a.m.Failure = record.Running, ""
+	a.m.Sessions = max(a.m.Sessions, min(a.sampled, 1)) + 1
 	if err := a.dir.WriteMap(&a.m); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ p90 and p99 was REFUSED and no expectation decided), 130 interrupted.`,
 		SilenceErrors:     true,
 		PersistentPreRunE: settle,
 	}
+	root.SuggestionsMinimumDistance = 2 // edits
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -55,7 +56,11 @@ p90 and p99 was REFUSED and no expectation decided), 130 interrupted.`,
 	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("unknown command %q; see schedlab --help", args[0])
+			meant := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+			}
+			return usagef("unknown command %q%s; see schedlab --help", args[0], meant)
 		}
 		return cmd.Help()
 	}

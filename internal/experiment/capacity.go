@@ -24,10 +24,8 @@ const (
 	stepCost       = 100 * time.Millisecond // of a window: start, settling and drain of its server
 	patience       = 100                    // limits of the objective that a request waits for its reply at most
 
-	// X_max is the mean of two closed loops.
-	searchProbes    = 2
 	searchProbe     = time.Second
-	searchProbeCost = searchProbes*(searchProbe+probeWarmup) + stepCost
+	searchProbeCost = probes*(searchProbe+probeWarmup) + stepCost
 )
 
 // PlanCapacity lays out a search for the highest rate at which each arm of a

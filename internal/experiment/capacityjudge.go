@@ -73,6 +73,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		j.result.Arms = append(j.result.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: JoinCommand(a.plan.Command), Procs: a.plan.Procs,
+			Attached: a.plan.URL != "", CPUs: j.elsewhere[a.plan.Name],
 			Load: DescribeClients(a.plan.Clients), XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
@@ -198,7 +199,7 @@ func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
 	if r.Status != record.Complete {
 		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))
 	}
-	if serverCPUs(r.Env) == 1 {
+	if j.oneCPU() {
 		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
 	}
 	for _, t := range slo {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"schedlab/internal/record"
@@ -133,6 +134,7 @@ func (j *judge) conclude() {
 		all = append(all, s)
 	}
 	r.Winner, r.Headline = j.pick(base, all)
+	r.Headline += j.unequal()
 	if refused {
 		r.Headline = j.noVerdict()
 	}
@@ -168,6 +170,21 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		return base.Name, base.Name + " wins: " + detail
 	}
 	return "undecided", "No single winner: " + detail
+}
+
+// unequal is a sentence about arms that may run elsewhere than the others: a winner may
+// owe it to that. "" when there is none.
+func (j *judge) unequal() string {
+	var where []string
+	for _, a := range j.result.Arms {
+		if a.CPUs != "" && a.Role != record.Copy {
+			where = append(where, fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs))
+		}
+	}
+	if len(where) == 0 || j.result.Env.ServerCPUs == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(where, ", "), j.result.Env.ServerCPUs)
 }
 
 func (j *judge) starved(arm string) int {
@@ -276,7 +293,7 @@ func (j *judge) standingDoubts() {
 			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
 		}
 	}
-	if serverCPUs(r.Env) == 1 {
+	if j.oneCPU() {
 		add("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
 	}
 	r.Doubts = append(append(first, j.run.Plan.Doubts...), r.Doubts...)
@@ -284,6 +301,11 @@ func (j *judge) standingDoubts() {
 		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
 	}
 	j.doubt("", "one host, loopback, synthetic demand")
+}
+
+// oneCPU reports whether no arm had more than one CPU.
+func (j *judge) oneCPU() bool {
+	return serverCPUs(j.result.Env) == 1 && !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return cpuCount(a.CPUs, 1) > 1 })
 }
 
 // plural writes n and the word, with an s unless n is 1.

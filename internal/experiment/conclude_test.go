@@ -161,3 +161,28 @@ func TestFigures(t *testing.T) {
 		t.Errorf("order: got %v", r.Order)
 	}
 }
+
+// An arm that may run on other CPUs than those started here is said to, beside the
+// winner and in its own figures, and the servers are not all said to have one CPU.
+func TestUnequalCPUs(t *testing.T) {
+	t.Parallel()
+	r := synthetic{
+		times: scaled(map[string]float64{"fasthttp": 2, "pool": 2}),
+		plan:  func(p *record.Plan) { p.Arms[0].URL, p.Arms[1].URL = "http://127.0.0.1:1", "http://127.0.0.1:1" },
+		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			if t.Arm == "nethttp" || t.Arm == "nethttp'" {
+				t.Server.CPUs = "0-1"
+			}
+			return requests
+		},
+	}.judged(t)
+	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner != "nethttp" || !strings.HasSuffix(r.Headline, " Not on equal CPUs: "+want) {
+		t.Errorf("got the winner %q, %q", r.Winner, r.Headline)
+	}
+	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {
+		t.Errorf("got %+v and %+v", a, r.Arms[2])
+	}
+	if slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return strings.HasPrefix(d.Text, "the server had one CPU") }) {
+		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
+	}
+}

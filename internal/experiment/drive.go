@@ -37,10 +37,9 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 	if err != nil {
 		return loaded{}, err
 	}
-	result, err := load.Attack(ctx, load.Options{
-		Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Idle: c.Idle, Timeout: seconds(c.Timeout), Started: clocks.begin,
-	})
+	o := p.openLoop(addr, c, trace)
+	o.Started = clocks.begin
+	result, err := load.Attack(ctx, o)
 	if err != nil {
 		return loaded{}, err
 	}
@@ -48,6 +47,14 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
 		FirstReply: result.FirstReply.Seconds(), IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
+}
+
+// openLoop is a trace as one client's load on a server.
+func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
+	return load.Options{
+		Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Idle: c.Idle, Timeout: seconds(c.Timeout),
+	}
 }
 
 // proven is a load's proof as a record keeps it.

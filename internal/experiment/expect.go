@@ -112,7 +112,7 @@ func parseExpectation(text string, arms []string) (expectation, error) {
 		return expectation{}, names.bad
 	}
 	if n := overprobed(root); n != nil {
-		return expectation{}, &expectError{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one probe, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+		return expectation{}, &expectError{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
 	}
 	return expectation{text, root}, nil
 }

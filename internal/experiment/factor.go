@@ -102,7 +102,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scena
 		}
 	}
 	if bad := s.check(); bad != nil {
-		return s, fmt.Errorf("%s=%s, %s=%s: %s %s", x.Name, x.Values[i], y.Name, y.Values[j], bad.path, bad.msg)
+		return s, fmt.Errorf("%s %s", bad.path, bad.msg)
 	}
 	return s, nil
 }

@@ -147,7 +147,7 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 	case max(low, high) >= blocks+1-k:
 		return finding{record.Failed, evidence}
 	case unsure > 0:
-		return finding{record.Undecided, fmt.Sprintf("%sx_max is one probe, and within %.0f %% of it the answer changes", sides, 100*probeDoubt)}
+		return finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*probeDoubt)}
 	}
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
 }

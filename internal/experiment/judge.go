@@ -45,7 +45,7 @@ func newJudge(name, path string, run record.Run) (*judge, error) {
 			}
 		}
 	}
-	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan)}
+	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan), elsewhere: map[string]string{}}
 	j.newResult(name, path)
 	return j, nil
 }
@@ -149,10 +149,12 @@ type judge struct {
 	windows map[int]map[string]window // by block and arm
 	valid   []int                     // blocks that count
 	noted   map[string][]string       // doubts of an arm's trials, each once
-	over    map[string]bool           // arms whose queue grows without end
-	outrun  map[string]bool           // arms with which the queue grows as the load's CPUs are full
-	refusal string                    // why every verdict of the run is refused, "" if not
-	result  *record.Result
+	// elsewhere is where an arm may run, when not only where the plan has servers.
+	elsewhere map[string]string
+	over      map[string]bool // arms whose queue grows without end
+	outrun    map[string]bool // arms with which the queue grows as the load's CPUs are full
+	refusal   string          // why every verdict of the run is refused, "" if not
+	result    *record.Result
 }
 
 func loadCPUs(e record.Env) int   { return cpuCount(e.LoadCPUs, e.CPUs) }
@@ -179,7 +181,7 @@ func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
-		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{},
 	}
@@ -254,8 +256,8 @@ func (j *judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs,
-			XMax: measured(j.run.XMax[pa.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
+			XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		if pa.Clients.Loop != "" {
 			a.Load = DescribeClients(pa.Clients)
@@ -285,6 +287,12 @@ func (j *judge) fillArms() {
 			hist.Merge(w.hist)
 			a.Requests += w.requests
 			a.Errors += w.requests - w.good
+			for end, n := range w.failures {
+				if a.Failures == nil {
+					a.Failures = map[string]int{}
+				}
+				a.Failures[end] += n
+			}
 			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
 			a.StarvedConnections = max(a.StarvedConnections, w.starved)
 			if w.jain > 0 && (a.Jain == nil || w.jain < *a.Jain) {

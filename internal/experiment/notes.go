@@ -10,8 +10,11 @@ import (
 // mostNotes bounds the different doubts that an arm's trials may raise.
 const mostNotes = 4
 
-// note takes the doubts that a trial raised about its server.
+// note takes what a trial found out about its server: where it may run, and doubts.
 func (j *judge) note(t record.Trial) {
+	if t.Server.CPUs != "" {
+		j.elsewhere[t.Arm] = t.Server.CPUs
+	}
 	if a := j.planned(t.Arm); a == nil || a.Role == record.Copy { // the copy is its baseline again
 		return
 	}

@@ -69,7 +69,7 @@ const (
 	minBlocks = 10
 	// Costs beside the windows themselves.
 	trialCost = 30 * time.Millisecond
-	probeCost = 600 * time.Millisecond
+	probeCost = 750 * time.Millisecond
 	fixedCost = 3 * time.Second
 
 	// mostRequests bounds one trial, of about 165 bytes of memory each: 48 of a
@@ -78,7 +78,8 @@ const (
 	mostRequests = 5_000_000
 
 	probeClients = 64
-	probeWindow  = 500 * time.Millisecond
+	probes       = 2 // of an arm: X_max is their mean
+	probeWindow  = 300 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
 
 	// highestLoad is the share of the slowest arm's throughput above which a
@@ -104,6 +105,9 @@ type plan struct {
 	// arrivals by their words, their files read.
 	iters  float64
 	opened map[string]load.Arrivals
+	// sendable is the rate that the generator can offer every arm; 0: any that is
+	// planned, as far as is known.
+	sendable float64
 }
 
 // An Impossible error says why a plan cannot be carried out as asked.
@@ -242,7 +246,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
 		}
 		if s.log != nil && l.Rate == (Rate{}) {
-			l.Rate.PerSecond = s.log.OwnRate()
+			l.Rate.PerSecond = rounded(s.log.OwnRate())
 		}
 		stamps := p.Stamps
 		if l.Pipeline > timeline.MaxPending {
@@ -304,8 +308,8 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 		blocks--
 	}
 	if p.cost(blocks) > p.budget {
-		return impossible("%d blocks of %d arms take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			blocks, len(p.arms), p.cost(blocks).Round(time.Second), p.budget)
+		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+			blocks, len(p.arms), p.arms[1].Name, p.cost(blocks).Round(time.Second), p.budget)
 	}
 	if blocks < kind.blocks {
 		p.doubt("", "%d blocks instead of %d, to stay within the budget of %v", blocks, kind.blocks, p.budget)

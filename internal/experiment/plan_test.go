@@ -107,7 +107,7 @@ func TestOrder(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	// 3 arms: 3 x 1.28 s a block, 2 probes of 0.6 s, 3 s fixed.
+	// 3 arms: 3 x 1.28 s a block, 2 probes of 0.75 s, 3 s fixed.
 	for _, c := range []struct {
 		budget time.Duration
 		blocks int
@@ -165,7 +165,7 @@ func TestImpossible(t *testing.T) {
 		want   string
 	}{
 		{good, func(o *Options) { o.Budget = 42 * time.Second },
-			"10 blocks of 3 arms take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
+			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
 		{good, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
 		{good, func(o *Options) { o.Blocks = 1001 }, "--blocks 1001 is above 1000"},
 		{good, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
@@ -268,6 +268,21 @@ func TestChooseRate(t *testing.T) {
 		case c.err != "" && (!errors.As(err, &bad) || err.Error() != c.err):
 			t.Errorf("slowest %v/s: got %v, want %s", c.slowest, err, c.err)
 		}
+	}
+	// A rate that is a share is never above what the generator can send, and has no more
+	// digits than are printed.
+	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)
+	p.sendable, p.cpus.load = 31000, cpuSet{1}
+	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
+		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
+	}
+	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
+		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(p.Plan), want)
+	}
+	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)
+	p.sendable = 1e5
+	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 64150 || p.Sendable != 0 {
+		t.Errorf("a generator that can send more: got %v/s, %v, want 64150/s", p.Rate, err)
 	}
 	// An absolute rate is the user's own: it is not refused.
 	p = planned(t, good, nil)

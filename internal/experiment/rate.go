@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"strconv"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -29,12 +30,20 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		if l.Rate.OfSlowest == 0 {
 			continue
 		}
-		rate := max(l.Rate.OfSlowest*slowest, l.MinRate.PerSecond)
+		share := rounded(l.Rate.OfSlowest * slowest)
+		rate := max(share, l.MinRate.PerSecond)
+		if p.sendable > 0 && rate > p.sendable && l.MinRate.PerSecond <= p.sendable {
+			rate, p.Sendable = p.sendable, p.sendable
+		}
 		if rate > highestLoad*slowest {
 			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
 				rate, highestLoad, name, slowest)
 		}
 		p.Arms[i].Clients.Rate = rate
+	}
+	if p.Sendable > 0 {
+		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
+			perSecond(p.Sendable), p.cpus.load.words())
 	}
 	if err := p.settleArrivals(); err != nil {
 		return err
@@ -50,6 +59,13 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	}
 	p.warnShort()
 	return nil
+}
+
+// rounded keeps four digits of a rate that was computed: what is sent, recorded and
+// printed is one number.
+func rounded(rate float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
+	return r
 }
 
 // judgeable reports whether a window holds enough requests for quantile q.

@@ -1,9 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -57,10 +60,8 @@ func (j *judge) refuseRun() string {
 
 // refuseArm is a reason against every verdict on an arm.
 func (j *judge) refuseArm(a, base record.Arm) string {
-	for _, arm := range []record.Arm{a, base} {
-		if ratio := float64(arm.Errors) / float64(max(arm.Requests, 1)); ratio > errorLimit && !j.over[arm.Name] {
-			return fmt.Sprintf("errors: %s failed %d of %d requests (%.2f %%), above %.1f %%", arm.Name, arm.Errors, arm.Requests, 100*ratio, 100*errorLimit)
-		}
+	if failed := j.failed(base, a); failed != "" {
+		return failed
 	}
 	if j.over[a.Name] || j.over[base.Name] {
 		return ""
@@ -72,6 +73,28 @@ func (j *judge) refuseArm(a, base record.Arm) string {
 		}
 	}
 	return ""
+}
+
+// failed says which of the arms failed too many requests, and how those ended; "" for
+// none.
+func (j *judge) failed(arms ...record.Arm) string {
+	var who []string
+	ends := map[string]int{}
+	for _, arm := range arms {
+		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
+		if ratio <= errorLimit || j.over[arm.Name] {
+			continue
+		}
+		who = append(who, fmt.Sprintf("%s failed %d of %d requests (%.2f %%)", arm.Name, arm.Errors, arm.Requests, 100*ratio))
+		for end, n := range arm.Failures {
+			ends[end] += n
+		}
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
+	return fmt.Sprintf("errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0])
 }
 
 // statusMix is the mean share of each status over the valid blocks.

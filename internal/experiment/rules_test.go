@@ -210,11 +210,19 @@ func TestRunRules(t *testing.T) {
 		fasthttp, pool string // why all their primary verdicts are refused, "" when they are not
 	}{
 		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *record.Request) { r.Status = 503 }))}, "",
-			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
 		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *record.Request) { r.Status, r.Outcome = 0, record.Reset }))},
-			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset"},
+		{"errors of both", synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			if t.Arm == "fasthttp" {
+				return requests
+			}
+			return some(500, func(r *record.Request) { r.Status = 500 })(t, requests)
+		}},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500",
+			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500"},
 		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
-			"A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %", "A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %"},
+			"A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503", "A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
 		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
 		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},

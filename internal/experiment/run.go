@@ -43,7 +43,7 @@ func (c *Comparison) Rate() string {
 	case s.Load.Rate != (Rate{}):
 		return s.Load.Rate.String()
 	case s.log != nil:
-		return Rate{PerSecond: s.log.OwnRate()}.String()
+		return Rate{PerSecond: rounded(s.log.OwnRate())}.String()
 	}
 	return "as the replies come"
 }
@@ -169,7 +169,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 			continue
 		}
 		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.Arms))
-		x, err := r.probe(ctx, i)
+		x, apart, err := r.probe(ctx, i)
 		if err != nil && r.plan.slo != nil && ctx.Err() == nil {
 			err = r.lose(a.Name, 0, err)
 			if _, alone := errors.AsType[*capacity.Lost](err); alone {
@@ -180,6 +180,13 @@ func (r *runner) probeAll(ctx context.Context) error {
 			return err
 		}
 		r.run.XMax[a.Name] = x
+		if r.run.Apart == nil {
+			r.run.Apart = map[string]float64{}
+		}
+		r.run.Apart[a.Name] = apart
+		if apart > probeDoubt && r.plan.slo == nil {
+			r.plan.doubt(a.Name, "its two probes of X_max were %.0f %% apart, and a share of it is as unsure", 100*apart)
+		}
 	}
 	return nil
 }
@@ -187,7 +194,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 // alike gives an arm what the probe of one like it found.
 func (r *runner) alike(arm, probed string) {
 	if x, ok := r.run.XMax[probed]; ok {
-		r.run.XMax[arm] = x
+		r.run.XMax[arm], r.run.Apart[arm] = x, r.run.Apart[probed]
 	}
 	if end, ok := r.run.Ends[probed]; ok {
 		r.run.Ends[arm] = end

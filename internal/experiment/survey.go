@@ -116,7 +116,7 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 	if !slices.ContainsFunc(p.loads, func(l Load) bool { return l.Rate.OfSlowest != 0 }) {
 		return 0, nil
 	}
-	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{XMax: map[string]float64{}}, progress: tell, began: time.Now()}
+	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{Env: c.Env(), XMax: map[string]float64{}}, progress: tell, began: time.Now()}
 	if err := r.onItsCPUs(func() error { return r.probeAll(ctx) }); err != nil {
 		return 0, err
 	}

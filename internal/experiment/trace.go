@@ -45,16 +45,20 @@ func (p *plan) arrivals(l record.Clients) (a load.Arrivals, err error) {
 // trace is the list of arrivals of an arm in a block, the same for every arm
 // with the same load.
 func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
+	return p.traceOf(p.Arms[arm].Clients, block, seconds(p.Warmup+p.Window), iters)
+}
+
+// traceOf is that of clients, over any time.
+func (p *plan) traceOf(l record.Clients, block int, span time.Duration, iters float64) (load.Trace, error) {
 	seed := blockSeed(p.Seed, block)
-	l := p.Arms[arm].Clients
 	if p.scenario.log != nil {
-		return p.scenario.replay(block, l.Rate, seconds(p.Warmup+p.Window)), nil
+		return p.scenario.replay(block, l.Rate, span), nil
 	}
 	a, err := p.arrivals(l)
 	if err != nil {
 		return load.Trace{}, err
 	}
-	t := a.DrawTrace(l.Rate, seconds(p.Warmup+p.Window), rand.New(rand.NewPCG(seed, 1)))
+	t := a.DrawTrace(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
 	if t.Demand == nil && p.scenario.asksWork() {
 		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
 	}

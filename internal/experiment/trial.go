@@ -307,46 +307,52 @@ func (w *watcher) connections() *record.Connections {
 	}
 }
 
-// probe measures an arm's closed-loop throughput: in one window, or for a search for
-// capacity as the mean of two longer ones.
-func (r *runner) probe(ctx context.Context, arm int) (float64, error) {
+// probe measures an arm's closed-loop throughput, as the mean of two windows, and how
+// far apart they were, as a share of it. A search for capacity has longer ones. An arm
+// that is to be offered a share of it rehearses that load.
+func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err error) {
 	p := r.plan
 	a := p.arms[arm]
 	server, err := r.launcher.start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
 	if err != nil {
-		return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
 	var d []load.Demand
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
-	times, window := 1, probeWindow
+	window := probeWindow
 	if p.slo != nil {
-		times, window = searchProbes, searchProbe
+		window = searchProbe
 	}
-	sum := 0.0
+	var found []float64
+	var cost float64 // CPU time of the load for each reply
 	// A server that is slower than the probe's window gets a longer one.
-	for done := 0; done < times; {
+	for len(found) < probes {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
 		})
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("arm %q: %w", a.Name, err)
+			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 		case !server.alive():
-			return 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
+			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
 		case result.Answered > 0:
-			sum += result.Rate()
-			done++
+			found = append(found, result.Rate())
+			cost = max(cost, result.Proof.CPU.Seconds()/float64(result.Answered))
 		case result.Failed > 0 || window >= seconds(p.Timeout):
-			return 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
+			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
 		default:
 			window *= 4
 		}
 	}
-	return sum / float64(times), nil
+	x = mean(found)
+	if err := r.rehearse(ctx, server, arm, x, cost); err != nil {
+		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
+	}
+	return x, (slices.Max(found) - slices.Min(found)) / x, nil
 }
 
 // sameAs finds an earlier arm that is served and asked alike, so that one probe

@@ -18,6 +18,7 @@ type window struct {
 	requests int                // scheduled in the window
 	good     int                // of those, answered well
 	status   map[uint16]float64 // share of each final status; 0 is no answer
+	failures map[string]int     // those that are not good, by their end
 	values   map[string]float64 // by metric; NaN for a quantile of too few requests
 	hist     *record.Histogram
 
@@ -42,7 +43,7 @@ var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 
 // reduce computes a window's figures from its requests.
 func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
-	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
+	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, failures: map[string]int{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
 	var response, good, lag []float64
@@ -71,6 +72,8 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		response = append(response, took)
 		if r.Good() {
 			good = append(good, took)
+		} else {
+			w.failures[r.End()]++
 		}
 		lost += count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
 		if r.Sent >= 0 {

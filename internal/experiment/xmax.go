@@ -8,9 +8,9 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// probeDoubt is how far a closed-loop probe, of which there is one an arm and not one
-// a block, may be from the next: five in a row of one server came out up to 9 % from
-// their mean (X_max of the searches in docs/capacity.md).
+// probeDoubt is how far X_max, of which there is one an arm and not one a block, may be
+// from the next: five in a row of one server came out up to 9 % from their mean (those
+// of the searches in docs/capacity.md). Probes of one arm further apart are a doubt.
 const probeDoubt = .10
 
 // mostProbes bounds the arms whose x_max one statement asks for: every one of them

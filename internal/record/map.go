@@ -22,9 +22,12 @@ type Map struct {
 	Question string   `json:"question"` // of the scenario
 	Arms     []string `json:"arms"`     // the baseline first
 	// Rate is what the scenario offers, in words; a cell may have its own.
-	Rate     string    `json:"rate"`
-	Estimate float64   `json:"estimate"` // planned time of one cell
-	Spent    float64   `json:"spent"`    // on all cells, repetitions included
+	Rate     string  `json:"rate"`
+	Estimate float64 `json:"estimate"` // planned time of one cell
+	Spent    float64 `json:"spent"`    // on all cells, repetitions included
+	// Sessions is how often it was begun or gone on with; the plan's budget is that of
+	// the last. 0 unknown.
+	Sessions int       `json:"sessions,omitempty"`
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	Cells    []Cell    `json:"cells"`            // all, row by row: the first X of the first Y first

@@ -1,5 +1,7 @@
 package record
 
+import "strconv"
+
 // A Request is one scheduled request and what became of it. Times are
 // nanoseconds from the start of the trial's attack, on one monotonic clock.
 // Sent is -1 when it never left; Done is when the reply was read whole or the
@@ -30,6 +32,14 @@ const (
 
 // Good reports whether r got a successful reply (2xx or 3xx).
 func (r Request) Good() bool { return r.Outcome == Answered && r.Status >= 200 && r.Status < 400 }
+
+// End says how r ended: with what status, or how without one.
+func (r Request) End() string {
+	if r.Outcome == Answered {
+		return "status " + strconv.Itoa(int(r.Status))
+	}
+	return r.Outcome.String()
+}
 
 func (o Outcome) String() string {
 	if o < outcomes {

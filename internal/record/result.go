@@ -21,6 +21,7 @@ type Result struct {
 	Status   Status    `json:"status"`              // complete, interrupted or partial
 	Seed     uint64    `json:"seed"`                // seed of every trace and order
 	Rate     float64   `json:"rate"`                // offered requests per second
+	Sendable float64   `json:"sendable,omitempty"`  // what the load's CPUs can offer, where that is less than the share of X_max asked for
 	Asked    string    `json:"asked,omitempty"`     // what the requests are when a file says so, in words
 	Window   float64   `json:"window"`              // measured seconds of one trial
 	Planned  int       `json:"planned"`             // blocks planned
@@ -66,28 +67,35 @@ const (
 // An Arm is one contestant's figures: medians over the valid blocks of the
 // per-block values. A quantile is nil when its window had too few requests.
 type Arm struct {
-	Name    string   `json:"name"`
-	Mode    string   `json:"mode"`    // "" for a foreign command
-	Command string   `json:"command"` // the command line a person can rerun
-	Role    Role     `json:"role"`
-	Load    string   `json:"load,omitempty"`  // what its clients did, in words
-	Procs   int      `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
-	XMax    *float64 `json:"x_max"`           // closed-loop throughput, requests per second; nil when not measured, as of the copy
-	P50     *float64 `json:"p50"`
-	P90     *float64 `json:"p90"`
-	P99     *float64 `json:"p99"`
-	Goodput *float64 `json:"goodput"` // good replies per second; nil without a valid block
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`    // "" for a foreign command
+	Command string `json:"command"` // the command line a person can rerun
+	Role    Role   `json:"role"`
+	Load    string `json:"load,omitempty"`  // what its clients did, in words
+	Procs   int    `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
+	// Attached says that it ran already: nothing of its server was set here. CPUs is
+	// where it may run, when that is not only where the plan has servers.
+	Attached bool     `json:"attached,omitempty"`
+	CPUs     string   `json:"cpus,omitempty"`
+	XMax     *float64 `json:"x_max"`                 // closed-loop throughput, requests per second; nil when not measured, as of the copy
+	Apart    float64  `json:"x_max_apart,omitempty"` // how far apart its two probes were, as a share of it; 0 unknown
+	P50      *float64 `json:"p50"`
+	P90      *float64 `json:"p90"`
+	P99      *float64 `json:"p99"`
+	Goodput  *float64 `json:"goodput"` // good replies per second; nil without a valid block
 	// CPUPerRequest is server CPU seconds per answered request; nil when not known.
-	CPUPerRequest      *float64 `json:"cpu_per_request"`
-	Errors             int      `json:"errors"`              // requests in valid windows without a good reply
-	Requests           int      `json:"requests"`            // requests scheduled in valid windows
-	StarvedConnections int      `json:"starved_connections"` // worst window: connections that waited for an answer in vain
-	Jain               *float64 `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; nil where none is kept or answered
-	Mean               *float64 `json:"mean,omitempty"`      // response time, seconds
-	GoodMean           *float64 `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
-	NEff               float64  `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
-	Levels             []Level  `json:"levels,omitempty"`    // of the varied factors
-	Family             string   `json:"family,omitempty"`    // name without the levels
+	CPUPerRequest *float64 `json:"cpu_per_request"`
+	Errors        int      `json:"errors"`   // requests in valid windows without a good reply
+	Requests      int      `json:"requests"` // requests scheduled in valid windows
+	// Failures counts those Errors by how they ended: "status 500", "timed out".
+	Failures           map[string]int `json:"failures,omitempty"`
+	StarvedConnections int            `json:"starved_connections"` // worst window: connections that waited for an answer in vain
+	Jain               *float64       `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; nil where none is kept or answered
+	Mean               *float64       `json:"mean,omitempty"`      // response time, seconds
+	GoodMean           *float64       `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
+	NEff               float64        `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
+	Levels             []Level        `json:"levels,omitempty"`    // of the varied factors
+	Family             string         `json:"family,omitempty"`    // name without the levels
 	// Switches are context switches of the server's threads per request that ended,
 	// and Overflows connections that found an accept queue of the host full in all
 	// valid windows; nil when not known.

@@ -43,10 +43,13 @@ type Plan struct {
 	Spare    int    `json:"spare"`     // extra blocks allowed for refused ones
 	MinValid int    `json:"min_valid"` // fewer valid blocks refuse every verdict
 	// Unspared says why spare blocks did not run where blocks were refused, "" when none was wanting.
-	Unspared    string    `json:"unspared,omitempty"`
-	Warmup      float64   `json:"warmup"`      // seconds
-	Window      float64   `json:"window"`      // seconds
-	Rate        float64   `json:"rate"`        // 0 until the probes have chosen it
+	Unspared string  `json:"unspared,omitempty"`
+	Warmup   float64 `json:"warmup"` // seconds
+	Window   float64 `json:"window"` // seconds
+	Rate     float64 `json:"rate"`   // 0 until the probes have chosen it
+	// Sendable is what the load's CPUs can offer, where the share of the arms'
+	// throughput that was asked for is more; 0 where it is not.
+	Sendable    float64   `json:"sendable,omitempty"`
 	Connections int       `json:"connections"` // of arms with keep-alive
 	Timeout     float64   `json:"timeout"`     // seconds
 	Estimate    float64   `json:"estimate"`    // planned seconds in all
@@ -109,7 +112,9 @@ type Run struct {
 	Ended   time.Time          `json:"ended,omitzero"`
 	Env     Env                `json:"env"`
 	Plan    Plan               `json:"plan"`
-	XMax    map[string]float64 `json:"x_max"`             // by arm name
+	XMax    map[string]float64 `json:"x_max"` // by arm name
+	// Apart is how far apart the two probes of each arm were, as a share of its XMax.
+	Apart   map[string]float64 `json:"x_max_apart,omitempty"`
 	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`

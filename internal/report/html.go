@@ -128,7 +128,7 @@ func tabulate(r *record.Result) figures {
 		if r.Arms[i].XMax == nil {
 			return none
 		}
-		return rate(*r.Arms[i].XMax)
+		return xmax(r.Arms[i])
 	})
 	add("errors", func(i int) string { return count(r.Arms[i].Errors) + " of " + count(r.Arms[i].Requests) })
 	starved, jain, worth, fair := false, false, false, false

@@ -16,7 +16,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
 	}
-	parts := []string{"server " + side(e.ServerCPUs, e.CPUs, serverProcs(e, arms)), "load " + side(e.LoadCPUs, e.CPUs, plural(e.LoadProcs, "P"))}
+	parts := []string{"server " + servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) }), "load " + side(e.LoadCPUs, e.CPUs, plural(e.LoadProcs, "P"))}
 	if e.CPU != "" {
 		parts = append(parts, e.CPU)
 	}
@@ -36,6 +36,43 @@ func side(list string, cpus int, procs string) string {
 		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
 	}
 	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(n, "CPU"), procs)
+}
+
+// servers says where the arms' servers ran: here says it of those that ran where the
+// plan has servers, given their Ps.
+func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
+	var parts, rest []string
+	var placed []record.Arm
+	for _, a := range arms {
+		where, unplanned := elsewhere(a)
+		switch {
+		case a.Role == record.Copy:
+		case unplanned:
+			parts = append(parts, a.Name+": "+where)
+		default:
+			placed, rest = append(placed, a), append(rest, a.Name)
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return here(serverProcs(e, arms))
+	case len(placed) > 0:
+		parts = append(parts, strings.Join(rest, ", ")+": "+here(serverProcs(e, placed)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// elsewhere says where an arm's server ran, if not where the plan has servers.
+func elsewhere(a record.Arm) (where string, unplanned bool) {
+	switch {
+	case a.CPUs == "" && !a.Attached:
+		return "", false
+	case a.CPUs == "":
+		return "ran already, not pinned", true
+	case a.Attached:
+		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned", true
+	}
+	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice", true
 }
 
 // serverProcs says how many Ps the servers had, and which arms where they differ.

@@ -42,7 +42,7 @@ func atlas() *record.Map {
 				Runs: []string{"cells/x2-y2/20261121-120200-demo-0003", "cells/x2-y2/20261121-120300-demo-0004"}, Seconds: 50.5, Border: true},
 			{X: 2, Y: 1, State: record.Voided, CellVerdict: record.CellVerdict{Decision: record.Rejected, Metric: "goodput", Reason: "drift: <p50>"}, Visits: 1, Order: 6, Seconds: 17, Short: short},
 			{X: 0, Y: 2, State: record.Sampled, CellVerdict: wins("pool", 1.2), Visits: 1, Order: 3, Seconds: 17, Border: true},
-			{X: 1, Y: 2, State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.Trades, Metric: "p50", Arm: "pool", Ratio: 0.7, Low: 0.6, High: 0.8}, Visits: 1, Order: 4, Seconds: 17, Border: true},
+			{X: 1, Y: 2, State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.Trades, Metric: "goodput", Arm: "pool", Ratio: 0.7, Low: 0.6, High: 0.8}, Visits: 1, Order: 4, Seconds: 17, Border: true},
 			{X: 2, Y: 2, State: record.Unreached},
 		},
 		Theory: &record.Border{Law: "Little's law: workers above rate x time held", Arm: "pool", Along: "workers", Lines: []record.BorderLine{
@@ -101,6 +101,40 @@ func TestMapTextShowsEveryKindOfCell(t *testing.T) {
 	}
 	if rows := strings.Index(text, "     16"); rows > strings.Index(text, "      1  ") {
 		t.Errorf("the largest value of Y is not at the top:\n%s", text)
+	}
+}
+
+// Figures of one metric name it once, figures of several each, as +20 % of goodput is
+// the opposite of +20 % of p50; a map that was resumed says that its time is of more
+// than the last budget.
+func TestMapNamesMetrics(t *testing.T) {
+	t.Parallel()
+	m := atlas()
+	m.Plan.Metric = ""
+	for _, f := range []string{"text", "svg"} {
+		if got := strings.ToLower(renderedMap(t, f, m)); !strings.Contains(got, "figures: pool against nethttp, goodput") || strings.Contains(got, "goodput +20") {
+			t.Errorf("%s, goodput in all cells:\n%s", f, got)
+		}
+	}
+	for i := range m.Cells {
+		if m.Cells[i].Decision == record.Wins && m.Cells[i].Winner == "pool" {
+			m.Cells[i].Metric = "p50"
+		}
+	}
+	m.Sessions = 2
+	text := renderedMap(t, "text", m)
+	for _, want := range []string{"B/ p50 +20 %", "~/ goodput -3.0 %", "figures: pool against nethttp, the metric named: the widest that decided, or of all if none did",
+		"took 102 s in 2 sessions, the last with a budget of 120 s"} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("text lacks %q:\n%s", want, text)
+		}
+	}
+	if svg := renderedMap(t, "svg", m); !strings.Contains(svg, ">p50 &#43;20") {
+		t.Errorf("svg lacks the metric of a cell:\n%s", svg)
+	}
+	m.Plan.Metric = "goodput"
+	if text := renderedMap(t, "text", m); !strings.Contains(text, "goodput, or what is named where an arm is overloaded") {
+		t.Errorf("one metric, and another where an arm is overloaded:\n%s", text)
 	}
 }
 

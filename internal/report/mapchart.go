@@ -79,7 +79,7 @@ func chartMap(m *record.Map) mapChart {
 			at.Mark = "(" + at.Mark + ")"
 		}
 		if cell.Ratio > 0 {
-			at.Figure = change(cell.Ratio)
+			at.Figure = figure(m, cell)
 		}
 		c.Cells = append(c.Cells, at)
 	}
@@ -163,8 +163,10 @@ func (c *mapChart) legend(m *record.Map) {
 		add("m-lawkey", c.LawName, false)
 	}
 	line += keyHeight
-	c.Legend = append(c.Legend, mapKey{X: c.Left, TextX: c.Left, TextY: line + 11, Text: "Figures: " + figuresOf(m)})
-	c.Width, c.Height = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))))+16, line+28
+	figures := "Figures: " + figuresOf(m)
+	c.Legend = append(c.Legend, mapKey{X: c.Left, TextX: c.Left, TextY: line + 11, Text: figures})
+	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
+	c.Height = line + 28
 }
 
 // A mapPage is what map.html shows.

@@ -49,9 +49,36 @@ func shorthand(m *record.Map, c *record.Cell) string {
 		s += "!"
 	}
 	if c.Ratio > 0 {
-		s += " " + change(c.Ratio)
+		s += " " + figure(m, c)
 	}
 	return s
+}
+
+// figure is a cell's difference, with its metric where that is not the map's.
+func figure(m *record.Map, c *record.Cell) string {
+	if c.Metric == mapMetric(m) {
+		return change(c.Ratio)
+	}
+	return find(c.Metric).label + " " + change(c.Ratio)
+}
+
+// mapMetric is what the figures of a map are of: the metric that was asked for, or the
+// one that all of them have; "" for a map whose cells differ in it.
+func mapMetric(m *record.Map) string {
+	if m.Plan.Metric != "" {
+		return m.Plan.Metric
+	}
+	common := ""
+	for _, c := range m.Cells {
+		switch {
+		case c.Ratio <= 0:
+		case common == "":
+			common = c.Metric
+		case c.Metric != common:
+			return ""
+		}
+	}
+	return common
 }
 
 // cellSentence says a cell in full.
@@ -123,12 +150,13 @@ func figuresOf(m *record.Map) string {
 	if len(m.Arms) == 2 {
 		whose = m.Arms[1]
 	}
-	metric := "the metric that decided"
-	if m.Plan.Metric != "" {
-		metric = find(m.Plan.Metric).label + ", or goodput where an arm is overloaded"
-		if m.Plan.Metric == "goodput" {
-			metric = "goodput"
-		}
+	of, named := mapMetric(m), func(c record.Cell) bool { return c.Ratio > 0 && c.Metric != m.Plan.Metric }
+	metric := find(of).label
+	switch {
+	case of == "":
+		metric = "the metric named: the widest that decided, or of all if none did"
+	case m.Plan.Metric != "" && slices.ContainsFunc(m.Cells, named):
+		metric += ", or what is named where an arm is overloaded"
 	}
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
 }
@@ -145,8 +173,11 @@ func mapTitle(m *record.Map) string {
 // mapPlan says how it was measured.
 func mapPlan(m *record.Map) string {
 	p := m.Plan
-	return fmt.Sprintf("%s offered, cells of %s of %s windows, seed %d; took %s, budget %s", m.Rate, plural(p.Blocks, "block"), seconds(p.Window),
-		p.Seed, seconds(m.Spent), seconds(p.Budget))
+	took := fmt.Sprintf("took %s, budget %s", seconds(m.Spent), seconds(p.Budget))
+	if m.Sessions > 1 {
+		took = fmt.Sprintf("took %s in %d sessions, the last with a budget of %s", seconds(m.Spent), m.Sessions, seconds(p.Budget))
+	}
+	return fmt.Sprintf("%s offered, cells of %s of %s windows, seed %d; %s", m.Rate, plural(p.Blocks, "block"), seconds(p.Window), p.Seed, took)
 }
 
 // mapState says what is missing, "" when nothing is.

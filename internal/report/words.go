@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -215,17 +217,38 @@ func share(r *record.Result) string {
 	if x == 0 || r.Rate == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s)", r.Rate/x, slowest)
+	most := ""
+	if r.Sendable > 0 {
+		most = ", what the load's " + cpus(r.Env.LoadCPUs) + " can send"
+	}
+	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
+}
+
+// cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned
+// are all.
+func cpus(list string) string {
+	if n, ok := cpuCount(list); ok && n == 1 {
+		return "CPU"
+	}
+	return "CPUs"
+}
+
+// xmax says an arm's closed-loop throughput, and how far apart its probes were.
+func xmax(a record.Arm) string {
+	if a.Apart == 0 {
+		return rate(*a.XMax)
+	}
+	return fmt.Sprintf("%s, two probes %.0f%s%% apart", rate(*a.XMax), 100*a.Apart, nbsp)
 }
 
 // conditions is what every verdict holds under.
 func conditions(r *record.Result) string {
-	server := serverProcs(r.Env, r.Arms)
-	if n, ok := cpuCount(r.Env.ServerCPUs); ok {
-		server = plural(n, "CPU") + ", " + server
-	} else {
-		server = fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), server)
-	}
+	server := "server: " + servers(r.Env, r.Arms, func(procs string) string {
+		if n, ok := cpuCount(r.Env.ServerCPUs); ok {
+			return plural(n, "CPU") + ", " + procs
+		}
+		return fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), procs)
+	})
 	primary := 0
 	for _, v := range r.Verdicts {
 		if v.Primary {
@@ -239,7 +262,7 @@ func conditions(r *record.Result) string {
 			together += fmt.Sprintf("; %d of goodput and CPU time, %.1f%s%% each", rest, 100*(1-stats.Alpha/float64(primary)), nbsp)
 		}
 	}
-	return "server: " + server + together
+	return server + together
 }
 
 // complaints says what went wrong with requests, per arm; one reassuring line
@@ -250,7 +273,7 @@ func complaints(arms []record.Arm) []string {
 	for _, a := range arms {
 		requests, errors = requests+a.Requests, errors+a.Errors
 		if a.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests)))
+			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests))+ends(a.Failures))
 		}
 		if a.StarvedConnections > 0 {
 			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)", a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)))
@@ -266,6 +289,18 @@ func complaints(arms []record.Arm) []string {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines
+}
+
+// ends says how requests that failed ended, the commonest first, as " (status 500: 12)".
+func ends(failures map[string]int) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = name + ": " + count(failures[name])
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // leastWorth is the arm whose windows hold the fewest independent requests; nil

@@ -1,0 +1,46 @@
+package experiment
+
+import (
+	"os"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// A share of a throughput that no generator can offer becomes a rate that it has
+// offered, or one computed from what its requests cost; where the closed loop tells
+// that there is room, and where no rate is a share, nothing is sent.
+func TestRehearse(t *testing.T) {
+	if processCPU(os.Getpid()) < 0 {
+		t.Skip("NOT RUN: the CPU time of the generator is not known here")
+	}
+	const x = 300_000.
+	for _, c := range []struct {
+		name   string
+		rate   Rate
+		cost   float64
+		capped bool
+	}{
+		{"too much", Rate{OfSlowest: .7}, 1e-5, true},
+		{"room for four times the closed loop's cost", Rate{OfSlowest: .7}, 1e-7, false},
+		{"an absolute rate", Rate{PerSecond: .7 * x}, 1e-5, false},
+	} {
+		comp := comparison(t, "good", "good", func(s *Scenario, o *Options) {
+			o.Pin = "auto"
+			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate = c.rate, true, Rate{}
+		})
+		r := &runner{plan: comp.plan, run: &record.Run{Env: comp.Env()}}
+		err := r.onItsCPUs(func() error {
+			server, err := r.launcher.start(t.Context(), comp.plan.Arms[0].Command, "/")
+			if err != nil {
+				return err
+			}
+			defer server.kill()
+			return r.rehearse(t.Context(), server, 0, x, c.cost)
+		})
+		got := comp.plan.sendable
+		if err != nil || c.capped != (got > 0) || got >= .7*x {
+			t.Errorf("%s: got %v/s, error %v", c.name, got, err)
+		}
+	}
+}
