@@ -62,8 +62,8 @@ report.html, is kept below --out; 'schedlab report' renders it again.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
 (what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
-and p99 was REFUSED and no expectation decided, 130 interrupted. A REFUSED
-expectation fails nothing; with --strict the code is 4 then.`,
+and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
+interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 then.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
@@ -300,8 +300,8 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 }
 
 // verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
-// verdict other than REFUSED or an expectation passed. Strict takes no expectation
-// that was refused.
+// verdict other than REFUSED, does more or less than the baseline, or an expectation
+// passed. Strict takes no expectation that was refused.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
@@ -312,7 +312,8 @@ func verdictCode(r *record.Result, strict bool) int {
 		return exitDone
 	}
 	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict != string(stats.Refused) {
+		differs := v.Verdict == "HIGHER" || v.Verdict == "LOWER"
+		if v.Primary && v.Verdict != string(stats.Refused) || v.Metric == "goodput" && differs {
 			return exitDone
 		}
 	}

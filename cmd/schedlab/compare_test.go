@@ -17,6 +17,7 @@ func TestVerdictCode(t *testing.T) {
 		code, strict int
 	}{
 		{[]record.Verdict{refused, goodput}, nil, exitPartial, exitPartial},
+		{[]record.Verdict{refused, {Metric: "goodput", Verdict: "LOWER"}}, nil, exitDone, exitDone}, // it does not keep up
 		{[]record.Verdict{refused, same}, nil, exitDone, exitDone},
 		{[]record.Verdict{same}, []record.Answer{record.Undecided}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []record.Answer{record.Undecided}, exitPartial, exitPartial},

@@ -26,7 +26,8 @@ command line wins over the environment, and that over the file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met
 or a machine is unfit, 4 nothing could be judged (compare: every verdict on p50,
-p90 and p99 was REFUSED and no expectation decided), 130 interrupted.`,
+p90 and p99 was REFUSED, goodput differed nowhere and no expectation decided),
+130 interrupted.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
