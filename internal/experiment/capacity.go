@@ -24,8 +24,8 @@ const (
 	stepCost       = 100 * time.Millisecond // of a window: start, settling and drain of its server
 	patience       = 100                    // limits of the objective that a request waits for its reply at most
 
-	searchProbe     = time.Second
-	searchProbeCost = probes*(searchProbe+probeWarmup) + stepCost
+	searchProbe     = 2 * time.Second
+	searchProbeCost = searchProbe + probeWarmup + stepCost
 )
 
 // PlanCapacity lays out a search for the highest rate at which each arm of a

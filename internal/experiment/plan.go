@@ -78,8 +78,7 @@ const (
 	mostRequests = 5_000_000
 
 	probeClients = 64
-	probes       = 2 // of an arm: X_max is their mean
-	probeWindow  = 300 * time.Millisecond
+	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
 
 	// highestLoad is the share of the slowest arm's throughput above which a

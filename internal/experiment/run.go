@@ -185,7 +185,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 		}
 		r.run.Apart[a.Name] = apart
 		if apart > probeDoubt && r.plan.slo == nil {
-			r.plan.doubt(a.Name, "its two probes of X_max were %.0f %% apart, and a share of it is as unsure", 100*apart)
+			r.plan.doubt(a.Name, "the halves of its probe of X_max were %.0f %% apart, and a share of it is as unsure", 100*apart)
 		}
 	}
 	return nil

@@ -280,7 +280,7 @@ func TestRunImpossible(t *testing.T) {
 		{"above what an arm can do", "good", " of what arm ", func(s *Scenario, _ *Options) {
 			s.Load.Rate, s.Load.MinRate = Rate{OfSlowest: .7}, Rate{PerSecond: 1e6}
 		}},
-		{"not one good reply", "refusing", " in 300ms of closed-loop load (", nil},
+		{"not one good reply", "refusing", " in 600ms of closed-loop load (", nil},
 		{"a server that fails", "fails", `arm "two": the server ended before it answered (exit status 3); its log ends with: no configuration`, nil},
 	} {
 		dir, run, err := comparison(t, "good", c.challenger, c.change).Run(t.Context(), t.TempDir(), nil)

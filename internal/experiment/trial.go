@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -307,9 +308,9 @@ func (w *watcher) connections() *record.Connections {
 	}
 }
 
-// probe measures an arm's closed-loop throughput, as the mean of two windows, and how
-// far apart they were, as a share of it. A search for capacity has longer ones. An arm
-// that is to be offered a share of it rehearses that load.
+// probe measures an arm's closed-loop throughput, and how far apart the halves of the
+// time were, as a share of it. A search for capacity takes longer. An arm that is to
+// be offered a share of it rehearses that load.
 func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err error) {
 	p := r.plan
 	a := p.arms[arm]
@@ -326,13 +327,11 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	if p.slo != nil {
 		window = searchProbe
 	}
-	var found []float64
-	var cost float64 // CPU time of the load for each reply
 	// A server that is slower than the probe's window gets a longer one.
-	for len(found) < probes {
+	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout),
+			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Record: true,
 		})
 		switch {
 		case err != nil:
@@ -340,19 +339,31 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 		case !server.alive():
 			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
 		case result.Answered > 0:
-			found = append(found, result.Rate())
-			cost = max(cost, result.Proof.CPU.Seconds()/float64(result.Answered))
+			x = result.Rate()
+			if err := r.rehearse(ctx, server, arm, x, result.Proof.CPU.Seconds()/float64(result.Answered)); err != nil {
+				return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
+			}
+			return x, unevenness(result), nil
 		case result.Failed > 0 || window >= seconds(p.Timeout):
 			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
 		default:
 			window *= 4
 		}
 	}
-	x = mean(found)
-	if err := r.rehearse(ctx, server, arm, x, cost); err != nil {
-		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
+}
+
+// unevenness is how far apart the throughput of the two halves of a loop was, as a
+// share of the whole's. (A second loop would find the requests that the first left
+// in a slow server's queue.)
+func unevenness(r load.ClosedResult) float64 {
+	middle := int64(probeWarmup + r.Elapsed/2)
+	second := 0
+	for _, q := range r.Requests {
+		if q.Good() && q.Done >= middle {
+			second++
+		}
 	}
-	return x, (slices.Max(found) - slices.Min(found)) / x, nil
+	return math.Abs(float64(r.Answered-2*second)) / (float64(r.Answered) / 2)
 }
 
 // sameAs finds an earlier arm that is served and asked alike, so that one probe

@@ -58,10 +58,12 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	return k.n, k.times(k.n), nil
 }
 
-// try reads once and reports whether there was something to read, or an error.
+// try reads once and reports whether there was something to read, or an error. The
+// call cannot block, so Go's scheduler is not told of it: that pays for the message's
+// head and control data, and full stamps cost little more than none.
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
+		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
 		k.n, k.errno = int(n), errno
 		switch errno {
 		case unix.EINTR:

@@ -78,7 +78,7 @@ type Arm struct {
 	Attached bool     `json:"attached,omitempty"`
 	CPUs     string   `json:"cpus,omitempty"`
 	XMax     *float64 `json:"x_max"`                 // closed-loop throughput, requests per second; nil when not measured, as of the copy
-	Apart    float64  `json:"x_max_apart,omitempty"` // how far apart its two probes were, as a share of it; 0 unknown
+	Apart    float64  `json:"x_max_apart,omitempty"` // how far apart the halves of its probe were, as a share of it; 0 unknown
 	P50      *float64 `json:"p50"`
 	P90      *float64 `json:"p90"`
 	P99      *float64 `json:"p99"`

@@ -113,7 +113,7 @@ type Run struct {
 	Env     Env                `json:"env"`
 	Plan    Plan               `json:"plan"`
 	XMax    map[string]float64 `json:"x_max"` // by arm name
-	// Apart is how far apart the two probes of each arm were, as a share of its XMax.
+	// Apart is how far apart the halves of each arm's probe were, as a share of its XMax.
 	Apart   map[string]float64 `json:"x_max_apart,omitempty"`
 	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early

@@ -233,12 +233,12 @@ func cpus(list string) string {
 	return "CPUs"
 }
 
-// xmax says an arm's closed-loop throughput, and how far apart its probes were.
+// xmax says an arm's closed-loop throughput, and how far apart its probe's halves were.
 func xmax(a record.Arm) string {
 	if a.Apart == 0 {
 		return rate(*a.XMax)
 	}
-	return fmt.Sprintf("%s, two probes %.0f%s%% apart", rate(*a.XMax), 100*a.Apart, nbsp)
+	return fmt.Sprintf("%s, halves of the probe %.0f%s%% apart", rate(*a.XMax), 100*a.Apart, nbsp)
 }
 
 // conditions is what every verdict holds under.

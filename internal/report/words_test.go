@@ -24,7 +24,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 			t.Errorf("got %q, want %q first", got, c.want)
 		}
 	}
-	for i, want := range []string{"92,000/s, two probes 4 % apart", "82,125/s"} {
+	for i, want := range []string{"92,000/s, halves of the probe 4 % apart", "82,125/s"} {
 		if got := strings.ReplaceAll(xmax(r.Arms[i]), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
