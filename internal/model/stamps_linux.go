@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -85,9 +86,7 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&k.head)
 }
 
-// times are when the kernel had the last of the n bytes just read, and now. The
-// kernel tells the time of day, which is compared with the timeline's clock anew each
-// time: somebody may have set it.
+// times are when the kernel had the last of the n bytes just read, and now.
 func (k *kernelStamps) times(n int) readTimes {
 	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
 		return readTimes{}
@@ -97,9 +96,25 @@ func (k *kernelStamps) times(n int) readTimes {
 		return readTimes{}
 	}
 	stamp := (*unix.Timespec)(unsafe.Pointer(&k.control[unix.CmsgLen(0)]))
-	now := time.Now()
-	at := timeline.At(now)
-	return readTimes{received: at - (now.UnixNano() - stamp.Nano()), returned: at}
+	now := timeline.Now()
+	return readTimes{received: stamp.Nano() - wall.ahead(now), returned: now}
+}
+
+// wall is the time of day, which the kernel tells.
+var wall timeOfDay
+
+// A timeOfDay is how far the time of day is ahead of the timeline's clock. They are
+// compared anew after a millisecond, since somebody may have set it: reading both for
+// every request costs as much as a stamp.
+type timeOfDay struct{ gap, compared atomic.Int64 }
+
+func (w *timeOfDay) ahead(now int64) int64 {
+	if now-w.compared.Load() > int64(time.Millisecond) {
+		t := time.Now()
+		w.gap.Store(t.UnixNano() - timeline.At(t))
+		w.compared.Store(now)
+	}
+	return w.gap.Load()
 }
 
 const sizeofTimespec = int(unsafe.Sizeof(unix.Timespec{}))
