@@ -60,8 +60,8 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 }
 
 // try reads once and reports whether there was something to read, or an error. The
-// call cannot block, so Go's scheduler is not told of it: that pays for the message's
-// head and control data, and full stamps cost little more than none.
+// call cannot block, so Go's scheduler is not told of it, which pays for some of what
+// the message's head and control data cost.
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
@@ -97,7 +97,7 @@ func (k *kernelStamps) times(n int) readTimes {
 	}
 	stamp := (*unix.Timespec)(unsafe.Pointer(&k.control[unix.CmsgLen(0)]))
 	now := timeline.Now()
-	return readTimes{received: stamp.Nano() - wall.ahead(now), returned: now}
+	return readTimes{received: min(stamp.Nano()-wall.ahead(now), now), returned: now}
 }
 
 // wall is the time of day, which the kernel tells.
@@ -105,16 +105,24 @@ var wall timeOfDay
 
 // A timeOfDay is how far the time of day is ahead of the timeline's clock. They are
 // compared anew after a millisecond, since somebody may have set it: reading both for
-// every request costs as much as a stamp.
+// every request costs as much as a stamp. A comparison during which the thread was
+// off its CPU is off by as long, and counts for its own request alone.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
 func (w *timeOfDay) ahead(now int64) int64 {
 	if now-w.compared.Load() > int64(time.Millisecond) {
 		t := time.Now()
-		w.gap.Store(t.UnixNano() - timeline.At(t))
+		gap := t.UnixNano() - timeline.At(t)
+		if timeline.Now()-now > mostBetween {
+			return gap // for this request alone
+		}
+		w.gap.Store(gap)
 		w.compared.Store(now)
 	}
 	return w.gap.Load()
 }
+
+// mostBetween is the longest that reading the clocks may take, in nanoseconds.
+const mostBetween = 10_000
 
 const sizeofTimespec = int(unsafe.Sizeof(unix.Timespec{}))
