@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -34,7 +35,7 @@ type attackFlags struct {
 	warmup, ramp      time.Duration
 	think             workload.Dist
 	session, pipeline int
-	spin              bool
+	rest              string
 
 	method, body  string
 	headers       []string
@@ -78,7 +79,6 @@ sine(0.5,2s,even), it is not.
 --loop closed has each connection wait for its answer, then --think, and send the
 next: it finds the highest throughput, and its response times leave out what the
 waiting clients did not send. With --rate each client keeps a pace of its own.
---spin drives it from a thread that never sleeps; give it a CPU of its own.
 
 Only loopback targets are attacked unless --allow-remote says otherwise. The
 files of --results and --hgrm are never overwritten; results have .part at the
@@ -92,7 +92,7 @@ no reply was good, 130 interrupted.`,
 		Example: `  schedlab attack --target http://127.0.0.1:8080/plaintext --rate 2000/s --duration 10s
   schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
   schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000
-  schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --spin --pipeline 16
+  schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --pipeline 16
   schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
   schedlab attack --target http://127.0.0.1:8080 --arrivals 'log(access.log,10x)'
@@ -119,7 +119,7 @@ no reply was good, 130 interrupted.`,
 	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
 	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
-	fl.BoolVar(&f.spin, "spin", false, "of a closed loop: drive it from one thread that never sleeps (Linux)")
+	fl.StringVar(&f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU")
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
@@ -133,6 +133,7 @@ no reply was good, 130 interrupted.`,
 		fl.Lookup(name).DefValue = "" // said above
 	}
 	complete(cmd, "loop", "open", "closed")
+	complete(cmd, "rest", experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	complete(cmd, "timestamps", "scheduled", "sent")
 	complete(cmd, "output", "text", "json")
@@ -207,7 +208,7 @@ const (
 // ofLoop are the flags that make sense in one loop only.
 var ofLoop = map[string][]string{
 	"open":   {"arrivals", "idle"},
-	"closed": {"warmup", "ramp", "think", "session", "pipeline", "spin"},
+	"closed": {"warmup", "ramp", "think", "session", "pipeline"},
 }
 
 func (f *attackFlags) check() error {
@@ -236,6 +237,8 @@ func (f *attackFlags) check() error {
 		return usagef("--idle %d must not be negative", f.idle)
 	case f.timeout <= 0:
 		return usagef("--timeout %v must be above 0", f.timeout)
+	case !slices.Contains([]string{experiment.RestAuto, experiment.RestSpin, experiment.RestWait}, f.rest):
+		return usagef("--rest %q is none of auto, spin, wait", f.rest)
 	case f.timestamps != "scheduled" && f.timestamps != "sent":
 		return usagef("--timestamps %q is none of scheduled, sent", f.timestamps)
 	case f.output != "text" && f.output != "json":

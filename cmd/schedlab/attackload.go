@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -88,7 +90,6 @@ func (f *attackFlags) take(l experiment.Load) error {
 		unless("idle", func() { f.idle = l.Idle })
 		unless("session", func() { f.session = l.Session })
 		unless("pipeline", func() { f.pipeline = max(1, l.Pipeline) })
-		unless("spin", func() { f.spin = l.Spin })
 	}
 	unless("think", func() { f.think = l.Think })
 	if f.loop == "closed" { // that of an open one may be a share, or the log's: see schedule
@@ -204,7 +205,12 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		return nil, usage(err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", counted(len(o.Trace.At), "request"), f.duration)
+	undo, err := f.settle(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
 	result, err := load.Attack(ctx, o)
+	undo()
 	if result == nil {
 		return nil, usage(err)
 	}
@@ -222,7 +228,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		i := result.Idle
 		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}
 	}
-	attackProof(sum, result.Proof, float64(len(o.Trace.At))/f.duration.Seconds(), false)
+	attackProof(sum, result.Proof, float64(len(o.Trace.At))/f.duration.Seconds())
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause
 	}
@@ -234,7 +240,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	c := load.ClosedOptions{
 		Targets: o.Targets, Which: o.Trace.Which, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
 		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
-		Rate: f.rate.PerSecond, Session: f.session, Pipeline: f.pipeline, Spin: f.spin, Record: true,
+		Rate: f.rate.PerSecond, Session: f.session, Pipeline: f.pipeline,
 	}
 	if f.think != (workload.Dist{}) {
 		c.Think = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
@@ -243,7 +249,13 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 		return nil, usage(err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", counted(c.Connections, "client"), f.warmup+f.duration)
+	undo, err := f.settle(cmd.Context(), &o)
+	if err != nil {
+		return nil, err
+	}
+	c.Shared = o.Shared
 	closed, err := load.Closed(cmd.Context(), c)
+	undo()
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
@@ -272,13 +284,23 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if c.Rate == 0 {
 		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")
 	}
-	attackProof(sum, closed.Proof, c.Rate, f.spin)
+	attackProof(sum, closed.Proof, c.Rate)
 	for seq, r := range closed.Requests {
 		if werr := files.write(seq, r); werr != nil {
 			return result, werr
 		}
 	}
 	return result, err
+}
+
+// settle gives the load its CPUs, and decides whether it spins there.
+func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
+	addr := ""
+	if u, err := url.Parse(o.Targets[0].URL); err == nil {
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+	}
+	o.Shared, undo, err = experiment.SettleGenerator(ctx, addr, f.rest)
+	return undo, err
 }
 
 // closedWords say what the closed loop does, for the summary.
@@ -292,6 +314,5 @@ func (f *attackFlags) closedWords() string {
 	add(f.pipeline > 1, "%d pipelined", f.pipeline)
 	add(f.session > 0, "sessions of %d", f.session)
 	add(f.think != (workload.Dist{}), "thinking %s", f.think)
-	add(f.spin, "spinning")
 	return words
 }

@@ -24,7 +24,6 @@ func differing(a, b record.Clients) (keys []string) {
 		{"think", a.Think != b.Think},
 		{"session", a.Session != b.Session},
 		{"pipeline", a.Pipeline != b.Pipeline},
-		{"spin", a.Spin != b.Spin},
 		{"timeout", a.Timeout != b.Timeout},
 	} {
 		if k.differs {

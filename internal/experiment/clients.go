@@ -19,7 +19,7 @@ import (
 // clientKeys are the settings of a scenario's load that an arm's clients may
 // have their own value of, and that may be varied.
 var clientKeys = []string{
-	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "spin", "ramp", "timeout",
+	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "ramp", "timeout",
 }
 
 // A Varied lists values of factors; an arm is made of each combination.
@@ -84,15 +84,11 @@ func (l Load) check() *fieldError {
 		{!closed && l.Think != (workload.Dist{}), "think", "belongs to loop: closed"},
 		{!closed && l.Session > 0, "session", "belongs to loop: closed"},
 		{!closed && l.Pipeline > 0, "pipeline", "belongs to loop: closed"},
-		{!closed && l.Spin, "spin", "belongs to loop: closed"},
 		{!closed && l.Ramp > 0, "ramp", "belongs to loop: closed"},
 		{l.Pipeline > 1 && !l.KeepAlive, "pipeline", "needs keepalive: true"},
 		{l.Session > 0 && !l.KeepAlive, "session", "needs keepalive: true"},
-		{l.Spin && !l.KeepAlive, "spin", "needs keepalive: true"},
-		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1 || l.Spin), "think", "excludes rate, pipeline and spin: each says when to send"},
-		{closed && l.Rate != (Rate{}) && (l.Pipeline > 1 || l.Spin), "rate", "excludes pipeline and spin, which are always full"},
-		{l.Spin && l.Session > 0, "session", "excludes spin, which keeps its connections"},
-		{l.Spin && l.Ramp > 0, "ramp", "excludes spin, which starts all at once"},
+		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1), "think", "excludes rate and pipeline: each says when to send"},
+		{closed && l.Rate != (Rate{}) && l.Pipeline > 1, "rate", "excludes pipeline, which is always full"},
 	} {
 		if rule.bad {
 			return fieldErrorf("load."+rule.key, "%s", rule.want)
@@ -105,7 +101,7 @@ func (l Load) check() *fieldError {
 func (l Load) recorded() record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
-		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline, Spin: l.Spin,
+		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline,
 		Ramp: time.Duration(l.Ramp).Seconds(), Timeout: time.Duration(l.Timeout).Seconds(),
 	}
 }

@@ -116,9 +116,15 @@ func (s cpuSet) String() string {
 	return strings.Join(parts, ",")
 }
 
-// loadProcs is the generator's GOMAXPROCS: at least two, so that a pacer that
-// sleeps in the kernel never holds the only one.
-func (c cpuSets) loadProcs() int { return max(2, len(c.load)) }
+// loadProcs is the generator's GOMAXPROCS. On a CPU of its own the engine spins, and
+// another P would have it moved from thread to thread; where it sleeps in the kernel it
+// must not hold the only one.
+func (c cpuSets) loadProcs() int {
+	if c.shared {
+		return max(2, len(c.load))
+	}
+	return 1
+}
 
 // bindLoad moves every thread of this process to the load's CPUs and returns
 // what undoes it. New threads inherit their maker's set.

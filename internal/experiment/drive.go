@@ -53,7 +53,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
 	return load.Options{
 		Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Idle: c.Idle, Timeout: seconds(c.Timeout),
+		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
 	}
 }
 
@@ -62,6 +62,7 @@ func proven(p load.Proof) *record.Proof {
 	return &record.Proof{
 		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
 		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(),
+		Rest: string(p.Rest), LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(),
 	}
 }
 
@@ -70,8 +71,8 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Record: true,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Spin: c.Spin, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block), Started: clocks.begin,
+		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block), Started: clocks.begin,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
@@ -142,7 +143,6 @@ func DescribeClients(c record.Clients) string {
 			{c.Think > 0, fmt.Sprintf("that think %v", seconds(c.Think))},
 			{c.Session > 0, fmt.Sprintf("sessions of %d", c.Session)},
 			{c.Pipeline > 1, fmt.Sprintf("%d requests under way each", c.Pipeline)},
-			{c.Spin, "driven without sleep"},
 			{c.Ramp > 0, fmt.Sprintf("started over %v", seconds(c.Ramp))},
 			{!c.KeepAlive, "a connection for each request"},
 		} {

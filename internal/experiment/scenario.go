@@ -63,7 +63,6 @@ type Load struct {
 	Think       workload.Dist `yaml:"think"`    // of a closed loop, between a reply and the next request
 	Session     int           `yaml:"session"`  // of a closed loop, requests before a client reconnects
 	Pipeline    int           `yaml:"pipeline"` // of a closed loop, requests under way on a connection
-	Spin        bool          `yaml:"spin"`     // of a closed loop: its driver never sleeps
 	Ramp        Duration      `yaml:"ramp"`     // of a closed loop: its clients start one after the other over this time, within the warm-up
 	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
 	Vary        Varied        `yaml:"vary"`     // settings above with several values: every arm for each of them

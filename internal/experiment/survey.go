@@ -79,7 +79,7 @@ func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Dura
 	}
 	defer server.kill()
 	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Record: true,
+		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.shared,
 	})
 	if err != nil {
 		return 0, 0, err

@@ -331,7 +331,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Record: true,
+			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.shared,
 		})
 		switch {
 		case err != nil:

@@ -216,8 +216,6 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	switch {
 	case !w.clients.Closed():
 		w.openBreaches(rule, judged)
-	case !w.clients.Spin:
-		rule(ruleGenerator, w.generator, generatorLimit)
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
 	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
-
-	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/record"
 )
@@ -48,9 +45,11 @@ type Options struct {
 	// one of the process's Ps, so that GOMAXPROCS must be 2 at least, even on
 	// one core. Under synctest give time.Sleep.
 	Sleep func(time.Duration)
-	// Started, if not nil, is called once, on the pacer's goroutine, with the
-	// attack's start (it carries a monotonic reading) before the first arrival.
-	// It delays the schedule for as long as it takes.
+	// Shared says that the load has no CPU of its own: the spinner then sleeps between
+	// requests, where it otherwise asks the kernel for replies without end.
+	Shared bool
+	// Started, if not nil, is called once with the attack's start (it carries a
+	// monotonic reading) shortly before the first arrival.
 	Started func(time.Time)
 	// Ended, if not nil, is told each request that was sent when it has its
 	// outcome, in the order they end, from one goroutine. seq is its place in the
@@ -92,68 +91,17 @@ type Result struct {
 	Proof Proof
 }
 
-// workers is how many goroutines vegeta starts beforehand; it adds more as soon
-// as all are busy, without limit, so the loop stays open.
-const workers = 64
-
 // Attack sends the trace and returns when every request of it has an outcome.
 //
-// Bad options give a nil Result. When ctx ends, or requests in flight reach
-// 100,000, sending stops within 100 ms, requests under way are cut off (outcome
-// Cut), those not sent stay Cut with Sent -1 and end when the attack did, and
-// both the Result and an error are returned. Whatever the server does is an
-// outcome, never an error.
+// Bad options give a nil Result. When ctx ends, sending stops within 100 ms, requests
+// under way are cut off (outcome Cut), those not sent stay Cut with Sent -1 and end
+// when the attack did, and both the Result and an error are returned. Whatever the
+// server does is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the attack: %w", err)
-	}
-	c.which = o.Trace.Which
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	end := c.hangUpWith(ctx)
-	defer end()
-
-	conns := newPool(c, o.Connections)
-	if o.KeepAlive {
-		c.open(ctx, o.OpenRate)
-	}
-	crowd := c.crowd(ctx, o.Idle, uint64(len(o.Trace.At)))
-	p := &pacer{ctx: ctx, at: o.Trace.At, sleep: o.Sleep, started: o.Started, limit: maxInFlight}
-	if p.sleep == nil {
-		p.sleep = nanosleep
-	}
-	res := &Result{Requests: scheduled(o.Trace, c), Stamps: make([]record.Stamps, len(o.Trace.At))}
-	t := &transport{ctx: ctx, client: c, conns: conns, pacer: p, requests: res.Requests, stamps: res.Stamps, demand: o.Trace.Demand, seen: unread()}
-	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
-	self := observeProcess()
-	for hit := range attacker.Attack(anyTarget, stopping{p, cancel}, 0, "") {
-		p.ended.Add(1)
-		if o.Ended != nil {
-			o.Ended(int(hit.Seq), res.Requests[hit.Seq])
-		}
-	}
-	res.Proof = self.proof()
-	res.Proof.Planned = len(o.Trace.At)
-	res.Proof.tell(res.Requests)
-	res.Idle = crowd.end(p.start)
-	res.Start, res.Dialled, res.Exhausted, res.Waited = p.start, c.dialled.Load(), c.exhausted.Load(), int(conns.waited.Load())
-	if o.KeepAlive && o.Connections > 0 {
-		res.ConnAnswers, res.FirstReply = c.answers(o.Connections)
-		res.Asked = len(res.ConnAnswers)
-		for _, n := range res.ConnAnswers {
-			if n == 0 {
-				res.Starved++
-			}
-		}
-	}
-	if cut := res.finish(); cut > 0 && p.err == nil {
-		return res, ctx.Err() // it ended after the last request was sent
-	}
-	return res, p.err
+	return attackSpin(ctx, o)
 }
 
 // Check tells what of o cannot be done, before anything is opened. Attack does
@@ -180,66 +128,4 @@ func (o *Options) Check() error {
 		return fmt.Errorf("preparing the attack: %w", err)
 	}
 	return nil
-}
-
-// stopping cancels what is under way as soon as the schedule is given up.
-type stopping struct {
-	*pacer
-	cancel context.CancelFunc
-}
-
-// Pace implements vegeta.Pacer.
-func (s stopping) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
-	wait, stop := s.pacer.Pace(elapsed, hits)
-	if s.err != nil {
-		s.cancel()
-	}
-	return wait, stop
-}
-
-// anyTarget is the vegeta.Targeter. Targets are chosen by the transport, by
-// sequence number: targeters run concurrently and would hand them out in any
-// order.
-func anyTarget(t *vegeta.Target) error {
-	t.Method, t.URL = http.MethodGet, "/"
-	return nil
-}
-
-// scheduled lists the requests before anything is sent.
-func scheduled(trace Trace, c *client) []record.Request {
-	reqs := make([]record.Request, len(trace.At))
-	for i, at := range trace.At {
-		reqs[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut}
-		if trace.Demand != nil && c.template(uint64(i)).query != 0 {
-			reqs[i].Iters, reqs[i].Sleep = trace.Demand[i].Iters, int64(trace.Demand[i].Sleep)
-		}
-	}
-	return reqs
-}
-
-// finish ends the entries of what was never sent and counts what was cut off.
-func (res *Result) finish() (cut int) {
-	end := int64(time.Since(res.Start))
-	for i := range res.Requests {
-		r := &res.Requests[i]
-		if r.Sent < 0 {
-			r.Done = max(end, r.Scheduled)
-		}
-		if r.Outcome == record.Cut {
-			cut++
-		}
-	}
-	return cut
-}
-
-// answers reports the replies of those of the first n places that were given a
-// request, and the slowest first one.
-func (c *client) answers(n int) (counts []uint32, slowest time.Duration) {
-	for _, k := range c.conns[:n] {
-		if k.given {
-			counts = append(counts, k.answers)
-		}
-		slowest = max(slowest, k.first)
-	}
-	return counts, slowest
 }

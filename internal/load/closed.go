@@ -1,16 +1,10 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"slices"
-	"sort"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"schedlab/internal/record"
@@ -38,8 +32,8 @@ type ClosedOptions struct {
 	// Timeout bounds one request with its dialling; 0: DefaultTimeout.
 	Timeout time.Duration
 	// Think is how long a client waits between a reply and its next request; nil:
-	// not at all. It is called from many goroutines, each with a generator of its
-	// own, which follow from Seed. The runtime ends a pause up to 1 ms late.
+	// not at all. It is called for one client at a time, with a generator of the
+	// client's own that follows from Seed; it should not allocate.
 	Think func(rng *rand.Rand) time.Duration
 	Seed  uint64
 	// Rate paces the clients to so many requests a second in all: request k of
@@ -55,19 +49,12 @@ type ClosedOptions struct {
 	// answered in order; 0 or 1: one. When the connection breaks, all of them fail
 	// and none is repeated. Needs KeepAlive; excludes Think and Rate.
 	Pipeline int
-	// Spin drives all connections from one thread that never sleeps, so that no
-	// reply waits for the generator to wake. Linux only. Needs KeepAlive and plain
-	// TCP; excludes Think, Rate, Session, Ramp and Dial. Replies must have a
-	// Content-Length. Give it a CPU of its own.
-	Spin bool
-	// Dial is as in Options.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Shared is as in Options.
+	Shared bool
 	// Started, if not nil, is called once with the loop's start (it carries a
 	// monotonic reading), when connections have been opened and before any request
 	// is sent. It delays the clients for as long as it takes.
 	Started func(time.Time)
-	// Record keeps every measured request, and session, in the result.
-	Record bool
 }
 
 // A ClosedResult counts the requests that ended in the measured time.
@@ -94,17 +81,16 @@ type ClosedResult struct {
 	// FirstReply is the longest time from a client's first request to its first
 	// reply, warm-up included, among those that got any.
 	FirstReply time.Duration
-	// Requests are those counted, in the order they were sent, when asked for.
+	// Requests are those counted, in the order they were sent.
 	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
 	// response times taken from them suffer coordinated omission.
 	Requests []record.Request
 	// Marks are the clients' own notes on Requests, one each.
 	Marks []Mark
-	// Sessions are those that ended in the measured time, in the order they began,
-	// when asked for.
+	// Sessions are those that ended in the measured time, in the order they began.
 	Sessions []Session
 	// Proof is what the generator did, warm-up included. What it says of requests
-	// is of the measured ones, and LongestLag only when they are recorded.
+	// is of the measured ones.
 	Proof Proof
 
 	silent int // clients that had replies, and none while they waited all the measured time
@@ -120,9 +106,7 @@ type Session struct {
 }
 
 // A Mark is what a client of a closed loop noted on one request: its number, as
-// sent in X-Vegeta-Seq, and its stamps as record.Stamps have them. In a pipeline
-// a request is ready when it is sent, and with Spin its first byte has come when
-// all have.
+// sent in X-Vegeta-Seq, and its stamps as record.Stamps have them.
 type Mark struct {
 	Seq                 uint64
 	Ready, Wrote, First int64
@@ -163,16 +147,14 @@ func (o *ClosedOptions) check() error {
 		return errors.New("give a session, a pipeline and rates that are not negative")
 	case o.Pipeline > maxPipeline:
 		return fmt.Errorf("a pipeline of %d requests; give at most %d", o.Pipeline, maxPipeline)
-	case !kept && (o.Session > 0 || o.Pipeline > 1 || o.Spin):
-		return errors.New("session, pipeline and spin need connections that are kept; set keep-alive")
+	case !kept && (o.Session > 0 || o.Pipeline > 1):
+		return errors.New("session and pipeline need connections that are kept; set keep-alive")
 	case o.Pipeline > 1 && (o.Think != nil || o.Rate > 0):
 		return errors.New("a pipeline is always full, so it excludes think times and a rate; drop one of them")
 	case o.Think != nil && o.Rate > 0:
 		return errors.New("think times and a rate both say when to send; drop one of them")
-	case o.Spin && (o.Think != nil || o.Rate > 0 || o.Session > 0 || o.Ramp > 0 || o.Dial != nil):
-		return errors.New("spin never waits and opens its own sockets, so it excludes think times, rates, sessions, ramps and dialling; drop one of them")
 	}
-	return checkConnections(o.Connections, o.Dial == nil)
+	return checkConnections(o.Connections, true)
 }
 
 // maxPipeline bounds the requests under way on one connection.
@@ -185,73 +167,7 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	if err := o.Check(); err != nil {
 		return ClosedResult{}, err
 	}
-	c, err := newClient(o.Targets, o.KeepAlive, o.Demands != nil, o.Timeout, o.Dial)
-	if err != nil {
-		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
-	}
-	c.which = o.Which
-	if o.Spin {
-		return spin(ctx, c, &o)
-	}
-	loop, cancel := context.WithCancel(ctx)
-	defer cancel()
-	end := c.hangUpWith(loop)
-	defer end()
-
-	clients := make([]closedClient, o.Connections)
-	var seq atomic.Uint64
-	for i := range clients {
-		clients[i] = closedClient{
-			number: i, client: c, conn: c.place(), options: &o, seq: &seq,
-			tally: tally{from: o.Warmup, to: o.Warmup + o.Duration, keep: o.Record},
-			rng:   rand.New(rand.NewPCG(o.Seed, uint64(i))),
-		}
-	}
-	if o.KeepAlive && o.Ramp == 0 {
-		c.open(loop, o.OpenRate)
-	}
-	self := observeProcess()
-	start := time.Now()
-	if o.Started != nil {
-		o.Started(start)
-	}
-	timer := time.AfterFunc(o.Warmup+o.Duration, cancel)
-	defer timer.Stop()
-	var running sync.WaitGroup
-	for i := range clients {
-		running.Go(func() { clients[i].run(loop, start) })
-	}
-	running.Wait()
-
-	res := ClosedResult{Start: start, Dialled: c.dialled.Load(), Exhausted: c.exhausted.Load(), Proof: self.proof()}
-	for i := range clients {
-		res.add(&clients[i].tally, clients[i].conn.first)
-	}
-	res.finish(time.Since(start), &o)
-	return res, ctx.Err()
-}
-
-// add counts what one client did.
-func (r *ClosedResult) add(t *tally, first time.Duration) {
-	r.Answered += t.answered
-	r.Failed += t.failed
-	r.Cut.Add(t.cut)
-	r.Requests = append(r.Requests, t.requests...)
-	r.Marks = append(r.Marks, t.marks...)
-	r.Sessions = append(r.Sessions, t.sessions...)
-	if t.answered+t.failed+t.cut.Requests > 0 {
-		r.ConnAnswers = append(r.ConnAnswers, t.replies)
-	}
-	r.FirstReply = max(r.FirstReply, first)
-	if t.asked() {
-		r.Asked++
-	}
-	switch {
-	case t.asked() && !t.heard:
-		r.Starved++
-	case t.replies == 0 && t.waits && t.since < t.from:
-		r.silent++
-	}
+	return closedSpin(ctx, o)
 }
 
 // fullTurns is how many turns clients must have had on average before one without
@@ -274,26 +190,9 @@ func (r *ClosedResult) starve(depth int) {
 	}
 }
 
-// finish puts in order what the clients did in a loop that took so long.
-func (r *ClosedResult) finish(took time.Duration, o *ClosedOptions) {
-	r.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
-	r.starve(o.Pipeline)
-	sort.Sort(bySent{r.Requests, r.Marks})
-	slices.SortFunc(r.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
-	r.Proof.tell(r.Requests)
-	r.Proof.Sent = r.Answered + r.Failed
-	r.Proof.Planned = int(o.Rate * r.Elapsed.Seconds())
-}
-
-// bySent sorts requests with their marks.
-type bySent struct {
-	requests []record.Request
-	marks    []Mark
-}
-
-func (b bySent) Len() int           { return len(b.requests) }
-func (b bySent) Less(i, j int) bool { return b.requests[i].Sent < b.requests[j].Sent }
-func (b bySent) Swap(i, j int) {
-	b.requests[i], b.requests[j] = b.requests[j], b.requests[i]
-	b.marks[i], b.marks[j] = b.marks[j], b.marks[i]
+// prove adds what the generator did.
+func (r *ClosedResult) prove(p Proof, o *ClosedOptions) {
+	p.tell(r.Requests)
+	p.Sent, p.Planned = r.Answered+r.Failed, int(o.Rate*r.Elapsed.Seconds())
+	r.Proof = p
 }

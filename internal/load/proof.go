@@ -17,10 +17,11 @@ type Proof struct {
 	Planned, Sent int
 	// Elapsed is from the start to the last end of a request.
 	Elapsed time.Duration
-	// CPU is what this process used meanwhile, in user and kernel, or with Spin the
-	// one thread that drives; where the system does not tell (off Linux), 0. Busy is
-	// its share, 0 to 1, of what GOMAXPROCS threads, or that one, could have used. A
-	// driver that never sleeps is at 1, less what other programs took from it.
+	// CPU is what this process used meanwhile, in user and kernel; where the system
+	// does not tell (off Linux), 0. Busy is the share of its time, 0 to 1, in which the
+	// spinner sent or handled something, whether it sleeps otherwise or not; of another
+	// engine the share of CPU in what GOMAXPROCS threads could have used. Near 1 a load
+	// is at its limit.
 	CPU  time.Duration
 	Busy float64
 	// GCs counts collections that ended, Paused the time they stopped the world and
@@ -31,6 +32,12 @@ type Proof struct {
 	// LongestLag is the latest any request was sent after its time, and LagAt that
 	// time: a stop of the generator (a busy CPU, SIGSTOP) shows here.
 	LongestLag, LagAt time.Duration
+	// Rest is what the spinner does between requests; "" of another engine.
+	Rest Rest
+	// LongestGap is the longest time between two looks of the spinner for what is due
+	// or has come, and Away the time for which it had nothing to do and was kept from
+	// its CPU all the same. 0 of another engine, and asleep.
+	LongestGap, Away time.Duration
 }
 
 // A witness remembers the clocks at a load's start.
@@ -38,24 +45,20 @@ type witness struct {
 	start time.Time
 	cpu   time.Duration
 	procs int
-	usage func() time.Duration
 	gcs   uint64
 	pause metrics.Float64Histogram
 }
 
-// observe begins a Proof over procs threads whose CPU time usage reads.
-func observe(procs int, usage func() time.Duration) *witness {
-	w := &witness{start: time.Now(), cpu: usage(), procs: procs, usage: usage}
+// observeProcess begins a Proof.
+func observeProcess() *witness {
+	w := &witness{start: time.Now(), cpu: processTime(), procs: runtime.GOMAXPROCS(0)}
 	w.gcs, w.pause = collections()
 	return w
 }
 
-// observeProcess is observe of the whole process.
-func observeProcess() *witness { return observe(runtime.GOMAXPROCS(0), processTime) }
-
 // proof is the Proof at this moment, but for what requests tell.
 func (w *witness) proof() (p Proof) {
-	p.Elapsed, p.CPU = time.Since(w.start), w.usage()-w.cpu
+	p.Elapsed, p.CPU = time.Since(w.start), processTime()-w.cpu
 	if p.Elapsed > 0 {
 		p.Busy = min(1, float64(p.CPU)/float64(p.Elapsed)/float64(w.procs))
 	}

@@ -1,108 +1,117 @@
 package load
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"math"
 	"net"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/record"
 )
 
-// A spinner drives a closed loop from one thread with raw system calls, about
-// 5 µs a request, most of it the kernel's. It asks epoll for events without ever
-// waiting: a driver that sleeps has its wake-ups in every reply, and the more of
-// them the faster the server is.
+// A spinner drives every connection of a load from one goroutine with raw system
+// calls, some 4 µs a request, most of it the kernel's. With a CPU of its own it asks
+// epoll for events without ever waiting, so that neither a due request nor a reply
+// waits for a thread to wake. While it runs it allocates nothing but room for the log
+// of a closed loop that outgrows its guess, takes no lock and logs nothing.
+//
+// Note: the goroutine is not locked to its thread. Go takes a running goroutine off
+// its P every 10 ms, and a locked one comes back by way of another thread: see
+// docs/decisions/0019-one-goroutine-that-spins.md.
 type spinner struct {
-	client  *client
-	options *ClosedOptions
-	depth   int
-	epoll   int
-	addr    unix.Sockaddr
-	family  int
+	asked   *asked
+	timeout int64
+	sleeps  bool
+	loop    spinLoop
+	log     *requestLog
 	conns   []spinConn
 	heads   headCache
-	in, out []byte
-	seq     uint64
+	in      []byte
+	events  [turnEvents]unix.EpollEvent
+	epoll   int
+	addr    rawAddress
 
 	start   time.Time
-	now     time.Duration // from start, as of the event being handled
-	running bool          // connections are open and requests are sent
-	opening int           // connections being opened
-	closed  []int32       // connections to open, the one that waits longest first
-	err     error         // ends the loop
+	now     int64 // from start, as of the event being handled
+	oldest  int   // no request of the log before it is under way
+	running bool  // the load has started
+	stop    atomic.Bool
+	err     error // ends the load
+
+	// order lists the requests of an open loop as they ended; ended is how many of
+	// it another goroutine may read.
+	order []int32
+	ended atomic.Int64
+
+	dialled, exhausted uint64
+	opening            int  // connections being opened
+	freed              bool // one may take a request
+	watch              turnWatch
+	crowd              IdleConns
+	firstLost          time.Time
 }
 
-// sweepEvery is how often requests are looked over for their timeouts.
-const sweepEvery = 50 * time.Millisecond
-
-// spin runs the closed loop of Closed with Spin set.
-func spin(ctx context.Context, c *client, o *ClosedOptions) (ClosedResult, error) {
-	s := &spinner{client: c, options: o, depth: max(1, o.Pipeline), in: make([]byte, 64<<10)}
-	if err := s.prepare(); err != nil {
-		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
-	}
-	defer s.close()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var stop atomic.Bool
-	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-
-	s.start = time.Now()
-	s.turn(&stop, func() bool { return s.opening == 0 && len(s.closed) == 0 })
-	self := observe(1, threadTime)
-	s.start, s.now, s.running = time.Now(), 0, true
-	if o.Started != nil {
-		o.Started(s.start)
-	}
-	for i := range s.conns {
-		switch s.conns[i].state {
-		case spinOpen:
-			s.now = time.Since(s.start)
-			s.topUp(&s.conns[i])
-		case spinClosed:
-			s.closed = append(s.closed, int32(i))
-		}
-	}
-	s.turn(&stop, func() bool { return s.now >= o.Warmup+o.Duration })
-
-	res := ClosedResult{Start: s.start, Dialled: c.dialled.Load(), Exhausted: c.exhausted.Load(), Proof: self.proof()}
-	took := time.Since(s.start)
-	for i := range s.conns {
-		for k := &s.conns[i]; k.count > 0; k.pop() {
-			k.cutOff(k.ring[k.oldest].sent)
-		}
-		res.add(&s.conns[i].tally, s.conns[i].first)
-	}
-	res.finish(took, o)
-	return res, errors.Join(s.err, ctx.Err())
+// A spinLoop decides what is sent when.
+type spinLoop interface {
+	// begin is called once, at the load's start.
+	begin()
+	// release sends what is due by now, a limited number of requests at a time, and
+	// returns when the next is due, math.MaxInt64 for none.
+	release() (next int64)
+	// finished is told each request that has its outcome.
+	finished(i int)
+	// free is told that a connection may take a request, open or not.
+	free(k *spinConn)
+	// expired says that a request without a connection ran out of time.
+	expired(i int)
+	over() bool
 }
 
-func (s *spinner) prepare() error {
-	tcp, err := net.ResolveTCPAddr("tcp", s.client.addr)
+const (
+	turnEvents   = 16 // of epoll, before the clock is read again
+	turnReleases = 16 // requests sent before events are looked at
+	// yieldEvery is how often other goroutines may run where nothing is due for
+	// yieldRoom. A stop of the world waits no longer for this one.
+	yieldEvery = time.Millisecond
+	yieldRoom  = 50 * time.Microsecond
+	// longestWait bounds a sleep, and with it how late a stop is noticed; below
+	// shortestWait sleeping is not worth it.
+	longestWait  = 50 * time.Millisecond
+	shortestWait = 10 * time.Microsecond
+	readSize     = 64 << 10
+)
+
+// prepare opens the epoll set and makes room for n connections, depth requests on each.
+func (s *spinner) prepare(n, depth int) error {
+	tcp, err := net.ResolveTCPAddr("tcp", s.asked.addr)
 	if err != nil {
 		return err
 	}
-	if four := tcp.IP.To4(); four != nil {
-		s.family, s.addr = unix.AF_INET, &unix.SockaddrInet4{Port: tcp.Port, Addr: [4]byte(four)}
-	} else {
-		s.family, s.addr = unix.AF_INET6, &unix.SockaddrInet6{Port: tcp.Port, Addr: [16]byte(tcp.IP.To16())}
-	}
+	s.addr = newRawAddress(tcp)
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return fmt.Errorf("creating an epoll set: %w", err)
 	}
-	s.conns = make([]spinConn, s.options.Connections)
+	s.in = make([]byte, readSize)
+	for i := range s.in {
+		s.in[i] = 1 // its pages are there before the load is
+	}
+	s.conns = make([]spinConn, n)
+	rings := make([]int32, n*depth)
+	size := s.asked.longest() * depth
+	outs := make([]byte, 0, n*min(size, 4<<10))
 	for i := range s.conns {
-		s.conns[i] = spinConn{
-			index: int32(i), asked: -1, ring: make([]flight, s.depth),
-			tally: tally{from: s.options.Warmup, to: s.options.Warmup + s.options.Duration, keep: s.options.Record},
+		k := &s.conns[i]
+		k.index, k.fd = int32(i), -1
+		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
+		if size <= 4<<10 {
+			k.out = outs[i*size : i*size : (i+1)*size]
 		}
-		s.closed = append(s.closed, int32(i))
 	}
 	return nil
 }
@@ -114,149 +123,142 @@ func (s *spinner) close() {
 	_ = unix.Close(s.epoll)
 }
 
-// turn handles events until done says so, the loop is stopped, or it fails.
-func (s *spinner) turn(stop *atomic.Bool, done func() bool) {
-	events := make([]unix.EpollEvent, 256)
-	sweep := sweepEvery
-	for s.err == nil && !stop.Load() && !done() {
-		n, err := unix.EpollWait(s.epoll, events, 0)
-		if err != nil && err != unix.EINTR {
-			s.err = fmt.Errorf("waiting for events: %w", err)
-		}
-		s.now = time.Since(s.start)
-		for _, e := range events[:max(0, n)] {
-			s.handle(&s.conns[e.Fd], e.Events)
-		}
-		s.dial()
-		if s.now >= sweep {
-			sweep = s.now + sweepEvery
-			s.sweep()
-		}
+func (s *spinner) clock() int64 { return int64(time.Since(s.start)) }
+
+// run drives the load until its end.
+func (s *spinner) run() {
+	s.running = true
+	s.now = s.clock()
+	for s.now < 0 { // the start lies a moment ahead
+		s.now = s.clock()
+	}
+	s.loop.begin()
+	s.watch = turnWatch{last: s.now, yielded: s.now}
+	for s.err == nil && !s.stop.Load() && !s.loop.over() {
+		s.turn()
 	}
 }
 
-// handle takes what one connection has come to.
-func (s *spinner) handle(k *spinConn, events uint32) {
-	switch k.state {
-	case spinClosed: // by an earlier event of the same batch
-		return
-	case spinOpening:
-		s.opened(k)
-		return
+// turn sends what is due, and handles what has come.
+func (s *spinner) turn() {
+	next := s.loop.release()
+	n := s.wait(next)
+	s.now = s.clock()
+	s.watch.turn(s.now)
+	for _, e := range s.events[:n] {
+		s.watch.worked = true
+		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
+		if s.now >= next || s.freed {
+			s.freed = false
+			next = s.loop.release()
+		}
 	}
-	if events&unix.EPOLLOUT != 0 && !s.flush(k) {
-		return
-	}
-	if events&^unix.EPOLLOUT == 0 {
-		return
-	}
-	n, err := unix.Read(k.fd, s.in)
-	s.now = time.Since(s.start)
-	switch {
-	case err == unix.EAGAIN || err == unix.EINTR:
-		return
-	case err != nil || n <= 0:
-		s.broken(k, record.Reset)
-		return
-	}
-	s.read(k, s.in[:n])
-	if k.state == spinOpen {
-		s.topUp(k)
+	s.expire()
+	if !s.sleeps && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
+		runtime.Gosched()
+		s.watch.yielded = s.now
 	}
 }
 
-// read takes the replies in b.
-func (s *spinner) read(k *spinConn, b []byte) {
-	for len(b) > 0 {
-		if k.count == 0 { // nobody asked for it
-			s.broken(k, record.Reset)
-			return
-		}
-		f := k.ring[k.oldest]
-		rest, rep, whole, err := k.reader.next(b, &s.heads, s.client.template(f.seq).bodiless)
-		if err != nil {
-			if s.heads.raw == nil {
-				s.err = fmt.Errorf("reading the first reply: %w: %.100q; spin reads no other, leave it out", err, b)
-			}
-			s.broken(k, record.Reset)
-			return
-		}
-		if b = rest; !whole {
-			return
-		}
-		k.pop()
-		if k.first == 0 {
-			k.first = max(1, s.now-k.asked)
-		}
-		k.tally.count(closedRequest(f.sent, f.sent, s.now, rep, record.Answered, f.demand), f.mark(int64(s.now)))
-		if !rep.keep {
-			s.broken(k, record.Reset)
-			return
+// wait asks for events: without waiting, or where the CPU is shared until the next
+// request is due.
+func (s *spinner) wait(next int64) (n int) {
+	if s.sleeps {
+		s.now = s.clock()
+		if until := min(next, s.deadline()) - s.now; until > int64(shortestWait) {
+			s.watch.turn(s.now)
+			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
+			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
+			s.watch.last = s.clock() // the time asleep is nobody's
+			return s.took(int(r), errno)
 		}
 	}
+	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, 0, 0, 0)
+	return s.took(int(r), errno)
 }
 
-// topUp sends as many requests as the pipeline has room for.
-func (s *spinner) topUp(k *spinConn) {
-	if len(k.unsent) > 0 || k.count == s.depth || s.now >= k.to {
-		return
+func (s *spinner) took(n int, errno syscall.Errno) int {
+	if errno == 0 {
+		return n
 	}
-	s.out = s.out[:0]
-	for k.count < s.depth {
-		d := s.options.demand(s.seq)
-		s.out = s.client.template(s.seq).request(s.out, s.seq, d)
-		k.push(flight{s.seq, s.now, d})
-		s.seq++
+	if errno != unix.EINTR {
+		s.err = fmt.Errorf("waiting for events: %w", errno)
 	}
-	if k.asked < 0 {
-		k.asked = s.now
-	}
-	n, err := unix.Write(k.fd, s.out)
-	switch {
-	case err == unix.EAGAIN || err == unix.EINTR:
-		n = 0
-	case err != nil:
-		s.broken(k, record.Reset)
-		return
-	}
-	if n < len(s.out) {
-		k.unsent = append(k.unsent, s.out[n:]...)
-		s.await(k, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLOUT)
-	}
+	return 0
 }
 
-// flush sends on what did not fit the socket. It reports whether k is still open.
-func (s *spinner) flush(k *spinConn) bool {
-	n, err := unix.Write(k.fd, k.unsent)
-	if err != nil && err != unix.EAGAIN && err != unix.EINTR {
-		s.broken(k, record.Reset)
-		return false
+// deadline is when the request that has been under way longest runs out of time.
+func (s *spinner) deadline() int64 {
+	if s.oldest >= s.log.n || s.log.at(s.oldest).sent < 0 {
+		return math.MaxInt64
 	}
-	k.unsent = append(k.unsent[:0], k.unsent[max(0, n):]...)
-	if len(k.unsent) == 0 {
-		s.await(k, unix.EPOLL_CTL_MOD, unix.EPOLLIN)
-		s.topUp(k)
-	}
-	return k.state == spinOpen
+	return s.log.at(s.oldest).sent + s.timeout
 }
 
-// await has the kernel report events of k.
-func (s *spinner) await(k *spinConn, how int, events uint32) {
-	if err := unix.EpollCtl(s.epoll, how, k.fd, &unix.EpollEvent{Events: events, Fd: k.index}); err != nil {
-		s.err = fmt.Errorf("watching a connection: %w", err)
-	}
-}
-
-// sweep ends what has taken too long.
-func (s *spinner) sweep() {
-	for i := range s.conns {
-		k := &s.conns[i]
-		late := s.now - s.client.timeout
+// expire ends the requests that have taken too long. They were sent in the order of
+// the log and all may take as long, so it looks at the oldest only.
+func (s *spinner) expire() {
+	for s.oldest < s.log.n {
+		e := s.log.at(s.oldest)
 		switch {
-		case k.state == spinOpening && k.since < late:
-			s.refused(k, record.TimedOut)
-		case k.state == spinOpen && k.count > 0 && k.ring[k.oldest].sent < late:
-			s.broken(k, record.TimedOut)
+		case e.done > 0:
+			s.oldest++
+			continue
+		case e.sent < 0 || s.now-e.sent < s.timeout:
+			return
+		case e.conn < 0:
+			s.loop.expired(s.oldest)
+			s.finish(s.oldest, record.TimedOut)
+		default:
+			s.broken(&s.conns[e.conn], record.TimedOut)
 		}
 	}
 }
+
+// finish gives a request its outcome.
+func (s *spinner) finish(i int, out record.Outcome) {
+	e := s.log.at(i)
+	e.done, e.outcome = max(s.now, 1), out
+	if s.order != nil {
+		n := s.ended.Load()
+		s.order[n] = int32(i)
+		s.ended.Store(n + 1)
+	}
+	s.loop.finished(i)
+}
+
+// open opens every place there is, openers at a time and, unless rate is 0, that many
+// a second, before the load starts. What cannot be opened now is dialled by the first
+// request that needs it, and counted there.
+func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
+	begun := time.Now()
+	for next := 0; (next < len(conns) || s.opening > 0) && !stopped() && s.err == nil; {
+		for next < len(conns) && s.opening < openers && (rate <= 0 || time.Since(begun).Seconds() >= float64(next)/rate) {
+			s.connect(&conns[next])
+			next++
+		}
+		s.pump(time.Millisecond)
+		if time.Since(begun) > time.Duration(s.timeout) && (next == len(conns) || rate <= 0) {
+			break
+		}
+	}
+	for i := range conns {
+		if conns[i].state == spinOpening {
+			s.shut(&conns[i])
+		}
+	}
+}
+
+// pump handles what has come before the load starts, after a wait.
+func (s *spinner) pump(wait time.Duration) {
+	n, err := unix.EpollWait(s.epoll, s.events[:], int(wait.Milliseconds()))
+	if err != nil && err != unix.EINTR {
+		s.err = fmt.Errorf("waiting for events: %w", err)
+	}
+	for _, e := range s.events[:max(n, 0)] {
+		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
+	}
+}
+
+// openers is how many connections are being opened at a time beforehand.
+const openers = 64

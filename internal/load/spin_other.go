@@ -7,7 +7,10 @@ import (
 	"errors"
 )
 
-// spin is of Linux: it asks the kernel for events without waiting.
-func spin(context.Context, *client, *ClosedOptions) (ClosedResult, error) {
-	return ClosedResult{}, errors.New("preparing the closed loop: spin needs Linux; leave it out")
+var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine vegeta")
+
+func attackSpin(context.Context, Options) (*Result, error) { return nil, errNoSpin }
+
+func closedSpin(context.Context, ClosedOptions) (ClosedResult, error) {
+	return ClosedResult{}, errNoSpin
 }

@@ -6,14 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is the CPU time of this process so far, threadTime that of the
-// calling thread; 0 when the kernel does not tell.
-func processTime() time.Duration { return usage(unix.RUSAGE_SELF) }
-func threadTime() time.Duration  { return usage(unix.RUSAGE_THREAD) }
-
-func usage(who int) time.Duration {
+// processTime is the CPU time of this process so far; 0 when the kernel does not tell.
+func processTime() time.Duration {
 	var u unix.Rusage
-	if unix.Getrusage(who, &u) != nil {
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

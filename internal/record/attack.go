@@ -85,8 +85,8 @@ type Sessions struct {
 // A Generator is what the load did itself, so that a delay of its own is not
 // taken for the server's.
 type Generator struct {
-	Planned      int     `json:"planned"` // requests of the schedule; 0 without one
-	Spin         bool    `json:"spin"`    // one thread that never sleeps
+	Planned      int     `json:"planned"`        // requests of the schedule; 0 without one
+	Rest         string  `json:"rest,omitempty"` // what the engine spin did between requests: spins, waits, or waits, goes first
 	CPU          float64 `json:"cpu"`
 	Busy         float64 `json:"busy"` // ratio of what its threads could have used
 	GCs          uint64  `json:"gcs"`
@@ -94,6 +94,8 @@ type Generator struct {
 	LongestPause float64 `json:"gc_longest_pause"`
 	LongestLag   float64 `json:"longest_lag"`
 	LagAt        float64 `json:"longest_lag_at"`
+	LongestGap   float64 `json:"longest_gap,omitempty"` // between two looks of the engine spin for what is due or has come
+	Away         float64 `json:"away,omitempty"`        // for which it had nothing to do and was kept from its CPU
 }
 
 // Quantiles of one time, in seconds, from an HDR histogram of three digits. A

@@ -95,7 +95,6 @@ type Clients struct {
 	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
-	Spin        bool    `json:"spin,omitempty"`     // the driver never sleeps
 	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
 	Timeout     float64 `json:"timeout,omitempty"`
 }

@@ -110,12 +110,15 @@ func (p *Pending) Add(q Pending) {
 // A Proof is what the generator itself did in one trial, warm-up included, so
 // that a delay of its own is not taken for the server's. Times are seconds.
 type Proof struct {
-	Planned      int     `json:"planned"`       // requests of the schedule; 0 in a closed loop without a pace
-	Sent         int     `json:"sent"`          // of those
-	Busy         float64 `json:"busy"`          // share of its threads' time that it used, 0..1; 1 for one that never sleeps
-	GCs          uint64  `json:"gcs"`           // garbage collections
-	LongestPause float64 `json:"longest_pause"` // of its collector, at most
-	LongestLag   float64 `json:"longest_lag"`   // the latest any request was sent after its time
+	Planned      int     `json:"planned"`               // requests of the schedule; 0 in a closed loop without a pace
+	Sent         int     `json:"sent"`                  // of those
+	Busy         float64 `json:"busy"`                  // share of the time, 0..1, in which the engine spin worked; of another, of its threads' time that it used
+	GCs          uint64  `json:"gcs"`                   // garbage collections
+	LongestPause float64 `json:"longest_pause"`         // of its collector, at most
+	LongestLag   float64 `json:"longest_lag"`           // the latest any request was sent after its time
+	Rest         string  `json:"rest,omitempty"`        // what the engine spin did between requests: spins, waits, or waits, goes first
+	LongestGap   float64 `json:"longest_gap,omitempty"` // between two looks of the engine spin for what is due or has come
+	Away         float64 `json:"away,omitempty"`        // for which it had nothing to do and was kept from its CPU
 }
 
 // Proofs sum up those of an arm's valid windows.

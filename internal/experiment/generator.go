@@ -1,0 +1,52 @@
+package experiment
+
+import (
+	"context"
+	"net"
+)
+
+// How a generator rests between requests, for [SettleGenerator].
+const (
+	RestAuto = "auto" // it spins where it has a CPU that the server has not, or four in all
+	RestSpin = "spin"
+	RestWait = "wait"
+)
+
+// manyCPUs is from how many CPUs on the generator may keep one busy that the server could
+// use as well.
+const manyCPUs = 4
+
+// SettleGenerator prepares this process to be the load of a server at addr (host:port):
+// it moves to the CPUs that the server may not use, if there are any, and holds the
+// garbage collector off. shared says that the load has no CPU of its own and should sleep
+// between requests; undo takes everything back.
+func SettleGenerator(ctx context.Context, addr, rest string) (shared bool, undo func(), err error) {
+	quiet := quietCollector()
+	ours, err := affinity()
+	if err != nil { // this system binds nothing
+		return true, quiet, nil
+	}
+	sets := cpuSets{server: ours, load: ours}
+	host, port, _ := net.SplitHostPort(addr)
+	if pid := listener(ctx, host, port); pid > 0 {
+		if own := ours.without(mayRun(pid)); len(own) > 0 {
+			sets.load, sets.pin = own, len(own) < len(ours)
+		} else {
+			sets.shared = len(ours) < manyCPUs
+		}
+	} else {
+		sets.shared = len(ours) == 1
+	}
+	if rest != RestAuto {
+		sets.shared = rest == RestWait
+	}
+	unbind, err := sets.bindLoad()
+	if err != nil {
+		quiet()
+		return false, nil, err
+	}
+	return sets.shared, func() {
+		unbind()
+		quiet()
+	}, nil
+}

@@ -1,0 +1,297 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+)
+
+// A headCache parses response heads that are mostly the same, byte for byte: a
+// server's head changes once a second, with its Date. It is exact, because what
+// a head means depends on its bytes alone.
+type headCache struct {
+	raw  []byte
+	head head
+}
+
+var errHeadUnread = errors.New("head not whole yet")
+
+// parse reads the head at the start of b: plain ones in place, all others with
+// net/http's reader. errHeadUnread asks for more bytes.
+func (c *headCache) parse(b []byte) (head, error) {
+	if len(c.raw) > 0 && bytes.HasPrefix(b, c.raw) {
+		return c.head, nil
+	}
+	h, ok := parseHead(b)
+	if !ok {
+		var err error
+		if h, err = parseOddHead(b); err != nil {
+			return h, err
+		}
+	}
+	c.raw, c.head = append(c.raw[:0], b[:h.size]...), h
+	return h, nil
+}
+
+// parseOddHead reads what parseHead leaves: interim and HTTP/1.0 responses, bodies
+// that end with the connection, bare line ends, folded lines.
+func parseOddHead(b []byte) (h head, err error) {
+	if h.size = headEnd(b); h.size == 0 {
+		if len(b) > maxHead {
+			return h, errHeadTooLarge
+		}
+		return h, errHeadUnread
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:h.size])), nil)
+	if err != nil {
+		return h, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 100 {
+		return h, errors.New("response status below 100")
+	}
+	h.status, h.length, h.close = uint16(resp.StatusCode), resp.ContentLength, resp.Close
+	h.chunked = slices.Contains(resp.TransferEncoding, "chunked")
+	return h, nil
+}
+
+// headEnd is how long the head at the start of b is; 0 when it is not whole.
+func headEnd(b []byte) int {
+	for at := 0; ; {
+		n := bytes.IndexByte(b[at:], '\n')
+		if n < 0 {
+			return 0
+		}
+		at += n + 1
+		switch rest := b[at:]; {
+		case len(rest) > 0 && rest[0] == '\n':
+			return at + 1
+		case len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n':
+			return at + 2
+		}
+	}
+}
+
+// A replyReader reads the replies of one connection from pieces of its stream,
+// in order. Body bytes are counted off and not looked at. The zero value begins
+// with a head. It allocates for heads that come in pieces and for odd ones only.
+type replyReader struct {
+	held   []byte // the start of a head that is not whole yet
+	reply  reply  // whose body is being read
+	stage  stage
+	left   int64 // bytes of the body still to come, of a known length
+	chunks chunkReader
+}
+
+// A stage is how far a reply has been read.
+type stage uint8
+
+const (
+	atHead stage = iota
+	inLength
+	inChunks
+	untilClose
+)
+
+// next takes from b, which follows what was given before, up to the end of the
+// next reply. It returns the rest of b, empty when the reply is not whole yet.
+// bodiless tells of that reply that its request was a HEAD. Interim responses are
+// passed over.
+func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []byte, rep reply, whole bool, err error) {
+	for r.stage == atHead {
+		text := b
+		if len(r.held) > 0 {
+			r.held = append(r.held, b...)
+			text = r.held
+		}
+		h, err := heads.parse(text)
+		if err == errHeadUnread {
+			if len(r.held) == 0 {
+				r.held = append(r.held, b...)
+			}
+			return nil, rep, false, nil
+		}
+		if err != nil {
+			return nil, rep, false, err
+		}
+		b = b[len(b)-(len(text)-h.size):]
+		r.held = r.held[:0]
+		r.begin(h, bodiless)
+	}
+	switch r.stage {
+	case inLength:
+		n := min(r.left, int64(len(b)))
+		b, r.left = b[n:], r.left-n
+		whole = r.left == 0
+	case inChunks:
+		if b, whole, err = r.chunks.next(b); err != nil {
+			return nil, rep, false, err
+		}
+		r.reply.bytes = r.chunks.body
+	case untilClose:
+		r.reply.bytes += int64(len(b))
+		b = nil
+	}
+	if !whole {
+		return nil, rep, false, nil
+	}
+	r.stage = atHead
+	return b, r.reply, true, nil
+}
+
+// begin decides by its head how a reply is read on.
+func (r *replyReader) begin(h head, bodiless bool) {
+	interim := h.status < 200 && h.status != http.StatusSwitchingProtocols
+	if interim {
+		return
+	}
+	r.reply = reply{status: h.status, keep: !h.close}
+	r.stage, r.left = inLength, 0
+	switch {
+	case h.status == http.StatusSwitchingProtocols:
+		r.reply.keep = false
+	case bodiless || h.status == http.StatusNoContent || h.status == http.StatusNotModified:
+	case h.chunked:
+		r.stage, r.chunks = inChunks, chunkReader{}
+	case h.length >= 0:
+		r.reply.bytes, r.left = h.length, h.length
+	default:
+		r.stage, r.reply.keep = untilClose, false
+	}
+}
+
+// end tells the reader that the connection has ended: that is a reply's end when
+// nothing else says where its body ends.
+func (r *replyReader) end() (rep reply, whole bool) {
+	if r.stage != untilClose {
+		return rep, false
+	}
+	r.stage = atHead
+	return r.reply, true
+}
+
+// reset forgets what was half read.
+func (r *replyReader) reset() { *r = replyReader{held: r.held[:0]} }
+
+// A chunkReader finds the end of a chunked body (RFC 9112, section 7.1). The zero
+// value begins with the first chunk's size.
+type chunkReader struct {
+	stage  chunkStage
+	digits int
+	left   int64 // of the present chunk
+	body   int64 // of all chunks so far
+	extra  int   // bytes of extensions and trailers
+}
+
+type chunkStage uint8
+
+const (
+	chunkSize chunkStage = iota
+	chunkExtension
+	chunkData
+	chunkReturn // the line end after a chunk
+	chunkNewline
+	trailerStart
+	trailerLine
+	trailerNewline // the last one
+)
+
+// maxChunkExtra bounds what a chunked body may have beside its data.
+const maxChunkExtra = 64 << 10
+
+var errChunk = errors.New("malformed chunked body")
+
+// next takes from b up to the end of the body, and returns the rest.
+func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
+	for len(b) > 0 {
+		if c.stage == chunkData {
+			n := min(c.left, int64(len(b)))
+			b, c.left, c.body = b[n:], c.left-n, c.body+n
+			if c.left == 0 {
+				c.stage = chunkReturn
+			}
+			continue
+		}
+		char := b[0]
+		b = b[1:]
+		switch c.stage {
+		case chunkSize:
+			err = c.size(char)
+		case chunkExtension:
+			if char == '\n' {
+				c.begin()
+			}
+			c.extra++
+		case chunkReturn:
+			c.stage = chunkNewline
+			if char != '\r' {
+				err = errChunk
+			}
+		case chunkNewline:
+			c.stage, c.digits = chunkSize, 0
+			if char != '\n' {
+				err = errChunk
+			}
+		case trailerStart:
+			switch char {
+			case '\r':
+				c.stage = trailerNewline
+			case '\n':
+				return b, true, nil
+			default:
+				c.stage = trailerLine
+			}
+			c.extra++
+		case trailerLine:
+			if char == '\n' {
+				c.stage = trailerStart
+			}
+			c.extra++
+		case trailerNewline:
+			if char != '\n' {
+				return nil, false, errChunk
+			}
+			return b, true, nil
+		}
+		if err != nil || c.extra > maxChunkExtra {
+			return nil, false, errChunk
+		}
+	}
+	return nil, false, nil
+}
+
+// size takes a character of a chunk's size line.
+func (c *chunkReader) size(char byte) error {
+	digit := int64(-1)
+	switch {
+	case '0' <= char && char <= '9':
+		digit = int64(char - '0')
+	case 'a' <= char && char <= 'f':
+		digit = int64(char-'a') + 10
+	case 'A' <= char && char <= 'F':
+		digit = int64(char-'A') + 10
+	}
+	const most = 15 // of 4 bits each: they fit an int64
+	switch {
+	case digit >= 0 && c.digits < most:
+		c.left, c.digits = c.left<<4|digit, c.digits+1
+	case digit >= 0 || c.digits == 0:
+		return errChunk
+	case char == '\n':
+		c.begin()
+	case char == '\r' || char == ' ' || char == '\t' || char == ';':
+		c.stage = chunkExtension
+	default:
+		return errChunk
+	}
+	return nil
+}
+
+// begin starts a chunk's data, or what follows the last one.
+func (c *chunkReader) begin() {
+	if c.stage = chunkData; c.left == 0 {
+		c.stage = trailerStart
+	}
+}

@@ -1,0 +1,50 @@
+package load
+
+import "time"
+
+// askIdle sends the one request of an idle connection.
+func (s *spinner) askIdle(k *spinConn) bool {
+	s.crowd.Opened++
+	seq := uint64(s.log.n) + uint64(k.index)
+	k.out = s.asked.template(seq).request(k.out[:0], seq, Demand{})
+	return s.flush(k)
+}
+
+// idleReply takes what an idle connection sends: the reply to its one request. Anything
+// else ends it.
+func (s *spinner) idleReply(k *spinConn, b []byte) {
+	seq := uint64(s.log.n) + uint64(k.index)
+	rest, rep, whole, err := k.reader.next(b, &s.heads, s.asked.template(seq).bodiless)
+	if err == nil && !whole && k.fresh {
+		return
+	}
+	if whole && k.fresh {
+		k.fresh = false
+		s.crowd.Answered++
+	}
+	if err != nil || len(rest) > 0 || !rep.keep {
+		s.idleLost(k)
+	}
+}
+
+// idleLost counts an idle connection that ended before the load did.
+func (s *spinner) idleLost(k *spinConn) {
+	s.shut(k)
+	if s.crowd.Lost++; s.crowd.Lost == 1 {
+		s.firstLost = time.Now()
+	}
+}
+
+// openCrowd opens the idle connections and waits until all are answered or failed.
+func (s *spinner) openCrowd(stopped func() bool, conns []spinConn) {
+	for i := range conns {
+		conns[i].idle = true
+	}
+	s.open(stopped, conns, 0)
+	settled := func() bool {
+		return s.crowd.Answered+s.crowd.Lost >= s.crowd.Opened
+	}
+	for end := time.Now().Add(time.Duration(s.timeout)); !settled() && !stopped() && s.err == nil && time.Now().Before(end); {
+		s.pump(time.Millisecond)
+	}
+}

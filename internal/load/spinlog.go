@@ -1,0 +1,71 @@
+package load
+
+import (
+	"schedlab/internal/record"
+)
+
+// An entry is what the spinner notes on one request. Times are nanoseconds from the
+// load's start, at least 1 where something happened; 0 is what has not.
+type entry struct {
+	due     int64 // may be 0
+	sent    int64 // may be 0, below 0 before it was sent
+	ready   int64
+	wrote   int64
+	first   int64
+	done    int64 // 0: under way
+	bytes   uint32
+	conn    int32 // the place of its connection; -1 before it has one
+	status  uint16
+	outcome record.Outcome
+	ends    bool // its connection ended with it
+}
+
+// A requestLog holds an entry for every request, in the order they were sent, in
+// slabs so that it can grow without copying.
+type requestLog struct {
+	slabs [][]entry
+	n     int
+}
+
+const (
+	slabBits = 16
+	slabSize = 1 << slabBits
+)
+
+// newRequestLog has room for n entries, whose memory was written to, so that no page
+// of it has to be found while a load runs.
+func newRequestLog(n int) *requestLog {
+	l := &requestLog{}
+	for range (n + slabSize - 1) / slabSize {
+		l.grow()
+	}
+	return l
+}
+
+func (l *requestLog) grow() {
+	slab := make([]entry, slabSize)
+	for i := range slab {
+		slab[i].conn, slab[i].sent = -1, -1
+	}
+	l.slabs = append(l.slabs, slab)
+}
+
+func (l *requestLog) at(i int) *entry { return &l.slabs[i>>slabBits][i&(slabSize-1)] }
+
+// add appends an entry that has not been sent.
+func (l *requestLog) add() (i int, e *entry) {
+	if l.n == len(l.slabs)*slabSize {
+		l.grow()
+	}
+	i = l.n
+	l.n++
+	return i, l.at(i)
+}
+
+// request is an entry as records have it.
+func (e *entry) request(d Demand) record.Request {
+	return record.Request{
+		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,
+		Iters: d.Iters, Sleep: int64(d.Sleep),
+	}
+}

@@ -1,0 +1,243 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// An openLoop sends the requests of a trace when they are due, whatever became of those
+// before. One that finds no connection free waits in order.
+type openLoop struct {
+	*spinner
+	at         []time.Duration
+	next, head int // the next to be due; the first that waits for a connection
+	waited     int
+	done       int
+
+	// unused are the connections that may take a request: of a limited number the one
+	// unused longest comes first, of others the one used last.
+	unused      []int32
+	first, size int
+	inTurn      bool
+}
+
+func (l *openLoop) begin() {}
+
+// release implements spinLoop.
+func (l *openLoop) release() (next int64) {
+	for range turnReleases {
+		if l.head < l.next && l.size > 0 {
+			l.send(l.head)
+			l.head++
+			continue
+		}
+		if l.next == len(l.at) {
+			return math.MaxInt64
+		}
+		due := int64(l.at[l.next])
+		if l.now < due {
+			return due
+		}
+		e := l.log.at(l.next)
+		e.sent = l.now
+		l.next++
+		if l.size == 0 {
+			l.waited++
+			continue
+		}
+		l.send(l.head)
+		l.head++
+		l.now = l.clock() // requests due together are sent at their own times
+	}
+	return l.now
+}
+
+func (l *openLoop) send(i int) {
+	l.watch.worked = true
+	l.put(l.take(), i)
+}
+
+func (l *openLoop) take() *spinConn {
+	at := l.first
+	if l.inTurn {
+		if l.first++; l.first == len(l.unused) {
+			l.first = 0
+		}
+	} else {
+		at = l.size - 1
+	}
+	l.size--
+	return &l.conns[l.unused[at]]
+}
+
+// free implements spinLoop.
+func (l *openLoop) free(k *spinConn) {
+	at := l.size
+	if l.inTurn {
+		if at += l.first; at >= len(l.unused) {
+			at -= len(l.unused)
+		}
+	}
+	l.unused[at] = k.index
+	l.size++
+}
+
+func (l *openLoop) finished(int) { l.done++ }
+
+// expired implements spinLoop: it is the first that waits.
+func (l *openLoop) expired(int) { l.head++ }
+
+func (l *openLoop) over() bool { return l.done == len(l.at) }
+
+// attackSpin is Attack on the spinner.
+func attackSpin(ctx context.Context, o Options) (*Result, error) {
+	a, err := newAsked(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the attack: %w", err)
+	}
+	n := o.Connections
+	if n <= 0 {
+		n = max(1, min(len(o.Trace.At), freeDescriptors(), MaxConnections)-o.Idle)
+	}
+	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At))}
+	s.log.n = len(o.Trace.At)
+	for i, at := range o.Trace.At {
+		s.log.at(i).due = int64(at)
+	}
+	l := &openLoop{spinner: s, at: o.Trace.At, unused: make([]int32, n), size: n, inTurn: o.Connections > 0}
+	s.loop = l
+	if err := s.prepare(n+o.Idle, 1); err != nil {
+		return nil, fmt.Errorf("preparing the attack: %w", err)
+	}
+	defer s.close()
+	for i := range l.unused {
+		l.unused[i] = int32(i)
+		if !l.inTurn { // the first is on top
+			l.unused[i] = int32(n - 1 - i)
+		}
+	}
+	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	priority, undo := s.settle()
+	defer undo()
+	if o.KeepAlive && o.Connections > 0 {
+		s.open(s.stop.Load, s.conns[:n], o.OpenRate)
+	}
+	s.openCrowd(s.stop.Load, s.conns[n:])
+
+	told := s.tellEnded(o.Ended)
+	self := observeProcess()
+	s.start = time.Now().Add(lead)
+	if o.Started != nil {
+		o.Started(s.start)
+	}
+	s.run()
+	told()
+
+	res := &Result{
+		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
+		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Idle: s.crowd,
+	}
+	if s.crowd.Lost > 0 {
+		res.Idle.FirstLost = s.firstLost.Sub(s.start)
+	}
+	end, cut := max(s.clock(), 1), 0
+	for i := range res.Requests {
+		e := s.log.at(i)
+		if e.done == 0 {
+			cut++
+			e.done, e.outcome = max(end, e.due), record.Cut
+		}
+		res.Requests[i] = e.request(a.stated(i))
+		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
+	}
+	res.Proof = self.proof()
+	res.Proof.Planned = len(o.Trace.At)
+	res.Proof.tell(res.Requests)
+	res.Proof.spun(s, priority)
+	if o.KeepAlive && o.Connections > 0 {
+		res.connections(s.log, n)
+	}
+	switch {
+	case s.err != nil:
+		return res, fmt.Errorf("attacking: %w", s.err)
+	case cut > 0:
+		return res, ctx.Err()
+	}
+	return res, nil
+}
+
+// lead is how far ahead the start of a load lies when it is told: time for what is done
+// with it.
+const lead = time.Millisecond
+
+// connections tells what each of the first n connections answered.
+func (res *Result) connections(log *requestLog, n int) {
+	answers, asked := make([]uint32, n), make([]int64, n) // asked: when, moved by one
+	for i := range log.n {
+		e := log.at(i)
+		if e.conn < 0 || e.wrote == 0 {
+			continue
+		}
+		if asked[e.conn] == 0 {
+			asked[e.conn] = e.wrote
+		}
+		if e.outcome == record.Answered {
+			if answers[e.conn]++; answers[e.conn] == 1 {
+				res.FirstReply = max(res.FirstReply, time.Duration(e.done-asked[e.conn]))
+			}
+		}
+	}
+	res.ConnAnswers = []uint32{}
+	for k := range n {
+		if asked[k] == 0 {
+			continue
+		}
+		res.ConnAnswers = append(res.ConnAnswers, answers[k])
+		res.Asked++
+		if answers[k] == 0 {
+			res.Starved++
+		}
+	}
+}
+
+// tellEnded hands the requests on as they end, from a goroutine of its own, and
+// returns what waits until all are told.
+func (s *spinner) tellEnded(ended func(seq int, r record.Request)) (wait func()) {
+	if ended == nil {
+		return func() {}
+	}
+	s.order = make([]int32, s.log.n)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		told := int64(0)
+		tell := func() {
+			for n := s.ended.Load(); told < n; told++ {
+				i := int(s.order[told])
+				ended(i, s.log.at(i).request(s.asked.stated(i)))
+			}
+		}
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				tell()
+			case <-stop:
+				tell()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}
+}
+
+// tellEvery is how often requests that ended are handed on.
+const tellEvery = 50 * time.Millisecond
