@@ -43,7 +43,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if o.Stamps == "" {
 		o.Stamps = stampsOff // nobody reads them
 	}
-	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: o.Self, cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),

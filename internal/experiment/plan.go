@@ -98,6 +98,7 @@ type plan struct {
 	cpus     cpuSets
 	modes    map[string]Mode
 	budget   time.Duration
+	self     string    // this program, "" when the caller named none
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
 	ring     int       // see chooseRing
 	// iters turns the CPU time that a trace file states into iterations; opened are the
@@ -132,7 +133,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if o.Rate != (Rate{}) {
 		s.Load.Rate = o.Rate
 	}
-	p := &plan{scenario: s, cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: o.Self, cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),

@@ -142,6 +142,14 @@ func (r *runner) onItsCPUs(f func() error) error {
 
 func (r *runner) carryOut(ctx context.Context) error {
 	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
+	if self := r.plan.self; self != "" {
+		r.tell("measuring the load itself", 0, len(r.plan.Arms))
+		floor, err := r.launcher.floor(ctx, self, r.plan.cpus.shared)
+		if err != nil {
+			return err
+		}
+		r.run.Env.Floor = floor
+	}
 	if err := r.probeAll(ctx); err != nil {
 		return err
 	}

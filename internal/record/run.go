@@ -28,6 +28,8 @@ type Env struct {
 	// Pause is how long the platform takes a busy thread off its CPU, seconds; 0
 	// when it was not measured, negative when it cannot be.
 	Pause float64 `json:"pause,omitempty"`
+	// Floor is what the load itself adds; nil when that was not measured.
+	Floor *Floor `json:"floor,omitempty"`
 }
 
 // A Plan is a run before it starts; run.json keeps it, so a record explains
@@ -119,4 +121,15 @@ type Run struct {
 	Result  *Result            `json:"result,omitempty"`
 	// Ends are those of arms whose search for capacity ended early, by name.
 	Ends map[string]SearchEnd `json:"ends,omitempty"`
+}
+
+// A Floor is the response time of a server that does next to nothing: what the load and
+// the kernel are in every other one. Seconds, but for the rate.
+type Floor struct {
+	Rate   float64 `json:"rate"` // requests per second
+	P50    float64 `json:"p50"`
+	P99    float64 `json:"p99"`
+	LagP50 float64 `json:"lag_p50"` // how late the load sent
+	LagP99 float64 `json:"lag_p99"`
+	Rest   string  `json:"rest"` // what it did between requests: see Proof
 }

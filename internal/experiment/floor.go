@@ -1,0 +1,75 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// How the load's own response time is measured: of a server that does next to nothing.
+const (
+	floorRate   = 10_000
+	floorConns  = 64
+	floorWarmup = 50 * time.Millisecond
+	floorWindow = 300 * time.Millisecond
+)
+
+// NullServer is the hidden command of this program that serves the null server.
+const NullServer = "null-server"
+
+// floor measures what the load itself, and the kernel, are in every response time: the
+// figures of the null server on the servers' CPUs.
+func (l *launcher) floor(ctx context.Context, self string, shared bool) (*record.Floor, error) {
+	server, err := l.start(ctx, []string{self, NullServer, "--addr", addrMark}, "/")
+	if err != nil {
+		return nil, fmt.Errorf("starting the null server: %w", err)
+	}
+	defer server.kill()
+	quiet := quietCollector()
+	defer quiet()
+	got, err := load.Attack(ctx, load.Options{
+		Targets: []load.Target{{Method: "GET", URL: "http://" + server.addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
+		Trace: load.Trace{At: load.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("measuring the null server: %w", err)
+	}
+	var response, lag []float64
+	for _, r := range got.Requests {
+		if r.Good() && r.Scheduled >= int64(floorWarmup) {
+			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
+			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
+		}
+	}
+	if len(response) < stats.MinRequests(.99) {
+		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", len(response))
+	}
+	slices.Sort(response)
+	slices.Sort(lag)
+	return &record.Floor{
+		Rate: floorRate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
+		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: string(got.Proof.Rest),
+	}, nil
+}
+
+// Floor is what the load itself adds to every response time, measured of a server that
+// does next to nothing, in half a second.
+func (s *Survey) Floor(ctx context.Context) (*record.Floor, error) {
+	undo, err := s.cpus.bindLoad()
+	if err != nil {
+		return nil, err
+	}
+	defer undo()
+	launcher, err := s.cpus.newLauncher()
+	if err != nil {
+		return nil, err
+	}
+	defer launcher.close()
+	return launcher.floor(ctx, s.self, s.cpus.shared)
+}
