@@ -38,7 +38,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 		return loaded{}, err
 	}
 	o := p.openLoop(addr, c, trace)
-	o.Started = clocks.begin
+	o.Started, o.Moments, o.Moment, o.Closing = clocks.begin, clocks.moments(), clocks.moment, clocks.closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {
 		return loaded{}, err
@@ -72,7 +72,8 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block), Started: clocks.begin,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block),
+		Started: clocks.begin, Moments: clocks.moments(), Moment: clocks.moment, Closing: clocks.closing,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }

@@ -62,10 +62,14 @@ func TestWatcherEnds(t *testing.T) {
 			t.Errorf("the context ended first: got %+v, want nothing known", used)
 		}
 		w = watch(t.Context(), os.Getpid(), cpuSets{}, time.Second, time.Hour)
-		start := time.Now()
-		w.begin(start)
-		if used := w.end(); time.Since(start) != time.Hour+time.Second || used.load < 0 {
-			t.Errorf("after %v: got %+v, want the window's change", time.Since(start), used)
+		w.begin(time.Now())
+		time.Sleep(time.Second)
+		w.moment(0)
+		time.Sleep(time.Hour)
+		w.moment(1)
+		w.closing()
+		if used := w.end(); used.load < 0 || w.exact[0].at.IsZero() || w.exact[1].at.Sub(w.exact[0].at) != time.Hour {
+			t.Errorf("got %+v, want the window's change", used)
 		}
 	})
 }

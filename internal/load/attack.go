@@ -51,6 +51,13 @@ type Options struct {
 	// Started, if not nil, is called once with the attack's start (it carries a
 	// monotonic reading) shortly before the first arrival.
 	Started func(time.Time)
+	// Moments are times from the load's start, ascending, at which Moment is called with
+	// its place among them, on the load's own goroutine: it must be quick.
+	Moments []time.Duration
+	Moment  func(i int)
+	// Closing, if not nil, is called when every request has its outcome, or the load
+	// was stopped, and connections are still open.
+	Closing func()
 	// Ended, if not nil, is told each request that was sent when it has its
 	// outcome, in the order they end, from one goroutine. seq is its place in the
 	// trace. A slow one delays no request, but costs memory.

@@ -55,6 +55,10 @@ type ClosedOptions struct {
 	// monotonic reading), when connections have been opened and before any request
 	// is sent. It delays the clients for as long as it takes.
 	Started func(time.Time)
+	// Moments, Moment and Closing are as in Options.
+	Moments []time.Duration
+	Moment  func(i int)
+	Closing func()
 }
 
 // A ClosedResult counts the requests that ended in the measured time.

@@ -53,6 +53,9 @@ type spinner struct {
 	opening            int  // connections being opened
 	freed              bool // one may take a request
 	watch              turnWatch
+	moments            []time.Duration
+	moment             func(i int)
+	past               int // moments that were told
 	crowd              IdleConns
 	firstLost          time.Time
 }
@@ -134,9 +137,26 @@ func (s *spinner) run() {
 	}
 	s.loop.begin()
 	s.watch = turnWatch{last: s.now, yielded: s.now}
-	for s.err == nil && !s.stop.Load() && !s.loop.over() {
+	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.past < len(s.moments)) {
 		s.turn()
+		s.tellMoments()
 	}
+}
+
+// tellMoments tells the moments that have come.
+func (s *spinner) tellMoments() {
+	for s.past < len(s.moments) && s.now >= int64(s.moments[s.past]) {
+		s.moment(s.past)
+		s.past++
+	}
+}
+
+// nextMoment is when the next moment comes; math.MaxInt64 for none.
+func (s *spinner) nextMoment() int64 {
+	if s.past == len(s.moments) {
+		return math.MaxInt64
+	}
+	return int64(s.moments[s.past])
 }
 
 // turn sends what is due, and handles what has come.
@@ -165,7 +185,7 @@ func (s *spinner) turn() {
 func (s *spinner) wait(next int64) (n int) {
 	if s.sleeps {
 		s.now = s.clock()
-		if until := min(next, s.deadline()) - s.now; until > int64(shortestWait) {
+		if until := min(next, s.deadline(), s.nextMoment()) - s.now; until > int64(shortestWait) {
 			s.watch.turn(s.now)
 			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
 			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)

@@ -220,7 +220,7 @@ func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
 	n, depth := o.Connections, max(1, o.Pipeline)
-	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room())}
+	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
 	l := &closedLoop{
 		spinner: s, options: &o, depth: depth, to: int64(o.Warmup + o.Duration),
 		clients: make([]spinClient, n), ready: make([]int32, n), later: make([]laterTurn, 0, n),
@@ -245,10 +245,12 @@ func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 		o.Started(s.start)
 	}
 	s.run()
-	took := time.Since(s.start)
+	took, spent := time.Since(s.start), self.proof()
+	if o.Closing != nil {
+		o.Closing()
+	}
 	res := tallied(s.log, a, &o, took)
 	res.Start, res.Dialled, res.Exhausted = s.start, s.dialled, s.exhausted
-	spent := self.proof()
 	spent.spun(s, rest)
 	res.prove(spent, &o)
 	return res, errors.Join(s.err, ctx.Err())

@@ -103,7 +103,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	if n <= 0 {
 		n = max(1, min(len(o.Trace.At), freeDescriptors(), MaxConnections)-o.Idle)
 	}
-	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At))}
+	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
@@ -135,12 +135,16 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 		o.Started(s.start)
 	}
 	s.run()
-	told()
-
 	res := &Result{
 		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
-		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Idle: s.crowd,
+		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: self.proof(),
 	}
+	if o.Closing != nil {
+		o.Closing()
+	}
+	told()
+
+	res.Idle = s.crowd
 	if s.crowd.Lost > 0 {
 		res.Idle.FirstLost = s.firstLost.Sub(s.start)
 	}
@@ -154,7 +158,6 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 		res.Requests[i] = e.request(a.stated(i))
 		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 	}
-	res.Proof = self.proof()
 	res.Proof.Planned = len(o.Trace.At)
 	res.Proof.tell(res.Requests)
 	res.Proof.spun(s, priority)
