@@ -230,7 +230,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
 		case result.Answered > 0:
 			x = result.Rate()
-			if err := r.rehearse(ctx, server, arm, x, result.Proof.CPU.Seconds()/float64(result.Answered)); err != nil {
+			if err := r.rehearse(ctx, server, arm, x, result.Proof.Work().Seconds()/float64(result.Answered)); err != nil {
 				return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 			}
 			return x, unevenness(result), nil

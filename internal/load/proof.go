@@ -40,6 +40,9 @@ type Proof struct {
 	LongestGap, Away time.Duration
 }
 
+// Work is the time in which the engine worked.
+func (p *Proof) Work() time.Duration { return time.Duration(p.Busy * float64(p.Elapsed)) }
+
 // A witness remembers the clocks at a load's start.
 type witness struct {
 	start time.Time

@@ -76,13 +76,32 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
 		}
 		if g := a.Generator; g != nil {
-			row("generator", "%.0f %% busy, %s CPU, %d collections paused it for %s at most, longest lag %s", 100*g.Busy, seconds(g.CPU), g.GCs, seconds(g.LongestPause), seconds(g.LongestLag))
+			row("generator", "%s", generated(g))
 		}
 		for i, d := range a.Doubts {
 			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)
 		}
 		_ = tw.Flush() // into a buffer
 	})
+}
+
+// generated says what the load side did.
+func generated(g *record.Generator) string {
+	text := fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag))
+	switch g.Rest {
+	case "":
+	case "spins":
+		text += fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
+	default:
+		text += ", slept between requests: it shares the server's CPU"
+		if g.Rest != "waits" {
+			text += " (as SCHED_RR, so that it goes first when it wakes)"
+		}
+	}
+	if g.GCs > 0 {
+		text += fmt.Sprintf(", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
+	}
+	return text
 }
 
 // requests are the counts, which add up.
