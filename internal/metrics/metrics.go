@@ -170,9 +170,23 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 	m.registry.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
 }
 
-// Handler serves the registry, as OpenMetrics to clients that ask for it.
+// scrapesAtOnce bounds what scrapes cost at a time.
+const scrapesAtOnce = 4
+
+// Handler serves the registry, as OpenMetrics to clients that ask for it. Scrapes
+// beyond [scrapesAtOnce] wait for their turn.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+	scrape := promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	turns := make(chan struct{}, scrapesAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case turns <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		defer func() { <-turns }()
+		scrape.ServeHTTP(w, r)
+	})
 }
 
 // Gatherer gives tests what a scrape sees.
