@@ -55,7 +55,7 @@ var executors = []executor{
 	{"shared-closure", startKind(Shared, Options[chan struct{}]{Closure: true}), false},
 	{"shared-codel", startKind(Shared, Options[chan struct{}]{Overflow: CoDel, Target: time.Hour, Interval: time.Hour}), false},
 	{"shared-locked", startKind(Shared, Options[chan struct{}]{Locked: true}), true},
-	{"shared-timed", startKind(Shared, Options[chan struct{}]{Waited: func(time.Duration) {}}), false},
+	{"shared-timed", startKind(Shared, Options[chan struct{}]{Waited: func(chan struct{}, time.Duration) {}}), false},
 	{"perworker-rr", startKind(PerWorker, Options[chan struct{}]{Pick: RoundRobin}), false},
 	{"perworker-least", startKind(PerWorker, Options[chan struct{}]{Pick: Least}), false},
 	{"perworker-p2c", startKind(PerWorker, Options[chan struct{}]{Pick: TwoChoices}), false},

@@ -95,7 +95,7 @@ func (c *crew[T]) do(j queued[T]) {
 			return
 		}
 		if c.Waited != nil {
-			c.Waited(now - j.at)
+			c.Waited(j.job, now-j.at)
 		}
 	}
 	c.busy.Add(1)

@@ -37,8 +37,8 @@ type Options[T any] struct {
 	// Refuse takes a job that is not run. It is called by Put or by a worker, and
 	// must not block.
 	Refuse    func(T, Why)
-	Waited    func(time.Duration) // called before Run with the time in the queue; nil: not at all
-	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not at all
+	Waited    func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
+	Sojourned func(time.Duration)    // called after Run with the time since Put; nil: not at all
 	Overflow  Overflow
 	Locked    bool          // each worker has an operating-system thread of its own
 	Closure   bool          // a job travels as a closure, as most pools have it, which allocates

@@ -40,6 +40,7 @@ type ledger struct {
 // notes are a ledger's at some moment, each in the order it happened.
 type notes struct {
 	ran, waits, sojourns []time.Duration
+	waited               []time.Duration // whose the waits are
 	refused              map[Why][]time.Duration
 	mostly               int // the most workers busy at once
 }
@@ -70,10 +71,11 @@ func (l *ledger) refuse(job time.Duration, why Why) {
 	l.notes.refused[why] = append(l.notes.refused[why], job)
 }
 
-func (l *ledger) waited(d time.Duration) {
+func (l *ledger) waited(job, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notes.waits = append(l.notes.waits, d)
+	l.notes.waited = append(l.notes.waited, job)
 }
 
 func (l *ledger) sojourned(d time.Duration) {
@@ -162,6 +164,9 @@ func TestWaitsAndSojournsAreExact(t *testing.T) {
 			put(d, 0)
 			if want := []time.Duration{0, 3 * second, 4 * second, 0}; !slices.Equal(l.read().waits, want) {
 				t.Errorf("got waits %v, want %v", l.read().waits, want)
+			}
+			if got := l.read(); !slices.Equal(got.waited, got.ran) {
+				t.Errorf("got the waits of %v, want those of the jobs run, %v", got.waited, got.ran)
 			}
 			if want := []time.Duration{3 * second, 4 * second, 5 * second, 0}; !slices.Equal(l.read().sojourns, want) {
 				t.Errorf("got sojourns %v, want %v", l.read().sojourns, want)
@@ -320,7 +325,7 @@ func TestHandoffAllocatesNothing(t *testing.T) {
 			d := New(kind, Options[chan struct{}]{
 				Workers: 2, Depth: 2, Overflow: CoDel, Steal: steal, Target: time.Hour, Interval: time.Hour,
 				Run:    func(reply chan struct{}) { reply <- struct{}{} },
-				Waited: func(time.Duration) {}, Sojourned: func(time.Duration) {},
+				Waited: func(chan struct{}, time.Duration) {}, Sojourned: func(time.Duration) {},
 			})
 			d.Start()
 			reply := make(chan struct{}, 1)

@@ -29,18 +29,21 @@ func NewSemaphore(places int, wait time.Duration, waited func(time.Duration)) *S
 	return &Semaphore{places: make(chan struct{}, places), wait: wait, waited: waited}
 }
 
-// Acquire takes a place and reports whether there was one in time.
-func (s *Semaphore) Acquire() bool {
+// Acquire takes a place, after a wait, and reports whether there was one in time.
+func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 	select {
 	case s.places <- struct{}{}:
 		s.waited(0)
-		return true
+		return 0, true
 	default:
-		return s.wait > 0 && s.acquireLater()
+		if s.wait <= 0 {
+			return 0, false
+		}
+		return s.acquireLater()
 	}
 }
 
-func (s *Semaphore) acquireLater() bool {
+func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
 	began := time.Now()
 	timer, ok := s.timers.Get().(*time.Timer)
 	if ok {
@@ -56,10 +59,11 @@ func (s *Semaphore) acquireLater() bool {
 	}()
 	select {
 	case s.places <- struct{}{}:
-		s.waited(time.Since(began))
-		return true
+		wait = time.Since(began)
+		s.waited(wait)
+		return wait, true
 	case <-timer.C:
-		return false
+		return s.wait, false
 	}
 }
 

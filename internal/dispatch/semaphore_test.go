@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,7 @@ import (
 func TestSemaphoreBoundsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var waits []time.Duration
+		var waits, told []time.Duration
 		s := NewSemaphore(1, 100*time.Millisecond, func(d time.Duration) { waits = append(waits, d) })
 		var order []int
 		var mu sync.Mutex
@@ -20,7 +21,11 @@ func TestSemaphoreBoundsTheWait(t *testing.T) {
 		for i := range 4 { // each serves 60 ms: 0 at once, 1 at 60 ms, 2 and 3 give up at 100 ms
 			all.Go(func() {
 				time.Sleep(time.Duration(i)) // one after the other
-				if !s.Acquire() {
+				wait, ok := s.Acquire()
+				mu.Lock()
+				told = append(told, wait)
+				mu.Unlock()
+				if !ok {
 					return
 				}
 				defer s.Release()
@@ -42,6 +47,9 @@ func TestSemaphoreBoundsTheWait(t *testing.T) {
 		if len(waits) != 2 || waits[0] != 0 || waits[1] != 60*time.Millisecond-1 {
 			t.Errorf("got waits %v, want 0s and 59.999999ms", waits)
 		}
+		if want := []time.Duration{0, 60*time.Millisecond - 1, 100 * time.Millisecond, 100 * time.Millisecond}; !slices.Equal(told, want) {
+			t.Errorf("got told %v, want %v", told, want)
+		}
 		if s.Depth() != 0 || s.Busy() != 0 {
 			t.Errorf("afterwards: got depth %d, busy %d, want none", s.Depth(), s.Busy())
 		}
@@ -53,12 +61,12 @@ func TestSemaphoreWithoutWait(t *testing.T) {
 	t.Parallel()
 	s := NewSemaphore(2, 0, nil)
 	for i, want := range []bool{true, true, false} {
-		if got := s.Acquire(); got != want {
+		if _, got := s.Acquire(); got != want {
 			t.Errorf("acquire %d: got %v, want %v", i, got, want)
 		}
 	}
 	s.Release()
-	if !s.Acquire() {
+	if _, ok := s.Acquire(); !ok {
 		t.Error("got refused after a release")
 	}
 }

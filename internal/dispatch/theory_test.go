@@ -237,7 +237,7 @@ func TestSemaphoreMeetsTheory(t *testing.T) {
 			var callers sync.WaitGroup
 			return func(job int) {
 				callers.Go(func() {
-					if !s.Acquire() {
+					if _, ok := s.Acquire(); !ok {
 						lose(job)
 						return
 					}

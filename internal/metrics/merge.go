@@ -76,8 +76,8 @@ func (m *Metrics) AddSnapshots(read func() [][]byte) {
 }
 
 // Retire adds the last snapshot of a process that has ended to those of its
-// predecessors, so that what it counted stays counted: counters and histograms
-// go on, gauges end with it.
+// predecessors, so that what it counted stays counted: counters, histograms and
+// the longest wait go on, other gauges end with it.
 func Retire(before, last []byte) ([]byte, error) {
 	sum := newTotal()
 	for _, s := range [][]byte{before, last} {
@@ -85,7 +85,9 @@ func Retire(before, last []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum.add(slices.DeleteFunc(families, func(f *dto.MetricFamily) bool { return f.GetType() == dto.MetricType_GAUGE }))
+		sum.add(slices.DeleteFunc(families, func(f *dto.MetricFamily) bool {
+			return f.GetType() == dto.MetricType_GAUGE && f.GetName() != longestWait
+		}))
 	}
 	return encode(sum.families())
 }
@@ -160,6 +162,8 @@ func addMetric(name string, sum, m *dto.Metric) {
 	case m.Gauge != nil && (settings[name] || strings.HasSuffix(name, "_info")):
 	case m.Gauge != nil && name == "process_start_time_seconds":
 		sum.Gauge.Value = new(min(sum.Gauge.GetValue(), m.Gauge.GetValue()))
+	case m.Gauge != nil && (name == oldestWait || name == longestWait):
+		sum.Gauge.Value = new(max(sum.Gauge.GetValue(), m.Gauge.GetValue()))
 	case m.Gauge != nil:
 		sum.Gauge.Value = new(sum.Gauge.GetValue() + m.Gauge.GetValue())
 	case m.Summary != nil:

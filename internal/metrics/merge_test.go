@@ -29,6 +29,8 @@ func TestSnapshotsAddUp(t *testing.T) {
 	part := func(n int) *Metrics {
 		m := New(Options{Mode: "prefork", Version: "v1"})
 		m.WatchQueue(queue{})
+		m.WatchOldest(func() time.Duration { return time.Duration(n) * time.Second })
+		m.QueueWait()(time.Duration(n) * time.Minute)
 		for range n {
 			m.Observe(workload.RouteWork, 200, time.Duration(n)*time.Millisecond)
 		}
@@ -65,6 +67,8 @@ func TestSnapshotsAddUp(t *testing.T) {
 		{"schedlab_request_duration_seconds", "route", "/work", 3},
 		{"schedlab_queue_depth", "mode", "prefork", 10},
 		{"schedlab_workers", "mode", "prefork", 8},
+		{"schedlab_queue_oldest_wait_seconds", "mode", "prefork", 2},
+		{"schedlab_queue_longest_wait_seconds", "mode", "prefork", 120},
 		{"schedlab_connections_accepted_total", "mode", "prefork", 7},
 		{"schedlab_mode_info", "mode", "prefork", 1},
 		{"schedlab_build_info", "version", "v1", 1},
@@ -96,6 +100,7 @@ func TestRetire(t *testing.T) {
 	t.Parallel()
 	m := New(Options{Mode: "prefork"})
 	m.WatchQueue(queue{})
+	m.QueueWait()(time.Minute)
 	m.Observe(workload.RouteKV, 204, time.Millisecond)
 	var retired []byte
 	for range 3 {
@@ -108,8 +113,12 @@ func TestRetire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var seen float64
+	var seen, longest float64
 	for _, f := range families {
+		if f.GetName() == longestWait {
+			longest = f.GetMetric()[0].GetGauge().GetValue()
+			continue
+		}
 		if f.GetType() == dto.MetricType_GAUGE {
 			t.Errorf("the gauge %s outlived its process", f.GetName())
 		}
@@ -121,6 +130,9 @@ func TestRetire(t *testing.T) {
 	}
 	if seen != 3 {
 		t.Errorf("got %g requests of three processes, want 3", seen)
+	}
+	if longest != 60 {
+		t.Errorf("got %g s as the longest wait, want the minute of each", longest)
 	}
 	if got, err := Retire(nil, nil); err != nil || len(got) != 0 {
 		t.Errorf("nothing: got %q %v", got, err)

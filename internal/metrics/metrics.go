@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,13 +125,35 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 	}
 }
 
-// QueueWait registers the histogram of queue waits and returns what observes
-// one, for a model to call.
+// QueueWait registers the histogram of queue waits, and the longest, and returns
+// what observes one, for a model to call.
 func (m *Metrics) QueueWait() func(time.Duration) {
 	wait := prometheus.NewHistogram(m.histogram("schedlab_queue_wait_seconds", "Time a job spent in the model's queue."))
-	m.registry.MustRegister(wait)
-	return func(d time.Duration) { wait.Observe(d.Seconds()) }
+	var longest atomic.Int64
+	m.registry.MustRegister(wait, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: longestWait, Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
+	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
+	return func(d time.Duration) {
+		wait.Observe(d.Seconds())
+		for old := longest.Load(); int64(d) > old && !longest.CompareAndSwap(old, int64(d)); old = longest.Load() {
+		}
+	}
 }
+
+// WatchOldest adds how long the oldest job in the model's queue has waited, which
+// read returns at each scrape, 0 for an empty queue.
+func (m *Metrics) WatchOldest(read func() time.Duration) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: oldestWait, ConstLabels: m.labels,
+		Help: "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
+	}, func() float64 { return read().Seconds() }))
+}
+
+// The gauges of which several processes have the largest, not the sum.
+const (
+	oldestWait  = "schedlab_queue_oldest_wait_seconds"
+	longestWait = "schedlab_queue_longest_wait_seconds"
+)
 
 // Sojourn registers the histogram of the times that jobs spent with the model's
 // dispatcher and returns what observes one, for a model to call.
@@ -147,9 +170,23 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 	m.registry.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
 }
 
-// Handler serves the registry, as OpenMetrics to clients that ask for it.
+// scrapesAtOnce bounds what scrapes cost at a time.
+const scrapesAtOnce = 4
+
+// Handler serves the registry, as OpenMetrics to clients that ask for it. Scrapes
+// beyond [scrapesAtOnce] wait for their turn.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+	scrape := promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	turns := make(chan struct{}, scrapesAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case turns <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		defer func() { <-turns }()
+		scrape.ServeHTTP(w, r)
+	})
 }
 
 // Gatherer gives tests what a scrape sees.

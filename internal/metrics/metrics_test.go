@@ -21,7 +21,10 @@ import (
 func full() *Metrics {
 	mode, _ := model.Lookup("pool")
 	m := New(Options{Mode: mode.Name, Axes: mode.Axes, Version: "v1"})
-	m.QueueWait()(time.Millisecond)
+	waited := m.QueueWait()
+	waited(3 * time.Second)
+	waited(time.Second)
+	m.WatchOldest(func() time.Duration { return 1500 * time.Millisecond })
 	m.LoopLag()(time.Millisecond)
 	m.Sojourn()(time.Millisecond)
 	m.WatchQueue(stealing{})
@@ -29,12 +32,12 @@ func full() *Metrics {
 	m.WatchProcesses(func() (int, uint64) { return 2, 1 })
 	m.WatchConnections(
 		func() model.Counts {
-			c := model.Counts{Accepted: 10, Done: 4, Open: 3}
+			c := model.Counts{Accepted: 10, Done: 4, GaveUp: 1, Open: 3}
 			c.Rejected[model.QueueFull], c.Dropped[model.ShedBusy] = 2, 1
 			return c
 		},
 		func() model.RequestCounts {
-			c := model.RequestCounts{Started: 9, Aborted: 1, Panics: 2}
+			c := model.RequestCounts{Started: 9, Aborted: 1, GaveUp: 3, Panics: 2}
 			c.Shed[model.Stale] = 6
 			return c
 		},
@@ -108,25 +111,29 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_connections_accepted_total":          one,
 		"schedlab_connections_done_total":              one,
 		"schedlab_connections_dropped_total":           reasons,
+		"schedlab_connections_gave_up_total":           one,
 		"schedlab_connections_open":                    one,
 		"schedlab_connections_rejected_total":          reasons,
 		"schedlab_handler_panics_total":                one,
 		"schedlab_loop_lag_seconds":                    one,
 		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
 			"queue": 1, "overflow": 1, "thread": 1}),
-		"schedlab_queue_capacity":           one,
-		"schedlab_queue_depth":              one,
-		"schedlab_queue_wait_seconds":       one,
-		"schedlab_request_duration_seconds": with(map[string]int{"route": routes}),
-		"schedlab_requests_aborted_total":   one,
-		"schedlab_requests_refused_total":   {"mode": 1, "code": len(model.RefusalCodes())},
-		"schedlab_requests_started_total":   one,
-		"schedlab_requests_total":           with(map[string]int{"route": routes, "code": len(codes) + 1}),
-		"schedlab_sheds_total":              reasons,
-		"schedlab_sojourn_seconds":          one,
-		"schedlab_steals_total":             one,
-		"schedlab_workers":                  one,
-		"schedlab_workers_busy":             one,
+		"schedlab_queue_capacity":             one,
+		"schedlab_queue_depth":                one,
+		"schedlab_queue_longest_wait_seconds": one,
+		"schedlab_queue_oldest_wait_seconds":  one,
+		"schedlab_queue_wait_seconds":         one,
+		"schedlab_request_duration_seconds":   with(map[string]int{"route": routes}),
+		"schedlab_requests_aborted_total":     one,
+		"schedlab_requests_gave_up_total":     one,
+		"schedlab_requests_refused_total":     {"mode": 1, "code": len(model.RefusalCodes())},
+		"schedlab_requests_started_total":     one,
+		"schedlab_requests_total":             with(map[string]int{"route": routes, "code": len(codes) + 1}),
+		"schedlab_sheds_total":                reasons,
+		"schedlab_sojourn_seconds":            one,
+		"schedlab_steals_total":               one,
+		"schedlab_workers":                    one,
+		"schedlab_workers_busy":               one,
 	}
 	got := map[string]map[string]int{}
 	m := full()
@@ -166,6 +173,7 @@ func TestValues(t *testing.T) {
 	}{
 		{"schedlab_connections_accepted_total", "pool", 10},
 		{"schedlab_connections_done_total", "pool", 4},
+		{"schedlab_connections_gave_up_total", "pool", 1},
 		{"schedlab_connections_rejected_total", "queue_full", 2},
 		{"schedlab_connections_rejected_total", "shed_busy", 0},
 		{"schedlab_connections_dropped_total", "queue_full", 0},
@@ -173,12 +181,15 @@ func TestValues(t *testing.T) {
 		{"schedlab_connections_open", "pool", 3},
 		{"schedlab_requests_started_total", "pool", 9},
 		{"schedlab_requests_aborted_total", "pool", 1},
+		{"schedlab_requests_gave_up_total", "pool", 3},
 		{"schedlab_handler_panics_total", "pool", 2},
 		{"schedlab_queue_depth", "pool", 5},
 		{"schedlab_queue_capacity", "pool", 1024},
 		{"schedlab_workers", "pool", 4},
 		{"schedlab_workers_busy", "pool", 3},
-		{"schedlab_queue_wait_seconds", "pool", 1},
+		{"schedlab_queue_wait_seconds", "pool", 2},
+		{"schedlab_queue_longest_wait_seconds", "pool", 3},
+		{"schedlab_queue_oldest_wait_seconds", "pool", 1.5},
 		{"schedlab_sojourn_seconds", "pool", 1},
 		{"schedlab_steals_total", "pool", 7},
 		{"schedlab_sheds_total", "stale", 6},

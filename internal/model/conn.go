@@ -23,6 +23,7 @@ type Conn struct {
 type openConn interface {
 	ledgerEntry() *entry
 	quiet() bool // no byte of a request has come since the last answer
+	clientGone() bool
 	net.Conn
 }
 
@@ -36,7 +37,9 @@ type entry struct {
 	closed   atomic.Bool
 	linger   atomic.Bool // the client may still be sending when it is closed
 	fate     atomic.Uint32
-	stamps   *stamps // nil: nobody asks
+	waiting  atomic.Int64 // for a worker, since then by the timeline's clock; 0: not
+	gaveUp   atomic.Bool  // its client had gone when a worker took it
+	stamps   *stamps      // nil: nobody asks
 }
 
 func (e *entry) ledgerEntry() *entry { return e }
@@ -170,4 +173,15 @@ func (c *Conn) quiet() bool {
 		quiet = err == nil && n == c.answered.Load()
 	})
 	return err != nil || quiet
+}
+
+// clientGone reports whether the client has closed c, or its sending side: the
+// kernel does not tell these apart. It is false where the kernel tells neither.
+func (c *Conn) clientGone() (gone bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false // closed here
+	}
+	err = raw.Control(func(fd uintptr) { gone = hungUp(int(fd)) })
+	return err == nil && gone
 }

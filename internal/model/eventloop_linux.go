@@ -30,7 +30,6 @@ type eventLoop struct {
 	conns   []*loopConn // by descriptor
 	open    int         // connections not forgotten yet
 	born    int32       // connections so far: tells a descriptor's users apart
-	current *loopConn   // whose coroutine runs
 	idle    []*coroutine
 	ready   []*loopConn // readable, but others come first
 	wheel   wheel

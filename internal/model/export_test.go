@@ -9,10 +9,10 @@ import (
 // ServeExchange runs x as every adapter does, on a connection without a socket.
 func ServeExchange(m Model, l *Listener) func(x *workload.Exchange) {
 	r := m.(interface {
-		serve(*workload.Exchange, *entry, time.Duration)
+		serve(*workload.Exchange, openConn, time.Duration)
 		clock() time.Duration
 	})
-	c := &entry{listener: l}
+	c := &Conn{entry: entry{listener: l}}
 	return func(x *workload.Exchange) { r.serve(x, c, r.clock()) }
 }
 

@@ -74,17 +74,17 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x.Method = view(req.Header.Method())
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
-	c := ctx.Conn().(openConn).ledgerEntry()
+	c := ctx.Conn().(openConn)
 	h := inspect(&req.Header)
 	x.Seq = h.seq
 	if h.flaw != sound {
 		e.decline(x, refusals[h.flaw].status, refusals[h.flaw].body)
-		c.linger.Store(true)
+		c.ledgerEntry().linger.Store(true)
 	} else {
 		e.serve(x, c, ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
 	}
 	if x.Status == noAnswer {
-		forsake(ctx.Conn().(openConn), e.limits.IdleTimeout)
+		forsake(c, e.limits.IdleTimeout)
 		return
 	}
 

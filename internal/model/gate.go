@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/timeline"
 )
 
 // gateModel is net/http with a bounded number of connections in service. It is
@@ -42,14 +43,14 @@ func newGate(cfg Config) Model {
 
 func (m *gateModel) Serve(l *Listener) error {
 	m.most.Store(int64(l.MaxConns()))
-	g := &gateListener{Listener: l, gate: m, arrivals: make(chan arrival, l.MaxConns())}
+	g := &gateListener{Listener: l, gate: m, arrivals: make(chan *Conn, l.MaxConns())}
 	var failed error
 	var acceptor sync.WaitGroup
 	acceptor.Go(func() {
 		failed = eachConn(l, func(c *Conn) {
 			m.waiting.Add(1)
-			c.enqueue()
-			g.arrivals <- arrival{c, time.Now()}
+			c.enqueue(timeline.Now())
+			g.arrivals <- c
 		})
 		close(g.arrivals)
 	})
@@ -67,24 +68,21 @@ func (m *gateModel) Queue() dispatch.Queue { return (*gateQueue)(m) }
 type gateListener struct {
 	*Listener
 	gate     *gateModel
-	arrivals chan arrival
-}
-
-type arrival struct {
-	conn *Conn
-	at   time.Time
+	arrivals chan *Conn
 }
 
 func (l *gateListener) Accept() (net.Conn, error) {
-	a, ok := <-l.arrivals
+	c, ok := <-l.arrivals
 	if !ok {
 		return nil, net.ErrClosed
 	}
 	l.gate.places <- struct{}{}
 	l.gate.waiting.Add(-1)
-	l.gate.waited(time.Since(a.at))
-	a.conn.dequeue()
-	return a.conn, nil
+	wait := time.Duration(timeline.Now() - c.waiting.Load())
+	l.gate.waited(wait)
+	tookConn(c, wait)
+	c.dequeue()
+	return c, nil
 }
 
 // gateQueue is what can be watched of a gate: its places are the workers.

@@ -167,6 +167,7 @@ func (w *wire) SetDeadline(time.Time) error      { return nil }
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 func (w *wire) quiet() bool                      { return true }
+func (w *wire) clientGone() bool                 { return false }
 
 // FuzzHead holds the fasthttp stack to net/http's strictness: no first request
 // of a connection gets an answer that net/http, asked the same, refuses with 400

@@ -15,6 +15,13 @@ func received(fd int) (uint64, error) {
 	return info.Bytes_received, nil
 }
 
+// hungUp reports whether the other end of a connection sends no more.
+func hungUp(fd int) bool {
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0
+}
+
 // acceptQueue is how many connections wait on a listening socket, and at most:
 // there tcpi_unacked and tcpi_sacked hold these.
 func acceptQueue(fd int) (depth, limit int, err error) {

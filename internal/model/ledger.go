@@ -43,6 +43,9 @@ type Counts struct {
 	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
 	Dropped  [numReasons]uint64 // closed without an answer, by reason
 	Open     uint64             // accepted and not yet closed, counted on its own
+	// GaveUp is how many of those done had been closed by their client, or closed for
+	// sending, when a worker took them.
+	GaveUp uint64
 }
 
 // Turned is the number of connections rejected or dropped.
@@ -107,6 +110,9 @@ func (l *Ledger) close(c openConn) {
 		l.counts.Dropped[reason]++
 	default:
 		l.counts.Done++
+		if e.gaveUp.Load() {
+			l.counts.GaveUp++
+		}
 	}
 }
 

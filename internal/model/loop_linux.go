@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
@@ -15,7 +16,7 @@ import (
 type loopModel struct {
 	fasthttpEngine // of which every loop has a copy with a server of its own
 	cfg            Config
-	offload        func(*eventLoop) func(*workload.Exchange) // nil: handlers run inline
+	offload        func(*workload.Exchange, openConn) // a request of a connection; nil: handlers run inline
 }
 
 func newLoop(cfg Config) Model { return newLoopModel(cfg) }
@@ -58,7 +59,7 @@ func (m *loopModel) newEventLoop() *eventLoop {
 	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
 	l.requests.tally, l.epoch, l.zero = m.tally, m.epoch, m.zero
 	if m.offload != nil {
-		l.run = m.offload(l)
+		l.run, l.queues = m.offload, true
 	}
 	return l
 }
@@ -74,18 +75,18 @@ type offloadModel struct {
 
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoopModel(cfg)}
-	m.pool = dispatch.New(dispatch.Shared, options(cfg, func(c *loopConn) {
+	m.pool = dispatch.New(dispatch.Shared, options(cfg, func(c *loopConn, wait time.Duration) {
+		m.tookRequest(c, wait)
+	}, func(c *loopConn) {
 		dequeued(c.exchange)
 		m.contain(c.exchange)
 		c.loop.post(c, true)
 	}, func(c *loopConn, why dispatch.Why) {
-		m.turnAway(c.exchange, why)
+		m.turnAway(c.exchange, c, why)
 		c.loop.post(c, true)
 	}))
 	m.door = newEntrance(cfg, m.pool, "a loop with all its connections")
-	m.loopModel.offload = func(l *eventLoop) func(*workload.Exchange) {
-		return func(x *workload.Exchange) { m.dispatch(l.current, x) }
-	}
+	m.loopModel.offload = func(x *workload.Exchange, c openConn) { m.dispatch(c.(httpConn).loopConn, x) }
 	return m
 }
 

@@ -130,9 +130,7 @@ func (c *loopConn) deadline() time.Duration {
 // resume goes on where wait was called.
 func (c *loopConn) resume() {
 	c.awaits = nothing
-	c.loop.current = c
 	c.serving.resume()
-	c.loop.current = nil
 }
 
 // wait suspends the coroutine. What it waits for may not have come when it
@@ -341,6 +339,13 @@ func (c *loopConn) quiet() bool {
 	}
 	n, err := received(int(c.fd))
 	return err != nil || n == c.answered.Load()
+}
+
+// clientGone is [Conn.clientGone].
+func (c *loopConn) clientGone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed.Load() && hungUp(int(c.fd))
 }
 
 // LocalAddr is the server's address.

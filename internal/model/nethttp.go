@@ -132,7 +132,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		x.Body = *buf
 	}
-	m.serve(x, c.ledgerEntry(), m.clock())
+	m.serve(x, c, m.clock())
 	if c.framing.doubtful(r) {
 		x.Close = true
 	}

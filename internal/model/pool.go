@@ -1,6 +1,11 @@
 package model
 
-import "schedlab/internal/dispatch"
+import (
+	"time"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/timeline"
+)
 
 // poolModel has a fixed number of workers to whom a dispatcher hands whole
 // connections. A worker keeps a connection until it closes, so with keep-alive
@@ -18,7 +23,7 @@ func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		e := newFasthttpEngine(cfg)
 		m := &poolModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
-		m.pool = dispatch.New(kind, options(cfg, m.serveConn, m.shed.turnAway))
+		m.pool = dispatch.New(kind, options(cfg, tookConn[*Conn], m.serveConn, m.shed.turnAway))
 		m.door = newEntrance(cfg, m.pool, "accepting")
 		if kind == dispatch.PerWorker {
 			m.door.lanes = cfg.Workers
@@ -36,7 +41,7 @@ func lockedPool(cfg Config) Model {
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := eachConn(l, func(c *Conn) {
-		c.enqueue()
+		c.enqueue(timeline.Now())
 		m.door.put(c)
 	})
 	m.pool.Close()
@@ -51,14 +56,22 @@ func (m *poolModel) serveConn(c *Conn) {
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }
 
-// options are a mode's settings as a dispatcher takes them.
-func options[T any](cfg Config, run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
+// options are a mode's settings as a dispatcher takes them. took is called with the
+// wait of each job that is to be run.
+func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
 	if cfg.Locked {
 		allowThreads(cfg.Workers + spareThreads)
 	}
+	waited := took
+	if cfg.Waited != nil {
+		waited = func(job T, wait time.Duration) {
+			cfg.Waited(wait)
+			took(job, wait)
+		}
+	}
 	return dispatch.Options[T]{
 		Workers: cfg.Workers, Depth: cfg.QueueDepth, Overflow: cfg.Overflow,
-		Run: run, Refuse: refuse, Waited: cfg.Waited, Sojourned: cfg.Sojourned,
+		Run: run, Refuse: refuse, Waited: waited, Sojourned: cfg.Sojourned,
 		Locked: cfg.Locked, Closure: cfg.Closure,
 		Pick: cfg.Pick, Steal: cfg.Steal, Spin: cfg.Spin,
 		Target: cfg.Target, Interval: cfg.Interval,

@@ -2,6 +2,7 @@ package model
 
 import (
 	"sync"
+	"time"
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
@@ -20,6 +21,7 @@ type requestModel struct {
 // A call is a request handed to a worker by the goroutine that waits for it.
 type call struct {
 	x       *workload.Exchange
+	conn    openConn
 	done    chan struct{}
 	refused bool
 	why     dispatch.Why
@@ -34,9 +36,9 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 		if cfg.Executor != dispatch.Shared {
 			kind = cfg.Executor
 		}
-		m.pool = dispatch.New(kind, options(cfg, m.compute, refuseCall))
+		m.pool = dispatch.New(kind, options(cfg, m.took, m.compute, refuseCall))
 		m.door = newEntrance(cfg, m.pool, "a request")
-		m.run = m.dispatch
+		m.run, m.queues = m.dispatch, true
 		return m
 	}
 }
@@ -51,18 +53,20 @@ func (m *requestModel) Serve(l *Listener) error {
 func (m *requestModel) Queue() dispatch.Queue { return m.pool }
 
 // dispatch runs on the connection's goroutine, compute on a worker.
-func (m *requestModel) dispatch(x *workload.Exchange) {
+func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
-	c.x, c.refused = x, false
+	c.x, c.conn, c.refused = x, conn, false
 	enqueued(x)
 	m.door.put(c)
 	<-c.done
 	if c.refused {
-		m.turnAway(x, c.why)
+		m.turnAway(x, conn, c.why)
 	}
-	c.x = nil
+	c.x, c.conn = nil, nil
 	m.calls.Put(c)
 }
+
+func (m *requestModel) took(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
 
 func (m *requestModel) compute(c *call) {
 	dequeued(c.x)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/timeline"
 )
 
 // requeueModel has a fixed number of workers that keep a connection for one burst:
@@ -31,7 +32,7 @@ func newPoolRequeue(cfg Config) Model {
 	e := newFasthttpEngine(cfg)
 	m := &requeueModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
 	m.server.ConnState = trackBurst
-	m.pool = dispatch.New(dispatch.Shared, options(cfg, m.burst, m.turnAway))
+	m.pool = dispatch.New(dispatch.Shared, options(cfg, tookConn[*burstConn], m.burst, m.turnAway))
 	m.door = newEntrance(cfg, m.pool, "a connection's burst")
 	return m
 }
@@ -71,11 +72,12 @@ func (m *requeueModel) attend(conn *Conn) {
 			m.end(c)
 			return
 		}
+		now := time.Now()
 		if c.served && len(c.held) == 0 {
-			by = time.Now().Add(m.limits.HeaderTimeout)
+			by = now.Add(m.limits.HeaderTimeout)
 		}
 		c.fresh, c.begun, c.parking, c.served = true, false, false, false
-		c.enqueue()
+		c.enqueue(timeline.At(now))
 		m.door.put(c)
 	}
 }

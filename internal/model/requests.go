@@ -18,7 +18,8 @@ import (
 // handler and back: it counts, times, contains panics, and lets a drain end
 // the connection. It allocates nothing.
 type requests struct {
-	run     func(*workload.Exchange) // handle, inline or through a queue
+	run     func(*workload.Exchange, openConn) // handle, inline or through a queue
+	queues  bool                               // run may have a request wait for a worker
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
@@ -30,6 +31,7 @@ type requests struct {
 // A tally counts requests. The loops of one model share it.
 type tally struct {
 	started, aborted, panics atomic.Uint64
+	gaveUp                   atomic.Uint64
 	shed                     [numReasons]atomic.Uint64
 	refused                  [len(refusalCodes) + 1]atomic.Uint64 // the last for any other code
 }
@@ -54,7 +56,7 @@ func (t *tally) refuse(status int) {
 func newRequests(cfg Config) *requests {
 	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
-	r.run = r.contain
+	r.run = func(x *workload.Exchange, _ openConn) { r.contain(x) }
 	if r.observe == nil {
 		r.observe = func(workload.Route, int, time.Duration) {}
 	}
@@ -69,13 +71,14 @@ func newRequests(cfg Config) *requests {
 // answered before there was a request to handle.
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
+	GaveUp                   uint64                        // run for a client that had gone when their wait for a worker ended
 	Shed                     [numReasons]uint64            // by reason
 	Refused                  [len(refusalCodes) + 1]uint64 // by [RefusalCodes]
 }
 
 // Requests returns the counts; answered requests are the observer's to count.
 func (r *requests) Requests() RequestCounts {
-	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load()}
+	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load(), GaveUp: r.gaveUp.Load()}
 	for i := range r.shed {
 		c.Shed[i] = r.shed[i].Load()
 	}
@@ -93,14 +96,18 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 
 // serve runs x, which came in on c and was parsed at began, and leaves its
 // answer in x.
-func (r *requests) serve(x *workload.Exchange, c *entry, began time.Duration) {
+func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duration) {
 	r.started.Add(1)
+	c := conn.ledgerEntry()
 	c.occupy()
 	if c.stamps != nil {
 		x.Stamped, x.Begun = true, r.zero+int64(began)
 		c.stamps.begin(x)
 	}
-	r.run(x)
+	if r.queues {
+		c.enter(r.zero + int64(began))
+	}
+	r.run(x, conn)
 	if c.listener.Draining() {
 		x.Close = true
 	}
@@ -159,8 +166,9 @@ const noAnswer = 0
 // reasons are a dispatcher's, as they are counted.
 var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
 
-// turnAway makes x the refusal of a request that a dispatcher did not run.
-func (r *requests) turnAway(x *workload.Exchange, why dispatch.Why) {
+// turnAway makes x the refusal of a request of c that a dispatcher did not run.
+func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) {
+	c.ledgerEntry().leave()
 	r.shed[reasons[why]].Add(1)
 	x.Route = workload.RouteOf(x.Path)
 	if why == dispatch.Dropped {

@@ -25,7 +25,7 @@ func newSemaphore(cfg Config) Model {
 	if m.late = dispatch.Stale; cfg.Wait <= 0 {
 		m.late = dispatch.Full
 	}
-	m.run = m.inTurn
+	m.run, m.queues = m.inTurn, true
 	return m
 }
 
@@ -34,12 +34,14 @@ func (m *semaphoreModel) Serve(l *Listener) error {
 	return m.goroutineModel.Serve(l)
 }
 
-func (m *semaphoreModel) inTurn(x *workload.Exchange) {
+func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 	enqueued(x)
-	if !m.Acquire() {
-		m.turnAway(x, m.late)
+	wait, ok := m.Acquire()
+	if !ok {
+		m.turnAway(x, c, m.late)
 		return
 	}
+	m.tookRequest(c, wait)
 	dequeued(x)
 	m.contain(x) // returns also when the handler panics
 	m.Release()

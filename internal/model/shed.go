@@ -53,6 +53,7 @@ func newShed(cfg Config, r *requests) *shed {
 
 // turnAway takes c over from a dispatcher and returns at once.
 func (s *shed) turnAway(c *Conn, why dispatch.Why) {
+	c.leave()
 	if why == dispatch.Dropped {
 		s.active.Go(func() { forsake(c, s.patience) })
 		return

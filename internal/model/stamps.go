@@ -60,10 +60,12 @@ func (s *stamps) sawRead(at readTimes) {
 	}
 }
 
-// enqueue and dequeue say that the connection, unread, entered and left a queue.
-func (e *entry) enqueue() {
+// enqueue and dequeue say that the connection, unread, entered a queue at that time
+// and left it now.
+func (e *entry) enqueue(at int64) {
+	e.enter(at)
 	if e.stamps != nil {
-		e.stamps.queued = timeline.Now()
+		e.stamps.queued = at
 	}
 }
 

@@ -124,7 +124,7 @@ func (s *subject) sample(ctx context.Context) <-chan struct{} {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if c := s.ln.Counts(); c.Accepted != c.Done+c.Turned()+c.Open {
+				if c := s.ln.Counts(); c.Accepted != c.Done+c.Turned()+c.Open || c.GaveUp > c.Done {
 					s.t.Errorf("counts do not add up: %+v", c)
 					return
 				}

@@ -4,6 +4,7 @@ package model
 func (c Counts) Plus(d Counts) Counts {
 	c.Accepted += d.Accepted
 	c.Done += d.Done
+	c.GaveUp += d.GaveUp
 	for i := range c.Rejected {
 		c.Rejected[i] += d.Rejected[i]
 		c.Dropped[i] += d.Dropped[i]
@@ -16,6 +17,7 @@ func (c Counts) Plus(d Counts) Counts {
 func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
 	c.Started += d.Started
 	c.Aborted += d.Aborted
+	c.GaveUp += d.GaveUp
 	c.Panics += d.Panics
 	for i, n := range d.Shed {
 		c.Shed[i] += n

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 const (
@@ -48,8 +46,10 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
-	return &admin{netutil.LimitListener(ln, adminConns), &http.Server{
+	capped := newCappedListener(ln, adminConns)
+	return &admin{capped, &http.Server{
 		Handler:           mux,
+		ConnState:         capped.track,
 		ReadHeaderTimeout: adminHeader,
 		ReadTimeout:       adminHeader,
 		WriteTimeout:      adminWrite,

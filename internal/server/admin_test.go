@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -174,5 +175,119 @@ func TestAdminAnswersAtMaxConns(t *testing.T) {
 		if want := fmt.Sprintf("schedlab_connections_%s{mode=\"nethttp\"} %d\n", line, cfg.MaxConns); !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
 		}
+	}
+}
+
+// Scrapes at the same time wait for each other; none is refused.
+func TestParallelScrapes(t *testing.T) {
+	t.Parallel()
+	s := run(t, testConfig("pool"))
+	client := browser(t)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 5 {
+				res, err := client.Get(s.adminURL("/metrics"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
+					t.Errorf("got %d %v, want 200", res.StatusCode, err)
+				}
+				res.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Clients that do not finish their heads, more than the admin listener takes,
+// delay nobody by their timeout.
+func TestSlowHeadsLetScrapesPass(t *testing.T) {
+	t.Parallel()
+	s := run(t, testConfig("pool"))
+	for range 3 * adminConns {
+		c, err := net.Dial("tcp", s.AdminAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET /metrics HTTP/1.1\r\nHo")
+	}
+	began := time.Now()
+	if res, _ := s.fetch(t, "GET", "/metrics"); res.StatusCode != 200 {
+		t.Errorf("got %d, want 200", res.StatusCode)
+	}
+	if took := time.Since(began); took >= adminHeader/2 {
+		t.Errorf("a scrape took %v beside slow heads, want it at once", took)
+	}
+}
+
+// At its cap the listener makes room by closing who waits for no answer, the
+// longest waiting first, and otherwise waits until one has closed.
+func TestAdminListenerMakesRoom(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newCappedListener(ln, 2)
+	accept := func() (ours, theirs net.Conn) {
+		t.Helper()
+		theirs, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { theirs.Close() })
+		theirs.SetDeadline(time.Now().Add(soon))
+		if ours, err = g.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ours.Close() })
+		return ours, theirs
+	}
+	first, _ := accept()
+	g.track(first, http.StateActive)
+	_, slow := accept()
+	third, _ := accept() // closes the second: the first has its answer to come
+	if _, err := slow.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("got %v, want the connection without a request closed", err)
+	}
+	g.track(third, http.StateActive)
+	g.track(first, http.StateIdle)
+	fourth, _ := accept() // closes the first, which is idle now
+	if _, err := first.Write([]byte("x")); err == nil {
+		t.Error("got the idle connection still open")
+	}
+	g.track(first, http.StateClosed) // as its server says; it has no place any more
+	g.track(fourth, http.StateActive)
+
+	accepted := make(chan error, 1)
+	more := func() {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { c.Close() })
+		go func() {
+			c, err := g.Accept()
+			if err == nil {
+				g.track(c, http.StateActive)
+				c.Close()
+			}
+			accepted <- err
+		}()
+	}
+	more()
+	g.track(third, http.StateClosed)
+	if err := <-accepted; err != nil {
+		t.Errorf("got %v, want another accepted when one has closed", err)
+	}
+	more()
+	g.Close()
+	if err := <-accepted; err == nil {
+		t.Error("got a connection from a listener that is full and closed")
 	}
 }

@@ -251,19 +251,23 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	return serving, f.restarts
 }
 
-// ask has every process report, and waits until they have or it took too long.
+// ask has every process report, and waits until they have or it took too long. All
+// are told at once: one that does not read its orders delays none of the others.
 func (f *fleet) ask(o order) {
 	o.Seq = f.asked.Add(1)
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
+	late, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	var asked sync.WaitGroup
 	for _, p := range running {
-		p.order(o)
+		asked.Go(func() {
+			p.order(o)
+			p.await(late, o.Seq)
+		})
 	}
-	late := time.After(scrapeLimit)
-	for _, p := range running {
-		p.await(o.Seq, late)
-	}
+	asked.Wait()
 }
 
 // snapshots asks every process for a report, once, and returns the metrics of all,

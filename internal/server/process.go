@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -90,8 +91,8 @@ func (p *process) order(o order) {
 	_ = p.enc.Encode(o)
 }
 
-// await waits for report seq, until late at most, or until the process has ended.
-func (p *process) await(seq uint64, late <-chan time.Time) {
+// await waits for report seq, until late ends at most, or until the process has ended.
+func (p *process) await(late context.Context, seq uint64) {
 	for {
 		p.mu.Lock()
 		told := p.told
@@ -103,7 +104,7 @@ func (p *process) await(seq uint64, late <-chan time.Time) {
 		case <-told:
 		case <-p.exited:
 			return
-		case <-late:
+		case <-late.Done():
 			return
 		}
 	}

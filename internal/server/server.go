@@ -135,6 +135,9 @@ func (s *Server) listen(ctx context.Context) error {
 		return err
 	}
 	s.ln = inProcess{ln, s.model}
+	if s.model.Queue() != nil {
+		s.metrics.WatchOldest(ln.OldestWait)
+	}
 	if s.cfg.Child != nil { // its parent counts for all
 		s.metrics.WatchSockets(ln, s.cfg.Child.Index)
 		return nil
