@@ -37,6 +37,9 @@ keep() {
 # rows prints the lines of this code, without it.
 rows() { { grep -sF "$code	" "$results" || true; } | cut -f2-; }
 
+# slice_over: SLICE=SECONDS was given and has passed; the rest is for the next start.
+slice_over() { ((${SLICE:-0} > 0 && SECONDS >= ${SLICE:-0})); }
+
 # disturb LEVEL SEED has a program use 30 % of a CPU in bursts of 5 to 50 ms: of CPU 0 or
 # of CPU 1 in turn with the seed (either), or of each (both), or not at all (none), until
 # calm. It ends by itself, too.
