@@ -63,7 +63,7 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	bin/benchstat $(OLD) bin/bench.txt
 	$(if $(filter .,$(BENCH)),tools/peers --speed --print | tee bin/peers.md)
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx; and wrk, jq for tools/peers (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx; and wrk, jq, gcc for the measuring tools (apt)
 	@tools/deps
 
 experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes
