@@ -15,6 +15,8 @@ import (
 
 // Options say what to send, when, and over which connections.
 type Options struct {
+	// Engine is one of Engines; "" is DefaultEngine.
+	Engine string
 	// Targets are asked in rotation: request i asks Targets[i % len(Targets)],
 	// unless Trace.Which says otherwise.
 	// All are at one host and port. Those with path /work get the request's
@@ -37,6 +39,8 @@ type Options struct {
 	// the attack starts and with sequence numbers past the trace's, and kept open
 	// without another request until it ends.
 	Idle int
+	// SkipVerify takes any certificate of an https server.
+	SkipVerify bool
 	// Timeout bounds one request, counted from when it is sent (record.Request's
 	// Sent), with its wait for a connection and any dialling. The generator's
 	// own lag is not counted. 0: DefaultTimeout.
@@ -92,10 +96,6 @@ type Result struct {
 	Proof Proof
 }
 
-// workers is how many goroutines vegeta starts beforehand; it adds more as soon
-// as all are busy, without limit, so the loop stays open.
-const workers = 64
-
 // Attack sends the trace and returns when every request of it has an outcome.
 //
 // Bad options give a nil Result. When ctx ends, or requests in flight reach
@@ -106,6 +106,9 @@ const workers = 64
 func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	if o.Engine == EngineVegeta {
+		return attackVegeta(ctx, o)
 	}
 	c, err := newClient(o.Targets, o.KeepAlive, o.Trace.Demand != nil, o.Timeout, o.Dial)
 	if err != nil {
@@ -172,36 +175,22 @@ func (o *Options) Check() error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
 	}
-	err := checkConnections(conns+o.Idle, o.Dial == nil)
+	if o.Idle > 0 && o.Engine == EngineVegeta {
+		return errors.New("preparing the attack: the engine vegeta holds no idle connections; use spin")
+	}
+	err := CheckEngine(o.Engine)
 	if err == nil {
-		_, _, err = templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+		err = checkConnections(conns+o.Idle, o.Dial == nil)
+	}
+	if err == nil {
+		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+		if err = bad; err == nil && o.Engine != EngineVegeta {
+			err = refuseTLS(tps)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("preparing the attack: %w", err)
 	}
-	return nil
-}
-
-// stopping cancels what is under way as soon as the schedule is given up.
-type stopping struct {
-	*pacer
-	cancel context.CancelFunc
-}
-
-// Pace implements vegeta.Pacer.
-func (s stopping) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
-	wait, stop := s.pacer.Pace(elapsed, hits)
-	if s.err != nil {
-		s.cancel()
-	}
-	return wait, stop
-}
-
-// anyTarget is the vegeta.Targeter. Targets are chosen by the transport, by
-// sequence number: targeters run concurrently and would hand them out in any
-// order.
-func anyTarget(t *vegeta.Target) error {
-	t.Method, t.URL = http.MethodGet, "/"
 	return nil
 }
 

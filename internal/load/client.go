@@ -3,9 +3,7 @@ package load
 import (
 	"context"
 	"errors"
-	"math"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,9 +12,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
 )
-
-// DefaultTimeout is what one request may take where Options leave it open.
-const DefaultTimeout = 10 * time.Second
 
 // A client knows one server and how to ask it. It is safe for concurrent use.
 type client struct {
@@ -50,14 +45,6 @@ func newClient(targets []Target, keepAlive, demanded bool, timeout time.Duration
 	return &client{templates: tps, addr: addr, keepAlive: keepAlive, timeout: timeout, dialer: dial, over: make(chan struct{})}, nil
 }
 
-// plainDial opens plain TCP, as the servers under test listen: no MPTCP, no
-// keep-alive probes, which would be traffic of their own.
-func plainDial(ctx context.Context, addr string) (net.Conn, error) {
-	d := net.Dialer{KeepAlive: -1}
-	d.SetMultipathTCP(false)
-	return d.DialContext(ctx, "tcp", addr)
-}
-
 // template returns what request seq asks.
 func (c *client) template(seq uint64) *template {
 	if len(c.which) > 0 {
@@ -74,9 +61,6 @@ func (c *client) place() *conn {
 	c.conns = append(c.conns, k)
 	return k
 }
-
-// openers is how many connections are being opened at a time beforehand.
-const openers = 64
 
 // open dials every place there is, openers at a time and, unless rate is 0, that
 // many a second. What cannot be opened now is dialled by the first request that
@@ -163,10 +147,6 @@ func (c *client) outcome(err error, otherwise record.Outcome) record.Outcome {
 	return otherwise
 }
 
-func isTimeout(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // hangUp ends every request under way and every later one, for good.
 func (c *client) hangUp() {
 	c.mu.Lock()
@@ -189,19 +169,3 @@ func (c *client) hangUpWith(ctx context.Context) (end func()) {
 		c.hangUp()
 	}
 }
-
-// pause waits for d or ctx's end.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// bodyBytes fits n into a record.
-func bodyBytes(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }

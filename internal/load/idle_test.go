@@ -35,6 +35,7 @@ func TestIdleConnections(t *testing.T) {
 			return okReply
 		}
 		o := pipeOptions(s, Constant(100, time.Second))
+		o.Engine = DefaultEngine
 		o.Connections, o.Idle, o.Timeout = main, idle, 2*time.Second
 		dials := 0
 		var order sync.Mutex
@@ -82,6 +83,7 @@ func TestAttackTellsWhatEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := pipeOptions(newPipeServer(t, afterwards(20*time.Millisecond)), Constant(100, time.Second))
+		o.Engine = DefaultEngine
 		told := map[int]record.Request{}
 		o.Ended = func(seq int, r record.Request) {
 			if _, twice := told[seq]; twice {

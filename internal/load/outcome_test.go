@@ -137,6 +137,7 @@ func TestAnswerBeforeRequestIsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := pipeOptions(nil, []time.Duration{0})
+		o.Engine = DefaultEngine // net/http's client gives up when it cannot write
 		o.Dial = func(context.Context, string) (net.Conn, error) {
 			return &cannedConn{reply: []byte("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), writeErr: syscall.EPIPE}, nil
 		}

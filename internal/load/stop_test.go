@@ -27,7 +27,7 @@ type generated struct {
 
 func generator(url string) {
 	res, err := Attack(context.Background(), Options{
-		Targets: []Target{{Method: "GET", URL: url}}, Trace: Trace{At: Constant(200, 3*time.Second)},
+		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: url}}, Trace: Trace{At: Constant(200, 3*time.Second)},
 		Connections: 64, KeepAlive: true, Started: func(time.Time) { fmt.Println("started") },
 	})
 	if err != nil {

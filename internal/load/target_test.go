@@ -71,7 +71,7 @@ func TestReadTargetsRefuses(t *testing.T) {
 		"GET":                                 "bad target",
 		"get http://a/":                       "bad method",
 		"GET http://a/\nnonsense":             "bad header",
-		"GET https://a/":                      "target 1: scheme \"https\"",
+		"GET ftp://a/":                        "target 1: scheme \"ftp\"",
 		"GET http://a/\n\nGET /b":             "target 2: scheme \"\"",
 		"GET http:///b":                       "no host",
 		"GET http://u:p@a/":                   "credentials",

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -31,8 +30,6 @@ type transport struct {
 func unread() *http.Response {
 	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: http.NoBody}
 }
-
-var errUnsequenced = errors.New("request without X-Vegeta-Seq")
 
 // RoundTrip implements http.RoundTripper. Distinct requests have distinct
 // sequence numbers, so no two calls touch one entry of requests.
@@ -74,12 +71,4 @@ func (t *transport) carry(seq uint64, deadline time.Time) (reply, record.Outcome
 func (t *transport) stamp(s *record.Stamps, c timeline.Client) {
 	zero := t.pacer.zero
 	s.Ready, s.Wrote, s.First = stampFrom(zero, c.Ready), stampFrom(zero, c.Wrote), stampFrom(zero, c.First)
-}
-
-// stampFrom is a stamp of the timeline's clock as record.Stamps have it.
-func stampFrom(zero, at int64) int64 {
-	if at == 0 {
-		return 0
-	}
-	return max(at-zero, 1)
 }
