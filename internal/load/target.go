@@ -84,6 +84,38 @@ func readTargets(r io.Reader, addr string) ([]Target, error) {
 	return targets, nil
 }
 
+// WriteTargets writes targets as vegeta reads them and returns the format's name:
+// http, or json where a target has a body, which the other would want in a file.
+func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
+	var b bytes.Buffer
+	format = vegeta.HTTPTargetFormat
+	if slices.ContainsFunc(targets, func(t Target) bool { return len(t.Body) > 0 }) {
+		format = vegeta.JSONTargetFormat
+	}
+	encode := vegeta.NewJSONTargetEncoder(&b)
+	for i, t := range targets {
+		if format == vegeta.JSONTargetFormat {
+			if err := encode(&vegeta.Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}); err != nil {
+				return "", fmt.Errorf("writing target %d: %w", i+1, err)
+			}
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s %s\n", t.Method, t.URL)
+		for _, name := range slices.Sorted(maps.Keys(t.Header)) {
+			for _, value := range t.Header[name] {
+				fmt.Fprintf(&b, "%s: %s\n", name, value)
+			}
+		}
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return "", fmt.Errorf("writing targets: %w", err)
+	}
+	return format, nil
+}
+
 // A template is a target's request, rendered but for its demand and its number.
 type template struct {
 	line       []byte // method and request target, "GET /work"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
 func TestReadTargets(t *testing.T) {
@@ -143,6 +144,41 @@ func TestReadTargetsAt(t *testing.T) {
 	}
 	if _, err := ReadTargetsAt(strings.NewReader("GET https://a/\n"), "127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), `scheme "https"`) {
 		t.Errorf("TLS: got %v", err)
+	}
+}
+
+// What is written for vegeta is what its targeters read.
+func TestWriteTargets(t *testing.T) {
+	t.Parallel()
+	for format, targets := range map[string][]Target{
+		"http": {
+			{Method: "GET", URL: "http://a/b?cpu=exp(1ms)&sleep=0.8*0s+0.2*10ms", Header: http.Header{}},
+			{Method: "DELETE", URL: "http://a/c", Header: http.Header{"Host": {"d"}, "X-Odd": {"1", "2"}}},
+		},
+		"json": {
+			{Method: "PUT", URL: "http://a/b", Header: http.Header{"Host": {"d"}}, Body: []byte("two\nlines")},
+			{Method: "GET", URL: "http://a/c", Header: http.Header{}},
+		},
+	} {
+		var text bytes.Buffer
+		if got, err := WriteTargets(&text, targets); err != nil || got != format {
+			t.Fatalf("got format %q, %v; want %s", got, err, format)
+		}
+		read := vegeta.NewHTTPTargeter(bytes.NewReader(text.Bytes()), nil, nil)
+		if format == "json" {
+			read = vegeta.NewJSONTargeter(bytes.NewReader(text.Bytes()), nil, nil)
+		}
+		all, err := vegeta.ReadAllTargets(read)
+		if err != nil {
+			t.Fatalf("%s: %v in\n%s", format, err, &text)
+		}
+		var got []Target
+		for _, r := range all {
+			got = append(got, Target{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
+		}
+		if diff := cmp.Diff(targets, got); diff != "" {
+			t.Errorf("%s, targets (-want +got):\n%s", format, diff)
+		}
 	}
 }
 
