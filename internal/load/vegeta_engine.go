@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptrace"
@@ -191,10 +192,7 @@ func (t *hits) request(ctx context.Context, seq uint64) (*http.Request, error) {
 	if a.host != "" {
 		req.Host = a.host
 	}
-	req.Header = make(http.Header, len(a.header)+1)
-	for name, values := range a.header {
-		req.Header[name] = values
-	}
+	req.Header = maps.Clone(a.header)
 	req.Header["X-Vegeta-Seq"] = []string{strconv.FormatUint(seq, 10)}
 	return req, nil
 }
