@@ -23,6 +23,8 @@ import (
 type attackFlags struct {
 	target, targets string
 	loop            string
+	engine          string
+	insecure        bool
 	rate            perSecond
 	duration        time.Duration
 	arrivals        load.Arrivals
@@ -56,7 +58,7 @@ func newAttack() *cobra.Command {
 		Short: "Drive load at any HTTP server and sum up what happened",
 		Long: `Send requests on a schedule that does not wait for answers, and count response
 time from the scheduled time, so that a stall of the server is in every request
-it delayed. The attacker is vegeta's; pacing, connections and stamps are ours.
+it delayed.
 
 With a SCENARIO the request, demand, arrivals and clients are its own, but for
 what a flag says, and --target names only the server; without one, URL is asked
@@ -80,6 +82,10 @@ sine(0.5,2s,even), it is not.
 next: it finds the highest throughput, and its response times leave out what the
 waiting clients did not send. With --rate each client keeps a pace of its own.
 
+--engine vegeta sends an open loop with vegeta's attacker over Go's own HTTP client,
+which speaks https (--insecure takes any certificate); it adds more to short times
+than the default engine does (docs/engines.md).
+
 Only loopback targets are attacked unless --allow-remote says otherwise. The
 files of --results and --hgrm are never overwritten; results have .part at the
 end of their name until the attack is over.
@@ -95,6 +101,7 @@ no reply was good, 130 interrupted.`,
   schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --pipeline 16
   schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
+  schedlab attack --target https://127.0.0.1:8443/ --engine vegeta --insecure
   schedlab attack --target http://127.0.0.1:8080 --arrivals 'log(access.log,10x)'
   schedlab attack --target http://127.0.0.1:8080/json --rate 500/s --results out.bin
   go tool vegeta report out.bin`,
@@ -106,6 +113,8 @@ no reply was good, 130 interrupted.`,
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	fl.StringVar(&f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered")
+	fl.StringVar(&f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "))
+	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+load.ArrivalsHelp+" (default poisson, or the scenario's)")
@@ -134,6 +143,7 @@ no reply was good, 130 interrupted.`,
 	}
 	complete(cmd, "loop", "open", "closed")
 	complete(cmd, "rest", experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
+	complete(cmd, "engine", load.Engines()...)
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	complete(cmd, "timestamps", "scheduled", "sent")
 	complete(cmd, "output", "text", "json")
@@ -147,6 +157,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	drawSeed(cmd, &f.seed)
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
+	if f.changed("engine") {
+		sum.Engine = f.engine
+	}
 	opts, err := f.options(args, &sum)
 	if err != nil {
 		return err
@@ -216,6 +229,9 @@ func (f *attackFlags) check() error {
 	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
 		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, f.loop)
 	}
+	if err := f.checkEngine(); err != nil {
+		return err
+	}
 	switch {
 	case other == "":
 		return usagef("--loop %q is none of open, closed", f.loop)
@@ -243,6 +259,22 @@ func (f *attackFlags) check() error {
 		return usagef("--timestamps %q is none of scheduled, sent", f.timestamps)
 	case f.output != "text" && f.output != "json":
 		return usagef("--output %q is none of text, json", f.output)
+	}
+	return nil
+}
+
+// checkEngine refuses what the engine cannot do.
+func (f *attackFlags) checkEngine() error {
+	vegeta := f.engine == load.EngineVegeta
+	switch err := load.CheckEngine(f.engine); {
+	case err != nil:
+		return usagef("--%w", err)
+	case vegeta && f.loop == "closed":
+		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
+	case vegeta && f.idle > 0:
+		return usagef("--engine vegeta holds no idle connections; leave out --idle %d, or --engine", f.idle)
+	case !vegeta && f.insecure:
+		return usagef("--insecure is about https, which only --engine vegeta speaks; add that")
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
+		secured(o.Targets, u)
 		if err := f.take(s.Load); err != nil {
 			return o, err
 		}
@@ -113,6 +114,16 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 		o.Timeout = f.timeout
 	}
 	o.Idle, o.OpenRate = f.idle, f.openRate
+	o.Engine, o.SkipVerify = f.engine, f.insecure
+}
+
+// secured has targets asked by https where the server was given so.
+func secured(targets []load.Target, server *url.URL) {
+	for i, t := range targets {
+		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {
+			targets[i].URL = "https://" + rest
+		}
+	}
 }
 
 // logged is what the log asks of the target.
@@ -124,6 +135,7 @@ func (f *attackFlags) logged() (targets []load.Target, err error) {
 	for _, t := range f.replayed.Targets {
 		targets = append(targets, t.At(u.Host))
 	}
+	secured(targets, u)
 	return targets, nil
 }
 

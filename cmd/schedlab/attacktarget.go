@@ -59,21 +59,29 @@ func (f *attackFlags) asked(sum *record.Attack) ([]load.Target, error) {
 	return targets, nil
 }
 
-// onLoopback refuses to send load to other machines by mistake.
+// onLoopback refuses to send load to other machines by mistake, and https with an
+// engine that does not speak it.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
-	if f.allowRemote {
-		return nil
-	}
 	checked := map[string]bool{} // of a log there may be many on one server
 	for _, t := range targets {
 		u, err := url.Parse(t.URL)
-		if err == nil && checked[u.Host] {
+		switch {
+		case err != nil:
+			return usagef("--target %q: %w", t.URL, err)
+		case checked[u.Scheme+u.Host]:
+			continue
+		case u.Scheme == "https" && f.engine != load.EngineVegeta:
+			return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+		case u.Scheme == "https":
+			u.Scheme = "http" // for all that is checked below
+		}
+		if f.allowRemote {
 			continue
 		}
-		if err := onLoopback(ctx, "--target", t.URL); err != nil {
+		if err := onLoopback(ctx, "--target", u.String()); err != nil {
 			return err
 		}
-		checked[u.Host] = true
+		checked[u.Scheme+u.Host] = true
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -98,6 +99,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
+	fl.StringVar(&f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/engines.md)")
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
@@ -106,6 +108,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
 	complete(cmd, "protocol", "quick", "full")
+	complete(cmd, "engine", load.Engines()...)
 	complete(cmd, "stamps", "off", "basic", "full")
 	complete(cmd, "output", formatNames()...)
 	complete(cmd, "arms", modeNames()...)

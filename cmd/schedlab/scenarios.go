@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -18,22 +19,36 @@ import (
 const defaultScenario = "quick"
 
 func newScenarios() *cobra.Command {
-	return &cobra.Command{
+	var output, target string
+	cmd := &cobra.Command{
 		Use:   "scenarios [NAME|FILE|DIR...]",
 		Short: "List the embedded scenarios, print one, or check scenario files",
 		Long: `Without an argument, list the embedded scenarios with their questions. With an
 embedded scenario's name, print its YAML, to start your own from. With files, or
 a directory of them, check them: every problem is named with line and column, and
 the exit code is 2.
+
+--output vegeta prints one scenario as a shell script: its requests as a vegeta
+targets file, and vegeta's command line for each load that arms have, to run
+against --target; comments say what of the load vegeta cannot say.
+
 A scenario that needs more CPUs than are here is listed, printed and checked all
 the same, and marked; only compare refuses it.`,
 		Example: `  schedlab scenarios
   schedlab scenarios quick > mine.yaml
   schedlab scenarios mine.yaml
-  schedlab scenarios ./mine`,
+  schedlab scenarios ./mine
+  schedlab scenarios quick --output vegeta > quick.sh`,
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case output == "vegeta":
+				return printVegeta(cmd, args, target)
+			case output != "yaml":
+				return usagef("--output %q is none of yaml, vegeta", output)
+			case cmd.Flags().Changed("target"):
+				return usagef("--target belongs to --output vegeta")
+			case len(args) == 0:
 				return listScenarios(cmd)
 			}
 			names, err := named(args)
@@ -61,6 +76,32 @@ the same, and marked; only compare refuses it.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&output, "output", "yaml", "yaml or vegeta")
+	cmd.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "of --output vegeta: the server to ask")
+	complete(cmd, "output", "yaml", "vegeta")
+	return cmd
+}
+
+// printVegeta prints one scenario as a script of vegeta's command lines.
+func printVegeta(cmd *cobra.Command, args []string, target string) error {
+	if len(args) != 1 {
+		return usagef("--output vegeta prints one scenario; name it")
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return usagef("--target %q is not a server like http://127.0.0.1:8080", target)
+	}
+	s, _, err := findScenario(args[0])
+	if err != nil {
+		return err
+	}
+	if _, err := checkScenario(s); err != nil {
+		return usagef("%s: %w", args[0], err)
+	}
+	if err := s.Open(); err != nil {
+		return usage(err)
+	}
+	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
 // checkScenario plans s. lacks is why this machine cannot run what another could.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -97,10 +98,24 @@ func (l Load) check() *fieldError {
 	return nil
 }
 
-// recorded is the load as a record keeps it.
-func (l Load) recorded() record.Clients {
+// checkEngine refuses a load that the engine cannot send.
+func checkEngine(engine string, l Load) error {
+	vegeta := engine == load.EngineVegeta
+	switch err := load.CheckEngine(engine); {
+	case err != nil:
+		return fmt.Errorf("--%w", err)
+	case vegeta && l.Loop == "closed":
+		return errors.New("--engine vegeta sends open loops, and its load is a closed one; leave out --engine")
+	case vegeta && l.Idle > 0:
+		return fmt.Errorf("--engine vegeta holds no idle connections, and its load has %d; leave out --engine", l.Idle)
+	}
+	return nil
+}
+
+// recorded is the load, sent by an engine, as a record keeps it.
+func (l Load) recorded(engine string) record.Clients {
 	return record.Clients{
-		Loop: l.Loop, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
+		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
 		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline,
 		Ramp: time.Duration(l.Ramp).Seconds(), Timeout: time.Duration(l.Timeout).Seconds(),
 	}

@@ -52,7 +52,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 // openLoop is a trace as one client's load on a server.
 func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
 	return load.Options{
-		Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Engine: c.Engine, Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
 	}
 }
@@ -164,6 +164,9 @@ func DescribeClients(c record.Clients) string {
 	}
 	if c.Idle > 0 {
 		text += fmt.Sprintf(", %d idle ones beside them", c.Idle)
+	}
+	if c.Engine != "" {
+		text += ", sent by the engine " + c.Engine
 	}
 	return text
 }

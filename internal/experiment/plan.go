@@ -29,6 +29,7 @@ type Options struct {
 	Warmup     time.Duration // 0: the protocol's
 	Budget     time.Duration // 0: the scenario's or the protocol's
 	Rate       Rate          // zero: the scenario's
+	Engine     string        // that sends open loops: one of load.Engines; "" is load.DefaultEngine
 	ServerCPUs string        // list like 0-3,5; "" chooses
 	LoadCPUs   string
 	Pin        string  // "auto" or "none"
@@ -245,6 +246,9 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		if bad := l.check(); bad != nil {
 			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
 		}
+		if err := checkEngine(o.Engine, l); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
 		if s.log != nil && l.Rate == (Rate{}) {
 			l.Rate.PerSecond = rounded(s.log.OwnRate())
 		}
@@ -257,7 +261,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 		}
 		pa := record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
-			Clients: l.recorded(), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
+			Clients: l.recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
 			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
 		}
 		if a.Mode != "" {

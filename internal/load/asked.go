@@ -56,6 +56,9 @@ func (a *asked) longest() (n int) {
 // DefaultTimeout is what one request may take where Options leave it open.
 const DefaultTimeout = 10 * time.Second
 
+// openers is how many connections are being opened at a time beforehand.
+const openers = 64
+
 // timeout is what one request may take.
 func timeout(given time.Duration) time.Duration {
 	if given <= 0 {

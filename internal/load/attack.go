@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 // Options say what to send, when, and over which connections.
 type Options struct {
+	// Engine is one of Engines; "" is DefaultEngine.
+	Engine string
 	// Targets are asked in rotation: request i asks Targets[i % len(Targets)],
 	// unless Trace.Which says otherwise.
 	// All are at one host and port. Those with path /work get the request's
@@ -34,6 +37,8 @@ type Options struct {
 	// the attack starts and with sequence numbers past the trace's, and kept open
 	// without another request until it ends.
 	Idle int
+	// SkipVerify takes any certificate of an https server.
+	SkipVerify bool
 	// Timeout bounds one request, counted from when it is sent (record.Request's
 	// Sent), with its wait for a connection and any dialling. The generator's
 	// own lag is not counted. 0: DefaultTimeout.
@@ -108,8 +113,13 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	if o.engine() == EngineVegeta {
+		return attackVegeta(ctx, o)
+	}
 	return attackSpin(ctx, o)
 }
+
+func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 
 // Check tells what of o cannot be done, before anything is opened. Attack does
 // too.
@@ -127,9 +137,18 @@ func (o *Options) Check() error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
 	}
-	err := checkConnections(conns+o.Idle, o.Dial == nil)
+	if o.Idle > 0 && o.engine() == EngineVegeta {
+		return errors.New("preparing the attack: the engine vegeta holds no idle connections; use spin")
+	}
+	err := CheckEngine(o.Engine)
 	if err == nil {
-		_, _, err = templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+		err = checkConnections(conns+o.Idle, o.Dial == nil)
+	}
+	if err == nil {
+		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
+		if err = bad; err == nil && o.engine() != EngineVegeta {
+			err = refuseTLS(tps)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("preparing the attack: %w", err)

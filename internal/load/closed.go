@@ -132,7 +132,10 @@ func (o *ClosedOptions) Check() error {
 		err = checkWhich(o.Which, len(o.Targets))
 	}
 	if err == nil {
-		_, _, err = templates(o.Targets, o.KeepAlive, o.Demands != nil)
+		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Demands != nil)
+		if err = bad; err == nil {
+			err = refuseTLS(tps)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("preparing the closed loop: %w", err)

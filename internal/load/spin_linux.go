@@ -279,6 +279,3 @@ func (s *spinner) pump(wait time.Duration) {
 		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
 	}
 }
-
-// openers is how many connections are being opened at a time beforehand.
-const openers = 64

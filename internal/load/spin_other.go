@@ -7,6 +7,9 @@ import (
 	"errors"
 )
 
+// DefaultEngine sends where none is named.
+const DefaultEngine = EngineVegeta
+
 var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine vegeta")
 
 func attackSpin(context.Context, Options) (*Result, error) { return nil, errNoSpin }

@@ -16,7 +16,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// A Target is one request to repeat. The URL is absolute and plain http. The
+// A Target is one request to repeat. The URL is absolute, http or https. The
 // header's names are sent as they are spelled; Host overrides the URL's host.
 type Target struct {
 	Method string
@@ -73,11 +73,47 @@ func readTargets(r io.Reader, addr string) ([]Target, error) {
 		if addr != "" {
 			targets[i] = targets[i].At(addr)
 		}
-		if _, _, err := targets[i].template(true); err != nil {
+		tp, _, err := targets[i].template(true)
+		if err == nil && addr != "" && tp.tls {
+			err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", t.URL)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading targets: target %d: %w", i+1, err)
 		}
 	}
 	return targets, nil
+}
+
+// WriteTargets writes targets as vegeta reads them and returns the format's name:
+// http, or json where a target has a body, which the other would want in a file.
+func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
+	var b bytes.Buffer
+	format = vegeta.HTTPTargetFormat
+	if slices.ContainsFunc(targets, func(t Target) bool { return len(t.Body) > 0 }) {
+		format = vegeta.JSONTargetFormat
+	}
+	encode := vegeta.NewJSONTargetEncoder(&b)
+	for i, t := range targets {
+		if format == vegeta.JSONTargetFormat {
+			if err := encode(&vegeta.Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}); err != nil {
+				return "", fmt.Errorf("writing target %d: %w", i+1, err)
+			}
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s %s\n", t.Method, t.URL)
+		for _, name := range slices.Sorted(maps.Keys(t.Header)) {
+			for _, value := range t.Header[name] {
+				fmt.Fprintf(&b, "%s: %s\n", name, value)
+			}
+		}
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return "", fmt.Errorf("writing targets: %w", err)
+	}
+	return format, nil
 }
 
 // A template is a target's request, rendered but for its demand and its number.
@@ -87,6 +123,7 @@ type template struct {
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
 	body       []byte
 	bodiless   bool // HEAD: the reply has no body whatever its head says
+	tls        bool // https
 	idempotent bool // may be repeated when a stale connection swallowed it
 }
 
@@ -99,8 +136,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 	switch {
 	case err != nil:
 		return tp, "", err
-	case u.Scheme != "http":
-		return tp, "", fmt.Errorf("scheme %q of %q; only plain http is driven", u.Scheme, t.URL)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return tp, "", fmt.Errorf("scheme %q of %q; only http and https are driven", u.Scheme, t.URL)
 	case u.Hostname() == "":
 		return tp, "", fmt.Errorf("no host in %q; give an absolute URL", t.URL)
 	case u.User != nil:
@@ -129,6 +166,7 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
+	tp.tls = u.Scheme == "https"
 	tp.line = []byte(t.Method + " " + u.RequestURI())
 	if u.Path == workPath {
 		tp.query = '?'
@@ -159,7 +197,18 @@ func portOf(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
 	}
+	if u.Scheme == "https" {
+		return "443"
+	}
 	return "80"
+}
+
+// refuseTLS tells what the engine vegeta alone can ask.
+func refuseTLS(tps []template) error {
+	if tps[0].tls {
+		return errors.New("https needs the engine vegeta, in an open loop")
+	}
+	return nil
 }
 
 // notToken tells what RFC 9110, section 5.6.2, does not allow in a token.
@@ -206,6 +255,8 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 			return nil, "", fmt.Errorf("target %d: %w", i+1, err)
 		case i > 0 && a != addr:
 			return nil, "", fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, a, addr)
+		case i > 0 && tp.tls != tps[0].tls:
+			return nil, "", fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
 		case demanded && tp.query != 0 && statesDemand(t.URL):
 			return nil, "", fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
 		}

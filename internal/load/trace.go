@@ -3,8 +3,8 @@
 // that never sleeps. It stamps what happened to every request into record.Request,
 // says what the generator itself did, and judges none of it.
 //
-// It speaks plain HTTP/1.1 to one server at a time: no TLS, no HTTP/2, no
-// redirects, no cookies, no compression.
+// It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
+// no compression, and TLS with the engine vegeta only.
 package load
 
 import (

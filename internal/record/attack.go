@@ -11,11 +11,12 @@ type Attack struct {
 	Status   Status    `json:"status"` // complete, or interrupted
 	Started  time.Time `json:"started"`
 	Seed     uint64    `json:"seed"`
-	Loop     string    `json:"loop,omitempty"` // open or closed
-	Arrivals string    `json:"arrivals"`       // as scenarios spell them, or what a closed loop does
-	Offered  float64   `json:"offered"`        // requests per second asked for; 0: as many as a closed loop gets
-	Timeout  float64   `json:"timeout"`        // seconds
-	Duration float64   `json:"duration"`       // seconds asked for
+	Loop     string    `json:"loop,omitempty"`   // open or closed
+	Engine   string    `json:"engine,omitempty"` // what sent it, where that was chosen
+	Arrivals string    `json:"arrivals"`         // as scenarios spell them, or what a closed loop does
+	Offered  float64   `json:"offered"`          // requests per second asked for; 0: as many as a closed loop gets
+	Timeout  float64   `json:"timeout"`          // seconds
+	Duration float64   `json:"duration"`         // seconds asked for
 
 	// Sent is the answered, the Failed and the CutOff. Those of a closed loop are
 	// the ones that ended in its measured time, and what its end cut off.

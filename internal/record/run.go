@@ -88,7 +88,8 @@ type PlanArm struct {
 
 // Clients are the load of one arm. Times are seconds.
 type Clients struct {
-	Loop        string  `json:"loop,omitempty"` // open, or closed; "" in records of old is open
+	Loop        string  `json:"loop,omitempty"`   // open, or closed; "" in records of old is open
+	Engine      string  `json:"engine,omitempty"` // what sends it, where that was chosen
 	Arrivals    string  `json:"arrivals,omitempty"`
 	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
 	Connections int     `json:"connections,omitempty"` // kept; in a closed loop the clients

@@ -30,6 +30,9 @@ func Attack(w io.Writer, a *record.Attack) error {
 			offered = rate(a.Offered) + " " + offered
 		}
 		row("load", "%s for %s, seed %d", offered, seconds(a.Duration), a.Seed)
+		if a.Engine != "" {
+			row("engine", "%s", a.Engine)
+		}
 		if a.Status != record.Complete {
 			row("status", "INTERRUPTED")
 		}

@@ -1,0 +1,169 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/workload"
+)
+
+// WriteVegeta writes the scenario as a shell script that asks the server at addr,
+// host:port, with vegeta's own command line: its targets, an attack for each load
+// that arms have, and what of the load vegeta cannot say. The scenario must have
+// been opened.
+func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
+	asks := s.targets(addr)
+	for i, t := range asks {
+		asks[i].URL = s.stated(t.URL)
+	}
+	var targets bytes.Buffer
+	format, err := load.WriteTargets(&targets, asks)
+	if err != nil {
+		return err
+	}
+	loads, err := s.loads()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `#!/usr/bin/env bash
+# %s: %s
+# Needs a server, like: schedlab serve --mode nethttp --addr %s
+# vegeta counts from the sending of each request, not from when it was due, and
+# compares nothing: schedlab compare does both.
+set -euo pipefail
+
+targets() {
+	cat <<'TARGETS'
+%sTARGETS
+}
+`, s.Name, s.Question, addr, &targets)
+	for _, l := range loads {
+		fmt.Fprintf(&b, "\n# %s\n", strings.Join(l.arms, ", "))
+		flags, unsaid := s.vegetaFlags(l.Load)
+		for _, line := range unsaid {
+			fmt.Fprintf(&b, "# vegeta cannot say: %s\n", line)
+		}
+		fmt.Fprintf(&b, "targets | go tool vegeta attack -name=%s -format=%s %s |\n\tgo tool vegeta report\n", s.Name, format, strings.Join(flags, " "))
+	}
+	_, err = b.WriteTo(w)
+	return err
+}
+
+// stated is a URL that states the demand as distributions; the server draws from
+// them, by X-Vegeta-Seq.
+func (s *Scenario) stated(url string) string {
+	if !s.asksWork() {
+		return url
+	}
+	var demand []string
+	for _, part := range []struct {
+		key  string
+		dist workload.Dist
+	}{{"cpu", s.Workload.CPU}, {"sleep", s.Workload.Sleep}} {
+		if part.dist != (workload.Dist{}) {
+			demand = append(demand, part.key+"="+part.dist.String())
+		}
+	}
+	if len(demand) == 0 {
+		return url
+	}
+	return url + "?" + strings.Join(demand, "&")
+}
+
+// A sharedLoad is that of several arms.
+type sharedLoad struct {
+	Load
+	arms []string
+}
+
+// loads are the different ones that arms have, in their order.
+func (s *Scenario) loads() (all []sharedLoad, err error) {
+	for _, a := range s.arms() {
+		l, err := s.clients(a)
+		if err != nil {
+			return nil, err
+		}
+		l.Vary = nil // in a
+		if i := slices.IndexFunc(all, func(known sharedLoad) bool { return reflect.DeepEqual(known.Load, l) }); i >= 0 {
+			all[i].arms = append(all[i].arms, a.Name)
+			continue
+		}
+		all = append(all, sharedLoad{l, []string{a.Name}})
+	}
+	return all, nil
+}
+
+// vegetaFlags are vegeta's for a load, and what there is no flag for.
+func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
+	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
+	lack := func(is bool, format string, args ...any) {
+		if is {
+			unsaid = append(unsaid, fmt.Sprintf(format, args...))
+		}
+	}
+	window := time.Duration(s.Protocol.Window)
+	if window == 0 {
+		window = protocols[s.Protocol.Kind].window
+	}
+	if l.Loop == "closed" {
+		s.vegetaClosed(l, add, lack)
+	} else {
+		s.vegetaOpen(l, add, lack)
+	}
+	add(`-duration="${DURATION:-%v}" -timeout=%v -redirects=-1 -max-body=0`, window, time.Duration(l.Timeout))
+	if !l.KeepAlive {
+		add("-keepalive=false")
+	}
+	return flags, unsaid
+}
+
+func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
+	arrivals, _ := load.ParseArrivals(l.Arrivals) // checked with the scenario
+	lack(arrivals.Kind != load.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
+	rate := l.Rate.PerSecond
+	switch {
+	case rate > 0:
+		add("-rate=%s", vegetaRate(rate))
+	case s.log != nil:
+		add("-rate=%s", vegetaRate(rounded(s.log.OwnRate())))
+	default:
+		lack(true, "a rate of %s the slowest arm's throughput, which it does not measure; set RATE", l.Rate)
+		add(`-rate="${RATE:-%s}"`, vegetaRate(max(l.MinRate.PerSecond, 100)))
+	}
+	if l.KeepAlive {
+		add("-connections=%d -max-connections=%d", l.Connections, l.Connections)
+		lack(true, "connections opened beforehand and used in turn; it opens them as needed and uses the last one first")
+	}
+	lack(l.Idle > 0, "%d idle connections beside the load", l.Idle)
+}
+
+// vegetaClosed has a worker stand for each client.
+func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
+	add("-workers=%d -max-workers=%d -connections=%d", l.Connections, l.Connections, l.Connections)
+	if rate := l.Rate.PerSecond; rate > 0 {
+		add("-rate=%s", vegetaRate(rate))
+		lack(true, "a pace for each of %d clients; its workers share one, and lose it when all are busy", l.Connections)
+	} else {
+		add("-rate=0")
+	}
+	lack(l.Think != (workload.Dist{}), "a pause of %s between a reply and the next request", l.Think)
+	lack(l.Session > 0, "sessions of %d requests on a connection", l.Session)
+	lack(l.Pipeline > 1, "%d requests under way on a connection", l.Pipeline)
+	lack(l.Ramp > 0, "clients that start one after the other over %v", time.Duration(l.Ramp))
+}
+
+// vegetaRate is a rate as its command line reads them, in whole numbers.
+func vegetaRate(perSecond float64) string {
+	if whole := math.Round(perSecond); whole == perSecond {
+		return fmt.Sprintf("%.0f/1s", whole)
+	}
+	return fmt.Sprintf("%.0f/1000s", math.Round(perSecond*1000))
+}

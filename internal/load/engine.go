@@ -1,0 +1,25 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The engines that can send an open loop. Both share schedules, targets and
+// results; docs/engines.md says what each is for.
+const (
+	EngineSpin   = "spin"   // one goroutine on raw epoll; Linux
+	EngineVegeta = "vegeta" // vegeta's attacker over net/http's client; speaks https
+)
+
+// Engines are the names of all engines, the default first.
+func Engines() []string { return []string{EngineSpin, EngineVegeta} }
+
+// CheckEngine refuses a name that no engine has. "" is the default.
+func CheckEngine(name string) error {
+	if name != "" && !slices.Contains(Engines(), name) {
+		return fmt.Errorf("engine %q is none of %s", name, strings.Join(Engines(), ", "))
+	}
+	return nil
+}

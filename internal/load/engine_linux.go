@@ -1,0 +1,4 @@
+package load
+
+// DefaultEngine sends where none is named.
+const DefaultEngine = EngineSpin
