@@ -133,6 +133,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
+	f.OnTrouble = show.trouble
 	drawSeed(cmd, &f.Seed)
 	if err := knowSelf(&f.Options); err != nil {
 		return err

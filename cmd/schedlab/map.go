@@ -124,6 +124,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	f.OnTrouble = show.trouble
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}

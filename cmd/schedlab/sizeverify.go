@@ -99,6 +99,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	}
 	var c compareFlags
 	c.Options, c.out = f.options, f.out
+	c.OnTrouble = show.trouble
 	if err := knowSelf(&c.Options); err != nil {
 		return nil, err
 	}

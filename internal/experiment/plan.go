@@ -36,7 +36,10 @@ type Options struct {
 	Version    string
 	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]Mode // the modes Self serves, by name
-	Machine    string          // a doubt about the machine, kept in the plan; "" for none
+	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
+	// from server or load; nil for nobody.
+	OnTrouble func(record.Trouble)
+	Machine   string // a doubt about the machine, kept in the plan; "" for none
 }
 
 // A Mode is what planning must know of a mode.

@@ -43,6 +43,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
+	r.others.guest(server.found)
 	server.showsMetrics(a.Metrics)
 	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
 	before := server.scrapeOwn(ctx, a, &t.Server)
@@ -281,7 +282,7 @@ func (w *watcher) end() reading {
 	}
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.stolen, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}
@@ -319,6 +320,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
+	r.others.guest(server.found)
 	var d []load.Demand
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)

@@ -118,6 +118,8 @@ type Run struct {
 	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`
+	// Others are who else used the CPUs, over the whole run; nil where that is not told.
+	Others *Others `json:"others,omitempty"`
 	// Ends are those of arms whose search for capacity ended early, by name.
 	Ends map[string]SearchEnd `json:"ends,omitempty"`
 }
