@@ -133,7 +133,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	f.OnTrouble = show.trouble
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
 	drawSeed(cmd, &f.Seed)
 	if err := knowSelf(&f.Options); err != nil {
 		return err
@@ -370,6 +370,14 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
 	}
 	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
+	if f := p.Feasible; f != nil {
+		if f.Planned > 0 {
+			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", seconds(p.Window).Round(time.Millisecond), seconds(f.Planned).Round(time.Millisecond))
+		}
+		for _, text := range experiment.Undecided(*f, false) {
+			fmt.Fprintf(w, "undecided   %s\n", text)
+		}
+	}
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}

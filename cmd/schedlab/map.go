@@ -124,7 +124,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.OnTrouble = show.trouble
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
@@ -139,6 +139,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.dryRun {
 		return a.writePlan(cmd.OutOrStdout())
+	}
+	if why := a.short(); why != "" {
+		show.note(why, why)
 	}
 	a.opts.Iters = workload.Calibrate()
 	if a.dir == nil {

@@ -70,6 +70,14 @@ func (p *progress) trouble(t record.Trouble) {
 	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), experiment.TroubleSoFar(t))
 }
 
+// cannot says what of a comparison that is about to start cannot be decided, and by which
+// flags it could.
+func (p *progress) cannot(f record.Feasibility) {
+	for _, text := range experiment.Undecided(f, false) {
+		p.note(text, text)
+	}
+}
+
 func (p *progress) done() {
 	if p.live && !p.off {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -45,18 +45,14 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
 			perSecond(p.Sendable), p.cpus.load.words())
 	}
+	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {
 		return err
 	}
 	if err := p.checkVolume(); err != nil {
 		return err
 	}
-	for _, q := range []float64{.5, .9, .99} {
-		if n := lowestRate(p.Plan) * p.Window; n < runMargin*float64(stats.MinRequests(q)) {
-			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
-				100*q, n, runMargin*float64(stats.MinRequests(q)))
-		}
-	}
+	p.doubtUndecidable()
 	p.warnShort()
 	return nil
 }

@@ -75,10 +75,11 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return nil, run, err
 	}
 	run.Name = dir.Name()
+	c.tellCannot()
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
-	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: newWatchdog(c.plan.cpus, c.opts.OnTrouble)}
+	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: newWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
 	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
 	run.Others = r.others.end()
 	run.Plan = r.plan.Plan
@@ -122,8 +123,9 @@ type runner struct {
 	launcher *launcher
 	progress Progress
 	began    time.Time
-	trials   int       // recorded
-	lingers  string    // the last arm whose server did not end when asked to
+	trials   int    // recorded
+	lingers  string // the last arm whose server did not end when asked to
+	cannot   func()
 	others   *watchdog // nil: nobody asks who else uses the CPUs
 }
 
@@ -154,6 +156,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	r.plan.chooseRing(r.run.XMax)
+	r.cannot()
 	r.run.Plan = r.plan.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
 		return err

@@ -40,8 +40,10 @@ type Plan struct {
 	Note     string `json:"note,omitempty"`
 	Protocol string `json:"protocol"` // "quick", "full" or "capacity"
 	Blocks   int    `json:"blocks"`
-	Spare    int    `json:"spare"`     // extra blocks allowed for refused ones
-	MinValid int    `json:"min_valid"` // fewer valid blocks refuse every verdict
+	// Feasible is what rate, window and budget can decide; nil in records of old.
+	Feasible *Feasibility `json:"feasible,omitempty"`
+	Spare    int          `json:"spare"`     // extra blocks allowed for refused ones
+	MinValid int          `json:"min_valid"` // fewer valid blocks refuse every verdict
 	// Unspared says why spare blocks did not run where blocks were refused, "" when none was wanting.
 	Unspared string  `json:"unspared,omitempty"`
 	Warmup   float64 `json:"warmup"` // seconds
