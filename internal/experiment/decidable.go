@@ -19,8 +19,9 @@ type decision struct {
 	first  int // that the first look takes
 	// cost is how long a run of so many blocks of such a window takes.
 	cost  func(window time.Duration, blocks int) time.Duration
-	asked []string // metrics that must be decided if they can
-	fixed bool     // the window is the user's
+	asked []string      // metrics that must be decided if they can
+	fixed bool          // the window is the user's
+	most  time.Duration // that a window may be: what is replayed lasts no longer
 	// step is what a window may grow by: a period of the arrivals, or as good as nothing.
 	step time.Duration
 }
@@ -28,9 +29,15 @@ type decision struct {
 // windowStep is what windows are rounded up to.
 const windowStep = 50 * time.Millisecond
 
+// requestsFor is how many a window must expect so that it rarely has too few for quantile q.
+func requestsFor(q float64) float64 {
+	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
+	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+}
+
 // needs is the window that holds enough requests for quantile q, rounded up.
 func (d decision) needs(q float64) time.Duration {
-	exact := time.Duration(runMargin * float64(stats.MinRequests(q)) / d.rate * float64(time.Second))
+	exact := time.Duration(requestsFor(q) / d.rate * float64(time.Second))
 	if exact <= d.window {
 		return d.window
 	}
@@ -51,7 +58,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		}
 		need := d.needs(quantiles[name])
 		all = max(all, need)
-		if !d.fixed && need <= longest && d.cost(need, d.first) <= d.budget {
+		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
 			window = max(window, need)
 		}
 	}
@@ -65,14 +72,14 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
 		case d.cost(window, d.first) > d.budget:
 			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(window, d.first).Seconds()
-		case known && d.rate*window.Seconds() < runMargin*float64(stats.MinRequests(q)):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*window.Seconds()), math.Ceil(runMargin*float64(stats.MinRequests(q)))
+		case known && d.rate*window.Seconds() < requestsFor(q):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*window.Seconds()), math.Ceil(requestsFor(q))
 		default:
 			continue
 		}
 		f.Cannot = append(f.Cannot, u)
 	}
-	if lacking(f) && all <= longest {
+	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}
 		if all > window {
 			f.Would.Window = all.Seconds()

@@ -49,14 +49,13 @@ func namedQuantiles(expect []string) (names []string) {
 func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), window: seconds(p.Window), budget: p.budget, blocks: p.most,
-		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(),
+		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
 		cost: func(window time.Duration, blocks int) time.Duration {
 			other := *p
 			other.Window = window.Seconds()
 			return other.cost(blocks)
 		},
 	}
-	d.fixed = d.fixed || p.recorded()
 	f, window := d.decide()
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
 		f.Planned = p.Feasible.Planned
@@ -90,13 +89,18 @@ func (p *plan) leastRate() float64 {
 	return least
 }
 
-// recorded reports whether arrivals come from a file, which may be no longer than the
-// window that was asked for.
-func (p *plan) recorded() bool {
-	return slices.ContainsFunc(p.loads, func(l Load) bool {
-		kind := arrivalsOf(l).Kind
-		return kind == load.KindTrace || kind == load.KindLog
-	})
+// longestWindow is what a window may be: a trace file says what is sent in a window of
+// its own length, and a log ends.
+func (p *plan) longestWindow() time.Duration {
+	switch {
+	case p.scenario.log != nil:
+		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
+			return p.scenario.log.LogSpan(rate) - seconds(p.Warmup)
+		}
+	case slices.ContainsFunc(p.loads, func(l Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
+		return seconds(p.Window)
+	}
+	return longest
 }
 
 // period is what a window may grow by: its own length where the arrivals have a shape
@@ -104,7 +108,7 @@ func (p *plan) recorded() bool {
 func (p *plan) period() time.Duration {
 	shaped := slices.ContainsFunc(p.loads, func(l Load) bool {
 		switch a := arrivalsOf(l); a.Kind {
-		case "", load.KindPoisson, load.KindConstant:
+		case "", load.KindPoisson, load.KindConstant, load.KindLog:
 			return false
 		default:
 			return a.Kind != load.KindBurst || a.Period > 0

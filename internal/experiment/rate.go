@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // checkVolume keeps a trial within the memory that its requests take.
@@ -66,7 +65,7 @@ func rounded(rate float64) float64 {
 
 // judgeable reports whether a window holds enough requests for quantile q.
 func judgeable(p record.Plan, q float64) bool {
-	return lowestRate(p)*p.Window >= runMargin*float64(stats.MinRequests(q))
+	return lowestRate(p)*p.Window >= requestsFor(q)
 }
 
 // lowestRate is that of the arm that is asked least; +Inf when all are closed
