@@ -29,6 +29,9 @@ type doctorFlags struct {
 	out         string
 	output      string
 	progress    string
+	// engine measures what the load engine adds to a response time, against a server that
+	// does nothing else than reply; nil where there is none that can.
+	engine func(context.Context, *experiment.Survey) doctor.Engine
 }
 
 func newDoctor() *cobra.Command {
@@ -204,6 +207,10 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 		show.update("asking a null server", 0, 1, nullSpan)
 		m.Gap.Span = nullSpan
 		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullSpan)
+		if f.engine != nil && ctx.Err() == nil {
+			show.update("measuring the load engine itself", 0, 1, nullSpan)
+			m.Engine = f.engine(ctx, survey)
+		}
 		if err := f.noise(ctx, m, show); err != nil {
 			return err
 		}
