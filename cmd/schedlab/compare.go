@@ -374,6 +374,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		if f.Planned > 0 {
 			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", seconds(p.Window).Round(time.Millisecond), seconds(f.Planned).Round(time.Millisecond))
 		}
+		if f.NeedsRate > 0 {
+			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
+		}
 		for _, text := range experiment.Undecided(*f, false) {
 			fmt.Fprintf(w, "undecided   %s\n", text)
 		}

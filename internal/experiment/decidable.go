@@ -13,6 +13,7 @@ import (
 // A decision is what a plan must know to tell what it can decide.
 type decision struct {
 	rate   float64 // of the arm that is asked least, per second; 0 not known yet, +Inf in closed loops
+	floor  float64 // that it is not below, where it is not known yet
 	window time.Duration
 	budget time.Duration
 	blocks int // that may run at most; 0: any number
@@ -78,6 +79,11 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 			continue
 		}
 		f.Cannot = append(f.Cannot, u)
+	}
+	for _, name := range d.asked {
+		if need := requestsFor(quantiles[name]) / window.Seconds(); d.rate == 0 && need > d.floor {
+			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
+		}
 	}
 	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}

@@ -50,7 +50,8 @@ func TestDecide(t *testing.T) {
 			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
 		}},
 		{"whole periods of the arrivals", func(d *decision) { d.step = d.window }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 14, Planned: 1.05}},
-		{"a rate not known yet", nil, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
+		{"a rate not known yet", nil, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14, NeedsRate: 1048}},
+		{"a rate not known yet, with a floor", func(d *decision) { d.floor = 1100 }, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
 		{"closed loops", nil, math.Inf(1), 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
 		{"a rate that no window makes up for", nil, .001, time.Hour, 1050 * time.Millisecond, record.Feasibility{
 			First: 14, Cannot: []record.Undecidable{requests("p50", 0, 22, true), requests("p90", 0, 110, true), requests("p99", 0, 1100, true)},

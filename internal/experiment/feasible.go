@@ -48,7 +48,7 @@ func namedQuantiles(expect []string) (names []string) {
 // all the same. It is called when the plan is made, and again when a rate was chosen.
 func (p *plan) settleWindow() {
 	d := decision{
-		rate: p.leastRate(), window: seconds(p.Window), budget: p.budget, blocks: p.most,
+		rate: p.leastRate(), floor: p.leastFloor(), window: seconds(p.Window), budget: p.budget, blocks: p.most,
 		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
 		cost: func(window time.Duration, blocks int) time.Duration {
 			other := *p
@@ -84,6 +84,17 @@ func (p *plan) leastRate() float64 {
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
 			least = min(least, a.Clients.Rate)
+		}
+	}
+	return least
+}
+
+// leastFloor is the least of what arms with a relative rate are asked at all events.
+func (p *plan) leastFloor() float64 {
+	least := math.Inf(1)
+	for _, l := range p.loads {
+		if l.Rate.OfSlowest > 0 {
+			least = min(least, l.MinRate.PerSecond)
 		}
 	}
 	return least

@@ -128,7 +128,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("budget %v: %d blocks must be valid, want 10", c.budget, p.MinValid)
 		}
 	}
-	full := planned(t, good, func(o *Options) { o.Protocol = "full" })
+	full := planned(t, good, func(o *Options) { o.Protocol, o.Rate = "full", Rate{PerSecond: 400} })
 	if full.Blocks != 27 || full.MinValid != 20 || full.Window != 3.6 || full.Warmup != .4 {
 		t.Errorf("full: got %+v", full.Plan)
 	}

@@ -201,6 +201,20 @@ func (m *meter) others() *record.Others {
 			lost(record.Own, m.own[cpu])
 		}
 	}
+	for _, t := range m.named(span) {
+		unnamed -= t.Share * span
+		add(t)
+	}
+	add(record.Trouble{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: unnamed / span / float64(max(len(used), 1))})
+	slices.SortFunc(o.Troubles, largestFirst)
+	return o
+}
+
+// mostNamed bounds the programs that are named; what others took is told in one sum.
+const mostNamed = 8
+
+// named are the programs that took the most over a span of seconds.
+func (m *meter) named(span float64) (all []record.Trouble) {
 	for pid, c := range m.taken {
 		sum, most := 0., -1
 		for cpu, seconds := range c.on {
@@ -209,14 +223,16 @@ func (m *meter) others() *record.Others {
 				most = cpu
 			}
 		}
-		unnamed -= sum
-		add(record.Trouble{Cause: record.Program, CPU: most, Side: m.side(most), Share: sum / span, Program: c.name, PID: pid})
+		if sum/span >= leastShare {
+			all = append(all, record.Trouble{Cause: record.Program, CPU: most, Side: m.side(most), Share: sum / span, Program: c.name, PID: pid})
+		}
 	}
-	add(record.Trouble{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: unnamed / span / float64(max(len(used), 1))})
-	slices.SortFunc(o.Troubles, func(a, b record.Trouble) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.PID, b.PID))
-	})
-	return o
+	slices.SortFunc(all, largestFirst)
+	return all[:min(len(all), mostNamed)]
+}
+
+func largestFirst(a, b record.Trouble) int {
+	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.PID, b.PID))
 }
 
 // strangePackets is the share of the packets handled that were not loopback's: soft

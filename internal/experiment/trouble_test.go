@@ -119,12 +119,12 @@ func TestTroubleIsToldOnce(t *testing.T) {
 func TestDescribeTrouble(t *testing.T) {
 	t.Parallel()
 	for want, tr := range map[string]record.Trouble{
-		"ffmpeg (pid 812) used 31 % of a CPU, mostly CPU 0 (server)":                           {Cause: record.Program, Side: record.ServerSideCPU, Share: .31, Program: "ffmpeg", PID: 812},
-		"0.4 % of CPU 1 (load) went to interrupts of devices":                                  {Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
-		"7 % of CPU 1 (load) went to soft interrupts for other traffic than the load's":        {Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .07},
-		"this program's own threads used 4 % of CPU 0 (server)":                                {Cause: record.Own, Side: record.ServerSideCPU, Share: .04},
-		"programs that came and went, or are not seen from here, used 14 % of the CPUs in use": {Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .14},
-		"20 % of CPU 3 (server and load) was stolen by the hypervisor":                         {Cause: record.Stolen, CPU: 3, Side: record.BothSides, Share: .2},
+		"ffmpeg (pid 812) used 31 % of a CPU, mostly CPU 0 (server)":                              {Cause: record.Program, Side: record.ServerSideCPU, Share: .31, Program: "ffmpeg", PID: 812},
+		"0.4 % of CPU 1 (load) went to interrupts of devices":                                     {Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
+		"7 % of CPU 1 (load) went to soft interrupts for other traffic than the load's":           {Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .07},
+		"this program's own threads used 4 % of CPU 0 (server)":                                   {Cause: record.Own, Side: record.ServerSideCPU, Share: .04},
+		"other programs (small ones, or gone before they were seen) used 14 % of the CPUs in use": {Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .14},
+		"20 % of CPU 3 (server and load) was stolen by the hypervisor":                            {Cause: record.Stolen, CPU: 3, Side: record.BothSides, Share: .2},
 	} {
 		if got := DescribeTrouble(tr); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -170,5 +170,23 @@ func TestOthersInResult(t *testing.T) {
 	}
 	if j.result.Others != j.run.Others || j.result.Env.StealRatio != .06 {
 		t.Errorf("got %+v and a steal ratio of %g", j.result.Others, j.result.Env.StealRatio)
+	}
+}
+
+// A host with many small programs has the largest named and the others in one sum.
+func TestTroubleSumsSmallPrograms(t *testing.T) {
+	t.Parallel()
+	m := newMeter(selfPID, twoCPUs())
+	cpus := func(busy float64) map[int]cpuTime { return map[int]cpuTime{0: {busy: busy}, 1: {}} }
+	m.add(lookedAt(0, cpus(0), nil, nil))
+	many := map[int]program{}
+	for pid := range 20 {
+		many[1000+pid] = program{name: "cc1", used: .2}
+	}
+	m.add(lookedAt(10, cpus(4), many, nil))
+	got := m.others().Troubles
+	last := got[0] // 2.4 of 20 s; the largest
+	if len(got) != 1+mostNamed || last.Cause != record.Passing || math.Abs(last.Share-.12) > 1e-9 || got[1].PID != 1000 {
+		t.Errorf("got %+v, want eight by name and 12 %% of others", got)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // milliseconds; they are taken between windows only.
 const lookEvery = time.Second
 
+// mostTold bounds what is told while a run goes on; the rest is in its result.
+const mostTold = 4
+
 // A watchdog looks at the machine as a run goes on and tells of what takes its CPUs.
 type watchdog struct {
 	meter *meter
@@ -60,7 +63,7 @@ func (w *watchdog) report() {
 		if t.Cause == record.Program {
 			key.cpu = 0 // it may move
 		}
-		if matters(t) && !w.told[key] {
+		if matters(t) && !w.told[key] && len(w.told) < mostTold {
 			w.told[key] = true
 			w.tell(t)
 		}

@@ -26,7 +26,7 @@ func DescribeTrouble(t record.Trouble) string {
 	case record.Own:
 		return fmt.Sprintf("this program's own threads used %s of %s", share, cpu)
 	}
-	return fmt.Sprintf("programs that came and went, or are not seen from here, used %s of the CPUs in use", share)
+	return fmt.Sprintf("other programs (small ones, or gone before they were seen) used %s of the CPUs in use", share)
 }
 
 func sideWords(s record.Side) string {

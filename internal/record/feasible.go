@@ -7,8 +7,11 @@ type Feasibility struct {
 	First int `json:"first"`
 	// Planned is the window before it was lengthened for the quantiles that are asked for,
 	// seconds; 0: it was not.
-	Planned float64       `json:"planned_window,omitempty"`
-	Cannot  []Undecidable `json:"cannot,omitempty"`
+	Planned float64 `json:"planned_window,omitempty"`
+	// NeedsRate is what the rate that the probes are to choose must come to, per second, for
+	// all that is asked to be decided in this window; 0: the rate is known, or high enough.
+	NeedsRate float64       `json:"needs_rate,omitempty"`
+	Cannot    []Undecidable `json:"cannot,omitempty"`
 	// Would are the flags with which all that is asked for could be decided; nil when it
 	// can be, or when none would do.
 	Would *WouldDo `json:"would,omitempty"`

@@ -7,7 +7,7 @@ type Others struct {
 	// Steal is the share of the time of all the machine's CPUs that its hypervisor gave to
 	// others, 0..1.
 	Steal    float64   `json:"steal"`
-	Troubles []Trouble `json:"troubles"` // the largest share first; those below 0.1 % are left out
+	Troubles []Trouble `json:"troubles"` // the largest share first, eight programs at most; those below 0.1 % are left out
 }
 
 // A Trouble is one cause by which CPU time was lost to server or load.
@@ -32,7 +32,7 @@ const (
 	Interrupt Cause = "irq"     // devices interrupted it
 	SoftIRQ   Cause = "softirq" // network traffic and kernel work that loopback traffic did not cause
 	Program   Cause = "program" // a program that is not part of the run
-	Passing   Cause = "passing" // programs that began and ended between two looks, or are not seen from here
+	Passing   Cause = "passing" // programs that are not named: the smallest, those that came and went, those not seen from here
 	Own       Cause = "own"     // this program's own threads, on the server's CPUs
 )
 
