@@ -46,9 +46,8 @@ func shownIn(t *testing.T, name, text string) (all []shown) {
 			}
 			continue
 		}
-		line += l
-		if strings.HasSuffix(line, `\`) {
-			line = strings.TrimSuffix(line, `\`)
+		begun, more := strings.CutSuffix(line+l, `\`)
+		if line = begun; more {
 			continue
 		}
 		if m := commandLine.FindStringSubmatch(line); m != nil {
