@@ -93,7 +93,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is REFUSED, also where others pass")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
-	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")

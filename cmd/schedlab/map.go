@@ -80,7 +80,7 @@ is kept).`,
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
-	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
