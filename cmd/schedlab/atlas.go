@@ -23,8 +23,12 @@ type atlas struct {
 	grid     *crossover.Grid
 	verdicts []record.CellVerdict // those met, at the number that the grid knows them by
 	dir      *record.Dir          // nil before the first cell
-	longest  [2]time.Duration     // that a cell has taken, in blocks of the plan; [1] one whose arm is short
+	planned  []time.Duration      // of each cell
+	over     [2]float64           // the most that a cell took of what was planned, at least 1; [1] one whose arm is short
 	timeout  time.Duration        // of a request
+	windows  [2]time.Duration     // the shortest of a cell and the longest, as planned
+	once     time.Duration        // what all cells take once, as planned
+	cannot   []record.Feasibility // of the cells that cannot decide what the map asks
 	sampled  int                  // comparisons run, those of an earlier session included
 	failed   bool                 // the last one: a server died, or the disk is full
 	// compare runs a comparison, recorded below root: its Run, but for tests.
@@ -38,6 +42,7 @@ func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas
 	a.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
 		return c.Run(ctx, root, p)
 	}
+	a.opts.Asks = asked(m.Plan.Metric)
 	p := &a.m.Plan
 	columns, rows := len(p.X.Values), len(p.Y.Values)
 	a.m.Question, a.m.Plan.Budget = s.Question, o.Budget.Seconds()
@@ -58,6 +63,7 @@ func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas
 				a.m.At(x, y).Short = short
 				lawful = lawful && known
 			}
+			a.size(x, y, c.Planned())
 			a.m.Estimate = max(a.m.Estimate, c.Planned().Estimate)
 			a.timeout = max(a.timeout, seconds(c.Planned().Timeout))
 		}
@@ -70,10 +76,64 @@ func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas
 			a.m.Cells[i].Short = nil
 		}
 	}
-	a.longest = [2]time.Duration{seconds(a.m.Estimate), seconds(a.m.Estimate) + time.Duration(o.Blocks)*(a.timeout+lingers)}
+	a.over = [2]float64{1, 1}
 	a.grid = crossover.New(columns, rows, o.Seed)
 	a.replay()
 	return a, nil
+}
+
+// asked are the quantiles that every cell must be able to decide.
+func asked(metric string) []string {
+	switch all := experiment.Quantiles(); {
+	case metric == "":
+		return all
+	case slices.Contains(all, metric):
+		return []string{metric}
+	}
+	return []string{}
+}
+
+// need is how long a comparison of the cell takes, in blocks of the plan, as far as it is
+// known from those before.
+func (a *atlas) need(x, y int) time.Duration {
+	cell := class(a.m.At(x, y))
+	return time.Duration(a.over[cell] * float64(a.expected(x, y, cell)))
+}
+
+// expected is what is planned of a cell, with the time that an overloaded arm's server
+// takes to end.
+func (a *atlas) expected(x, y, class int) time.Duration {
+	return a.planned[y*len(a.m.Plan.X.Values)+x] + time.Duration(class*a.m.Plan.Blocks)*(a.timeout+lingers)
+}
+
+// size takes what a cell's plan says of its time, row by row.
+func (a *atlas) size(x, y int, p record.Plan) {
+	a.planned = append(a.planned, seconds(p.Estimate))
+	if a.m.At(x, y).Visits > 0 {
+		return
+	}
+	window := seconds(p.Window)
+	if a.windows[0] == 0 {
+		a.windows[0] = window
+	}
+	a.windows = [2]time.Duration{min(a.windows[0], window), max(a.windows[1], window)}
+	a.once += seconds(p.Estimate)
+	if f := p.Feasible; f != nil && len(experiment.Undecided(*f, false)) > 0 {
+		a.cannot = append(a.cannot, *f)
+	}
+}
+
+// short says what the map cannot decide within its budget, "" for nothing: cells whose
+// quantiles are out of reach, or too many cells to measure each once.
+func (a *atlas) short() string {
+	if len(a.cannot) > 0 {
+		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(a.cannot), counted(len(a.m.Cells), "cell"), experiment.Undecided(a.cannot[0], false)[0])
+	}
+	if a.once > a.opts.Budget {
+		need := (a.once + time.Minute - 1).Truncate(time.Minute)
+		return fmt.Sprintf("all %d cells once take %v, and the budget is %v: some may stay unmeasured; --budget %v would do", len(a.m.Cells), a.once.Round(time.Second), a.opts.Budget, need)
+	}
+	return ""
 }
 
 // describe takes from the first cell what all have in common.
@@ -89,7 +149,7 @@ func (a *atlas) describe(c *experiment.Comparison) {
 	if a.m.Plan.X.Name == "rate" || a.m.Plan.Y.Name == "rate" {
 		a.m.Rate = "each cell's rate"
 	}
-	a.m.Plan.Window, a.m.Plan.Warmup, a.m.Plan.Blocks = p.Window, p.Warmup, p.Blocks
+	a.m.Plan.Warmup, a.m.Plan.Blocks = p.Warmup, p.Blocks
 	a.m.Doubts = nil
 	for _, d := range p.Doubts {
 		if d.Arm == "" {
@@ -148,7 +208,7 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 		}
 		left := a.opts.Budget - time.Since(began)
 		cell := a.m.At(at.X, at.Y)
-		blocks, need := a.m.Plan.Blocks, a.longest[class(cell)]
+		blocks, need := a.m.Plan.Blocks, a.need(at.X, at.Y)
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
@@ -176,7 +236,7 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 }
 
 const (
-	// spareShare is what a cell may take beyond the longest, for spare blocks.
+	// spareShare is what a cell may take beyond what it needs, for spare blocks.
 	spareShare = 0.4
 	// lingers is how long an overloaded arm's server has to end, after requests that
 	// it left waiting have timed out.
@@ -192,7 +252,7 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 		return err
 	}
 	estimate := seconds(c.Planned().Estimate)
-	planned := time.Duration(float64(a.longest[class(a.m.At(at.X, at.Y))]) * float64(blocks) / float64(a.m.Plan.Blocks))
+	planned := time.Duration(float64(a.need(at.X, at.Y)) * float64(blocks) / float64(a.m.Plan.Blocks))
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
 	if c, err = a.plan(at.X, at.Y, blocks, most); err != nil {
 		return err
@@ -223,8 +283,8 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 	a.m.Spent += took.Seconds()
 	a.sampled++
 	cell := a.m.At(at.X, at.Y)
-	longest := &a.longest[class(cell)]
-	*longest = max(*longest, took*time.Duration(a.m.Plan.Blocks)/time.Duration(blocks))
+	over := &a.over[class(cell)]
+	*over = max(*over, float64(took)/float64(blocks)*float64(a.m.Plan.Blocks)/float64(a.expected(at.X, at.Y, class(cell))))
 	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, a.sampled, cell.Visits+1, run.Plan.Rate
 	cell.Seconds += took.Seconds()
 	if run.Result != nil {
@@ -283,17 +343,25 @@ func (a *atlas) settle() {
 // writePlan prints what a map would measure and how long it could take.
 func (a *atlas) writePlan(w io.Writer) error {
 	p := a.m.Plan
-	var all time.Duration
+	var all, longest time.Duration
 	for _, c := range a.m.Cells {
-		all += a.longest[class(&c)]
+		all += a.need(c.X, c.Y)
+		longest = max(longest, a.expected(c.X, c.Y, 1))
 	}
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, a.m.Question)
 	fmt.Fprintf(w, "arms        %s\n", strings.Join(a.m.Arms, ", "))
 	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
 	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", a.m.Rate, p.Seed)
-	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %v each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(a.m.Arms)+1,
-		seconds(p.Warmup).Round(time.Millisecond), seconds(p.Window).Round(time.Millisecond), a.longest[0].Round(time.Second), a.longest[1].Round(time.Second))
+	window := a.windows[0].Round(time.Millisecond).String()
+	if a.windows[0] < a.windows[1] {
+		window += fmt.Sprintf(" to %v, by its rate,", a.windows[1].Round(time.Millisecond))
+	}
+	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %s each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(a.m.Arms)+1,
+		seconds(p.Warmup).Round(time.Millisecond), window, seconds(a.m.Estimate).Round(time.Second), longest.Round(time.Second))
+	if why := a.short(); why != "" {
+		fmt.Fprintf(w, "undecided   %s\n", why)
+	}
 	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(a.m.Cells))
 	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
 		all.Round(time.Second), (3 * all).Round(time.Second), a.opts.Budget)

@@ -99,6 +99,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	f.OnTrouble = show.trouble
 	drawSeed(cmd, &f.Seed)
 	if err := knowSelf(&f.Options); err != nil {
 		return err

@@ -94,7 +94,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is REFUSED, also where others pass")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
 	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
-	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
@@ -136,6 +136,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
 	drawSeed(cmd, &f.Seed)
 	if err := knowSelf(&f.Options); err != nil {
 		return err
@@ -372,6 +373,17 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
 	}
 	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
+	if f := p.Feasible; f != nil {
+		if f.Planned > 0 {
+			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", seconds(p.Window).Round(time.Millisecond), seconds(f.Planned).Round(time.Millisecond))
+		}
+		if f.NeedsRate > 0 {
+			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
+		}
+		for _, text := range experiment.Undecided(*f, false) {
+			fmt.Fprintf(w, "undecided   %s\n", text)
+		}
+	}
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}

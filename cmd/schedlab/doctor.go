@@ -204,12 +204,24 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 		show.update("asking a null server", 0, 1, nullSpan)
 		m.Gap.Span = nullSpan
 		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullSpan)
+		if ctx.Err() == nil {
+			show.update("measuring the load engine itself", 0, 1, nullSpan)
+			m.Engine = engineTime(survey.Floor(ctx))
+		}
 		if err := f.noise(ctx, m, show); err != nil {
 			return err
 		}
 	}
 	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before, os.Getpid()).Steal)
 	return nil
+}
+
+// engineTime is what the load engine adds to a response time, as doctor takes it.
+func engineTime(f *record.Floor, err error) doctor.Engine {
+	if err != nil {
+		return doctor.Engine{Err: err}
+	}
+	return doctor.Engine{Rate: f.Rate, P50: time.Duration(f.P50 * 1e9), P99: time.Duration(f.P99 * 1e9)}
 }
 
 // aPlan is one comparison of a program with itself.

@@ -62,8 +62,8 @@ that was cut short.
 
 Exit codes: 0 a cell was decided, 4 none was, 130 interrupted (what was measured
 is kept).`,
-		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16
-  schedlab map --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=200/s,500/s,1000/s
+		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16 --budget 12m
+  schedlab map --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=500/s,1000/s,1500/s
   schedlab map pool-cpu --arms nethttp --arm pool-request,workers=4 --x cpu=50us,200us --y connections=4,16,64 --dry-run
   schedlab map --path / --arm old='./old {addr}' --arm new='./new {addr}' --x rate=500/s,1000/s,2000/s --y connections=4,16,64
   schedlab map --resume latest --budget 5m`,
@@ -80,7 +80,7 @@ is kept).`,
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
-	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
@@ -124,6 +124,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
@@ -138,6 +139,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.dryRun {
 		return a.writePlan(cmd.OutOrStdout())
+	}
+	if why := a.short(); why != "" {
+		show.note(why, why)
 	}
 	a.opts.Iters = workload.Calibrate()
 	if a.dir == nil {

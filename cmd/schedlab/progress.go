@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
 )
 
 // plainEvery is how often progress is printed where a line cannot be redrawn.
@@ -18,6 +21,7 @@ type progress struct {
 	live bool // redraw one line
 	off  bool
 	last time.Time
+	told map[string]bool // what note has said
 }
 
 func newProgress(w io.Writer, kind string) (*progress, error) {
@@ -44,6 +48,33 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	case time.Since(p.last) >= plainEvery:
 		p.last = time.Now()
 		fmt.Fprintln(p.w, line)
+	}
+}
+
+// note says a sentence on a line of its own, once for each key.
+func (p *progress) note(key, text string) {
+	if p.off || p.told[key] {
+		return
+	}
+	if p.told == nil {
+		p.told = map[string]bool{}
+	}
+	p.told[key] = true
+	p.done() // the line that is redrawn gives way
+	fmt.Fprintf(p.w, "schedlab: %s\n", text)
+}
+
+// trouble says what takes CPU time from server or load; several comparisons in a row say
+// it once.
+func (p *progress) trouble(t record.Trouble) {
+	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), experiment.TroubleSoFar(t))
+}
+
+// cannot says what of a comparison that is about to start cannot be decided, and by which
+// flags it could.
+func (p *progress) cannot(f record.Feasibility) {
+	for _, text := range experiment.Undecided(f, false) {
+		p.note(text, text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,30 +82,8 @@ func termText(t stats.Term, v float64) string {
 // compare runs the advised workers against fewer, and says whether the SLO is kept by
 // the first and broken by the second.
 func (s *sized) compare(ctx context.Context, show *progress) (*verification, error) {
-	f := s.flags
-	here, err := experiment.ServerCPUs(f.options)
-	if err != nil {
-		return nil, usage(err)
-	}
-	if s.ask.Service > 0 && here != s.ask.Cores {
-		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.ask.Cores)
-	}
-	text, err := s.scenario()
-	if err != nil {
-		return nil, err
-	}
-	scenario, err := experiment.ParseScenario("size", []byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
-	}
 	var c compareFlags
-	c.Options, c.out = f.options, f.out
-	if err := knowSelf(&c.Options); err != nil {
-		return nil, err
-	}
-	c.Note = "tests the advice of: " + s.test
-	c.Iters = workload.Calibrate()
-	planned, err := c.plan(scenario)
+	planned, err := s.plan(&c, show)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +102,47 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	v := s.judge(kept)
 	v.Dir, v.Window = dir.Path(), run.Plan.Window
 	return v, nil
+}
+
+// plan lays that comparison out, with the flags that c is filled with.
+func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, error) {
+	f := s.flags
+	here, err := experiment.ServerCPUs(f.options)
+	if err != nil {
+		return nil, usage(err)
+	}
+	if s.ask.Service > 0 && here != s.ask.Cores {
+		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.ask.Cores)
+	}
+	text, err := s.scenario()
+	if err != nil {
+		return nil, err
+	}
+	scenario, err := experiment.ParseScenario("size", []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
+	}
+	c.Options, c.out = f.options, f.out
+	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
+	c.Asks = s.asks()
+	if err := knowSelf(&c.Options); err != nil {
+		return nil, err
+	}
+	c.Note = "tests the advice of: " + s.test
+	c.Iters = workload.Calibrate()
+	return c.plan(scenario)
+}
+
+// asks are the objective's quantiles that a comparison judges as well; windows sees to
+// the others.
+func (s *sized) asks() []string {
+	names := []string{}
+	for _, t := range s.slo {
+		if slices.Contains(experiment.Quantiles(), t.Metric) {
+			names = append(names, t.Metric)
+		}
+	}
+	return names
 }
 
 // judge is the verdict on the advice from what the arms kept, the advised one first.

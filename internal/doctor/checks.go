@@ -42,6 +42,7 @@ func checks() []check {
 		{"timer", "the generator sends late; past 1 ms in a hundredth of requests the window is refused", (*Machine).timer},
 		{"pause", "a pause of d decides the p99 of every window shorter than 100 d, whatever is compared", (*Machine).pause},
 		{"null server", "a gap that even an idle server has is in every arm's tail", (*Machine).gap},
+		{"engine", "its own time is in every response time, and hides differences smaller than itself", (*Machine).engine},
 		{"noise", "differences below it cannot be told from chance", (*Machine).noise},
 	}
 }

@@ -39,11 +39,12 @@ const (
 
 // A Report is what all checks came to.
 type Report struct {
-	Schema   int       `json:"schema"`
-	Verdict  string    `json:"verdict"`
-	Sentence string    `json:"sentence"` // the verdict with its reasons, in short
-	Findings []Finding `json:"findings"`
-	Noise    *Noise    `json:"noise,omitempty"` // nil when it was not measured
+	Schema   int         `json:"schema"`
+	Verdict  string      `json:"verdict"`
+	Sentence string      `json:"sentence"` // the verdict with its reasons, in short
+	Findings []Finding   `json:"findings"`
+	Engine   *EngineTime `json:"engine,omitempty"` // nil when it was not measured
+	Noise    *Noise      `json:"noise,omitempty"`  // nil when it was not measured
 }
 
 // Schema is the version of a Report as JSON.
@@ -66,14 +67,15 @@ type Machine struct {
 	Lateness []time.Duration
 	// Pause is how long the platform takes a busy thread off its CPU; negative
 	// where that cannot be measured.
-	Pause time.Duration
-	Gap   Gap
-	Noise *Noise
+	Pause  time.Duration
+	Gap    Gap
+	Engine Engine
+	Noise  *Noise
 }
 
 // Examine runs every check whose figures are there.
 func Examine(m *Machine) Report {
-	r := Report{Schema: Schema, Noise: m.Noise}
+	r := Report{Schema: Schema, Engine: m.Engine.time(), Noise: m.Noise}
 	for _, c := range checks() {
 		s := c.look(m)
 		if s.state == "" {

@@ -57,6 +57,7 @@ func healthy(t *testing.T) *Machine {
 		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
 		Pause:    200 * time.Microsecond,
 		Gap:      Gap{Longest: time.Millisecond, Replies: 20_000, Span: 2 * time.Second},
+		Engine:   Engine{Rate: 10_000, P50: 25 * time.Microsecond, P99: 90 * time.Microsecond},
 		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols, 0),
 	}
 }

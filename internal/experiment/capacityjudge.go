@@ -79,6 +79,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
+	j.tellOthers()
 	j.tellNotes()
 	j.capacityDoubts(arms, slo)
 	return j.result, nil

@@ -20,10 +20,15 @@ type reading struct {
 	server    float64 // CPU time of the server process and its children
 	runWait   float64 // time its threads waited for a CPU
 	idle      float64 // time the server's CPUs were idle, summed
+	stolen    float64 // time the hypervisor took of the server's CPUs, summed
 	load      float64 // CPU time of this process
 	steal     float64 // time the hypervisor gave to others, over all CPUs
 	throttled float64 // time that CPU limits held this process's groups back
 	pressure  float64 // time something on this host had to wait for a CPU
+
+	// spanServer and spanLoad are the change of server and load between the very readings
+	// that idle is from, where the two themselves are from the window's ends.
+	spanServer, spanLoad float64
 
 	// Counts: the server's context switches, and connections of the whole host.
 	voluntary, involuntary float64
@@ -33,7 +38,7 @@ type reading struct {
 // unread is a reading of nothing.
 func unread() reading {
 	return reading{
-		server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1, pressure: -1,
+		spanServer: -1, spanLoad: -1, server: -1, runWait: -1, idle: -1, stolen: -1, load: -1, steal: -1, throttled: -1, pressure: -1,
 		voluntary: -1, involuntary: -1, overflows: -1, drops: -1,
 	}
 }
@@ -43,7 +48,8 @@ func readClocks(pid int, cpus cpuSet) reading {
 		at:        time.Now(),
 		server:    familyCPU(pid),
 		runWait:   overFamily(pid, runWait),
-		idle:      idle(cpus),
+		idle:      cpuFieldsSum(cpus, idleField, iowaitField),
+		stolen:    cpuFieldsSum(cpus, stealField),
 		load:      processCPU(os.Getpid()),
 		steal:     steal(),
 		throttled: throttled(),
@@ -75,6 +81,7 @@ func (r reading) since(earlier reading) reading {
 		server:    diff(r.server, earlier.server),
 		runWait:   diff(r.runWait, earlier.runWait),
 		idle:      diff(r.idle, earlier.idle),
+		stolen:    diff(r.stolen, earlier.stolen),
 		load:      diff(r.load, earlier.load),
 		steal:     diff(r.steal, earlier.steal),
 		throttled: diff(r.throttled, earlier.throttled),
@@ -120,8 +127,8 @@ func steal() float64 {
 	return -1
 }
 
-// idle sums the idle and I/O-wait time of a set of CPUs.
-func idle(cpus cpuSet) float64 {
+// cpuFieldsSum sums fields of /proc/stat over a set of CPUs; -1 where they are not told.
+func cpuFieldsSum(cpus cpuSet, which ...int) float64 {
 	sum, found := 0.0, 0
 	for l := range strings.Lines(read("/proc/stat")) {
 		name, _, _ := strings.Cut(l, " ")
@@ -130,7 +137,9 @@ func idle(cpus cpuSet) float64 {
 			continue
 		}
 		if ticks, ok := cpuTicks(l, name); ok {
-			sum += (ticks[idleField] + ticks[iowaitField]) / userHZ
+			for _, field := range which {
+				sum += ticks[field] / userHZ
+			}
 			found++
 		}
 	}

@@ -150,17 +150,13 @@ func (c cpuSets) bindLoad() (undo func(), err error) {
 }
 
 // foreign is the CPU time that others took from the server on its CPUs over a
-// window: what was neither idle nor its own.
+// window: what was neither idle nor stolen nor its own.
 func (c cpuSets) foreign(used reading, window float64) float64 {
-	if used.idle < 0 || used.server < 0 {
-		return -1
+	own := used.spanServer
+	if c.shared && own >= 0 {
+		own += max(0, used.spanLoad)
 	}
-	busy := float64(len(c.server))*window - used.idle
-	own := used.server
-	if c.shared {
-		own += max(0, used.load)
-	}
-	return max(0, busy-own)
+	return foreignTime(len(c.server), window, used.idle, used.stolen, own)
 }
 
 // A launcher starts processes from one thread that is bound to the server's

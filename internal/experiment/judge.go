@@ -88,6 +88,7 @@ func (j *judge) finish(cut int) *record.Result {
 	j.verdicts()
 	j.hold()
 	j.conclude()
+	j.tellOthers()
 	return j.result
 }
 

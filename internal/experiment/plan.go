@@ -37,7 +37,16 @@ type Options struct {
 	Version    string
 	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]Mode // the modes Self serves, by name
-	Machine    string          // a doubt about the machine, kept in the plan; "" for none
+	// Asks are the quantiles that must be decidable; nil: those that the scenario's
+	// expectations name, or without any all primary ones.
+	Asks []string
+	// OnCannot is told, before the blocks start, when what is asked for cannot be decided;
+	// nil for nobody.
+	OnCannot func(record.Feasibility)
+	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
+	// from server or load; nil for nobody.
+	OnTrouble func(record.Trouble)
+	Machine   string // a doubt about the machine, kept in the plan; "" for none
 }
 
 // A Mode is what planning must know of a mode.
@@ -106,6 +115,9 @@ type plan struct {
 	// arrivals by their words, their files read.
 	iters  float64
 	opened map[string]load.Arrivals
+	asks   []string // quantiles that must be decidable
+	fixed  bool     // the window is the user's
+	most   int      // blocks that the user allows; 0: the protocol's
 	// sendable is the rate that the generator can offer every arm; 0: any that is
 	// planned, as far as is known.
 	sendable float64
@@ -153,6 +165,8 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	p.takeOrder()
+	p.takeAsks(o)
+	p.settleWindow()
 	if err := p.checkRamps(); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // checkVolume keeps a trial within the memory that its requests take.
@@ -45,18 +44,14 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
 			perSecond(p.Sendable), p.cpus.load.words())
 	}
+	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {
 		return err
 	}
 	if err := p.checkVolume(); err != nil {
 		return err
 	}
-	for _, q := range []float64{.5, .9, .99} {
-		if n := lowestRate(p.Plan) * p.Window; n < runMargin*float64(stats.MinRequests(q)) {
-			p.doubt("", "p%g is not judged: %.0f requests a window, it needs %.0f; lengthen --window or raise --rate",
-				100*q, n, runMargin*float64(stats.MinRequests(q)))
-		}
-	}
+	p.doubtUndecidable()
 	p.warnShort()
 	return nil
 }
@@ -70,7 +65,7 @@ func rounded(rate float64) float64 {
 
 // judgeable reports whether a window holds enough requests for quantile q.
 func judgeable(p record.Plan, q float64) bool {
-	return lowestRate(p)*p.Window >= runMargin*float64(stats.MinRequests(q))
+	return lowestRate(p)*p.Window >= requestsFor(q)
 }
 
 // lowestRate is that of the arm that is asked least; +Inf when all are closed

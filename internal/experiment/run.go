@@ -75,11 +75,13 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return nil, run, err
 	}
 	run.Name = dir.Name()
+	c.tellCannot()
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
-	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now()}
+	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: newWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
 	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
+	run.Others = r.others.end()
 	run.Plan = r.plan.Plan
 	run.Ended = time.Now().UTC()
 	switch {
@@ -123,6 +125,8 @@ type runner struct {
 	began    time.Time
 	trials   int    // recorded
 	lingers  string // the last arm whose server did not end when asked to
+	cannot   func()
+	others   *watchdog // nil: nobody asks who else uses the CPUs
 }
 
 // onItsCPUs binds this process as the load is while f runs, with a launcher for
@@ -160,6 +164,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	r.plan.chooseRing(r.run.XMax)
+	r.cannot()
 	r.run.Plan = r.plan.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
 		return err
@@ -309,6 +314,7 @@ func (r *runner) trial(ctx context.Context, number, block, arm int) (spoiled boo
 const closing = 1500 * time.Millisecond
 
 func (r *runner) tell(doing string, done, total int) {
+	r.others.between()
 	if r.progress != nil {
 		left := seconds(r.plan.Estimate) - time.Since(r.began)
 		r.progress(doing, done, total, max(0, left))

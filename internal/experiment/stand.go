@@ -91,6 +91,7 @@ func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error
 		}
 		return nil, s.lose(a.Name, 0, err)
 	}
+	s.others.guest(server.found)
 	server.showsMetrics(a.Metrics)
 	return &underTest{stand: s, arm: arm, process: server}, nil
 }

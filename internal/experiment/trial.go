@@ -43,6 +43,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
+	r.others.guest(server.found)
 	server.showsMetrics(a.Metrics)
 	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
 	before := server.scrapeOwn(ctx, a, &t.Server)
@@ -209,6 +210,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
+	r.others.guest(server.found)
 	var d []load.Demand
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)

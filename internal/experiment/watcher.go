@@ -134,11 +134,12 @@ func (w *watcher) end() reading {
 	}
 	used := w.last.since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.stolen, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}
 	}
+	used.spanServer, used.spanLoad = used.server, used.load
 	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()
 		used.server, used.load = scale*max(0, b.server-a.server), scale*max(0, b.load-a.load)

@@ -50,7 +50,7 @@ type MapPlan struct {
 	Seed       uint64   `json:"seed"`
 	Budget     float64  `json:"budget"`
 	Blocks     int      `json:"blocks"` // of a cell
-	Window     float64  `json:"window"`
+	Window     float64  `json:"window"` // as --window gave it; 0: each cell's own, by its rate
 	Warmup     float64  `json:"warmup"`
 	Rate       string   `json:"rate,omitempty"` // instead of the scenario's
 	ServerCPUs string   `json:"server_cpus,omitempty"`

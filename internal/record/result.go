@@ -49,6 +49,8 @@ type Result struct {
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
+	// Others are who else used the CPUs, over the whole run; nil where that is not told.
+	Others *Others `json:"others,omitempty"`
 	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
 	Capacity *Capacity `json:"capacity,omitempty"`
 }

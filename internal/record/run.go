@@ -42,8 +42,10 @@ type Plan struct {
 	Note     string `json:"note,omitempty"`
 	Protocol string `json:"protocol"` // "quick", "full" or "capacity"
 	Blocks   int    `json:"blocks"`
-	Spare    int    `json:"spare"`     // extra blocks allowed for refused ones
-	MinValid int    `json:"min_valid"` // fewer valid blocks refuse every verdict
+	// Feasible is what rate, window and budget can decide; nil in records of old.
+	Feasible *Feasibility `json:"feasible,omitempty"`
+	Spare    int          `json:"spare"`     // extra blocks allowed for refused ones
+	MinValid int          `json:"min_valid"` // fewer valid blocks refuse every verdict
 	// Unspared says why spare blocks did not run where blocks were refused, "" when none was wanting.
 	Unspared string  `json:"unspared,omitempty"`
 	Warmup   float64 `json:"warmup"` // seconds
@@ -120,6 +122,8 @@ type Run struct {
 	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`
+	// Others are who else used the CPUs, over the whole run; nil where that is not told.
+	Others *Others `json:"others,omitempty"`
 	// Ends are those of arms whose search for capacity ended early, by name.
 	Ends map[string]SearchEnd `json:"ends,omitempty"`
 }

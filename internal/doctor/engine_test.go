@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEngine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		engine Engine
+		state  State
+		found  string
+	}{
+		{"quiet", Engine{Rate: 10_000, P50: 25_310, P99: 90_400}, OK, "the load engine adds 25µs at p50 and 90µs at p99 (null server, 10,000/s)"},
+		{"slow as a rule", Engine{Rate: 2000, P50: 325 * time.Microsecond, P99: 900 * time.Microsecond}, Warn, "the load engine adds 330µs at p50 and 900µs at p99 (null server, 2,000/s)"},
+		{"slow at times", Engine{Rate: 500, P50: 40 * time.Microsecond, P99: 3590 * time.Microsecond}, Warn, "the load engine adds 40µs at p50 and 3.6ms at p99 (null server, 500/s)"},
+		{"not told", Engine{Err: errors.New("no server")}, Unknown, "no server"},
+	} {
+		m := healthy(t)
+		m.Engine = c.engine
+		f := finding(t, Examine(m), "engine")
+		if f.State != c.state || f.Found != c.found || (f.Fix != "") != (c.state == Warn) {
+			t.Errorf("%s: got %+v, want %s and %q", c.name, f, c.state, c.found)
+		}
+	}
+}
+
+// Where one CPU serves and asks, that is what is to be mended.
+func TestEngineOnOneCPU(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	m.ServerCPUs, m.LoadCPUs = []int{0}, []int{0}
+	m.Engine.P50 = 400 * time.Microsecond
+	if f := finding(t, Examine(m), "engine"); f.State != Warn || f.Fix != m.cpus().fix {
+		t.Errorf("got %+v, want the fix %q", f, m.cpus().fix)
+	}
+}
+
+// A report has the engine's times as numbers, and nothing of one that was not measured.
+func TestEngineInReport(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	if diff := cmp.Diff(&EngineTime{Rate: 10_000, P50: 25e-6, P99: 90e-6}, Examine(m).Engine); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	m.Engine = Engine{}
+	if r := Examine(m); r.Engine != nil || len(r.Findings) != len(Named())-1 {
+		t.Errorf("not measured: got %+v and %d findings", r.Engine, len(r.Findings))
+	}
+}

@@ -1,0 +1,106 @@
+package experiment
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A decision is what a plan must know to tell what it can decide.
+type decision struct {
+	rate   float64 // of the arm that is asked least, per second; 0 not known yet, +Inf in closed loops
+	floor  float64 // that it is not below, where it is not known yet
+	window time.Duration
+	budget time.Duration
+	blocks int // that may run at most; 0: any number
+	first  int // that the first look takes
+	// cost is how long a run of so many blocks of such a window takes.
+	cost  func(window time.Duration, blocks int) time.Duration
+	asked []string      // metrics that must be decided if they can
+	fixed bool          // the window is the user's
+	most  time.Duration // that a window may be: what is replayed lasts no longer
+	// step is what a window may grow by: a period of the arrivals, or as good as nothing.
+	step time.Duration
+}
+
+// windowStep is what windows are rounded up to.
+const windowStep = 50 * time.Millisecond
+
+// requestsFor is how many a window must expect so that it rarely has too few for quantile q.
+func requestsFor(q float64) float64 {
+	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
+	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+}
+
+// needs is the window that holds enough requests for quantile q, rounded up.
+func (d decision) needs(q float64) time.Duration {
+	exact := time.Duration(requestsFor(q) / d.rate * float64(time.Second))
+	if exact <= d.window {
+		return d.window
+	}
+	step := max(d.step, windowStep)
+	return d.window + (exact-d.window+step-1)/step*step
+}
+
+// decide says what can be decided, and by which window: the shortest that holds the
+// requests of every quantile asked for, or of as many as the budget has room for.
+func (d decision) decide() (record.Feasibility, time.Duration) {
+	f := record.Feasibility{First: d.first}
+	known := d.rate > 0 && !math.IsInf(d.rate, 1)
+	window, all := d.window, d.window
+	names := slices.Sorted(maps.Keys(quantiles)) // p50 first, which needs least
+	for _, name := range names {
+		if !known || !slices.Contains(d.asked, name) {
+			continue
+		}
+		need := d.needs(quantiles[name])
+		all = max(all, need)
+		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
+			window = max(window, need)
+		}
+	}
+	if window > d.window {
+		f.Planned = d.window.Seconds()
+	}
+	for _, name := range names {
+		u := record.Undecidable{Metric: name, Asked: slices.Contains(d.asked, name)}
+		switch q := quantiles[name]; {
+		case d.blocks > 0 && d.blocks < d.first:
+			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
+		case d.cost(window, d.first) > d.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(window, d.first).Seconds()
+		case known && d.rate*window.Seconds() < requestsFor(q):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*window.Seconds()), math.Ceil(requestsFor(q))
+		default:
+			continue
+		}
+		f.Cannot = append(f.Cannot, u)
+	}
+	for _, name := range d.asked {
+		if need := requestsFor(quantiles[name]) / window.Seconds(); d.rate == 0 && need > d.floor {
+			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
+		}
+	}
+	if lacking(f) && all <= d.most {
+		f.Would = &record.WouldDo{}
+		if all > window {
+			f.Would.Window = all.Seconds()
+		}
+		if cost := d.cost(all, d.first); cost > d.budget {
+			f.Would.Budget = roundUp(cost).Seconds()
+		}
+		if d.blocks > 0 && d.blocks < d.first {
+			f.Would.Blocks = d.first
+		}
+	}
+	return f, window
+}
+
+// lacking reports whether something that is asked for cannot be decided.
+func lacking(f record.Feasibility) bool {
+	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
+}

@@ -1,0 +1,137 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// asking is a decision about all quantiles at a rate, of 14 blocks of four arms.
+func asking(rate float64, budget time.Duration) decision {
+	return decision{
+		rate: rate, window: 1050 * time.Millisecond, budget: budget, first: 14, asked: Quantiles(), most: longest,
+		cost: func(window time.Duration, blocks int) time.Duration {
+			return time.Duration(4*blocks)*(window+230*time.Millisecond) + 5*time.Second
+		},
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	requests := func(metric string, has, needs float64, asked bool) record.Undecidable {
+		return record.Undecidable{Metric: metric, Code: record.ShortRequests, Value: has, Limit: needs, Asked: asked}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*decision)
+		rate   float64
+		budget time.Duration
+		window time.Duration
+		want   record.Feasibility
+	}{
+		{"enough requests", nil, 2000, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{First: 14}},
+		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 14, Planned: 1.05}},
+		{"a longer window and no budget for it", nil, 800, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{
+			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 97},
+		}},
+		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2200 * time.Millisecond, record.Feasibility{
+			First: 14, Planned: 1.05, Cannot: []record.Undecidable{requests("p99", 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 1250},
+		}},
+		{"a window of the user's", func(d *decision) { d.fixed = true }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
+		}},
+		{"nothing asks for p99", func(d *decision) { d.asked = []string{"p50", "p90"} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
+		}},
+		{"whole periods of the arrivals", func(d *decision) { d.step = d.window }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 14, Planned: 1.05}},
+		{"a rate not known yet", nil, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14, NeedsRate: 1048}},
+		{"a rate not known yet, with a floor", func(d *decision) { d.floor = 1100 }, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
+		{"closed loops", nil, math.Inf(1), 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
+		{"a rate that no window makes up for", nil, .001, time.Hour, 1050 * time.Millisecond, record.Feasibility{
+			First: 14, Cannot: []record.Undecidable{requests("p50", 0, 22, true), requests("p90", 0, 110, true), requests("p99", 0, 1100, true)},
+		}},
+	} {
+		d := asking(c.rate, c.budget)
+		if c.change != nil {
+			c.change(&d)
+		}
+		got, window := d.decide()
+		if diff := cmp.Diff(c.want, got); diff != "" || window != c.window {
+			t.Errorf("%s: a window of %v, want %v (-want +got):\n%s", c.name, window, c.window, diff)
+		}
+	}
+}
+
+// A budget or a number of blocks short of the first look decides nothing at all.
+func TestDecideNothing(t *testing.T) {
+	t.Parallel()
+	d := asking(2000, time.Minute)
+	f, _ := d.decide()
+	if got := Undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 14 blocks take 77 s, and the budget is 60 s; --budget 1m17s would do"}) {
+		t.Errorf("a short budget: got %q", got)
+	}
+	d = asking(2000, 2*time.Minute)
+	d.blocks = 10
+	f, _ = d.decide()
+	if got := Undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 10, and the first that decide anything are 14; --blocks 14 would do"}) {
+		t.Errorf("few blocks: got %q", got)
+	}
+}
+
+func TestUndecided(t *testing.T) {
+	t.Parallel()
+	f, _ := asking(800, 80*time.Second).decide()
+	if got := Undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m37s would do"}) {
+		t.Errorf("got %q", got)
+	}
+	d := asking(800, 80*time.Second)
+	d.asked = []string{}
+	f, _ = d.decide()
+	if got := Undecided(f, false); len(got) != 0 {
+		t.Errorf("nothing is asked for: got %q", got)
+	}
+	if got := Undecided(f, true); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100"}) {
+		t.Errorf("all of it: got %q", got)
+	}
+}
+
+// An expectation asks for the quantiles that it names, and without any the window grows
+// for all primary ones; a window of the user's stays.
+func TestPlanLengthensWindows(t *testing.T) {
+	t.Parallel()
+	budget := func(o *Options) { o.Budget = 3 * time.Minute }
+	p := planned(t, good, budget)
+	if p.Window != 3.7 || p.Feasible.Planned != 1.05 || p.Estimate > 180 || len(p.Order) < p.Blocks {
+		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window, p.Feasible, p.Estimate, p.Blocks, len(p.Order))
+	}
+	p = planned(t, good+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
+	if p.Window != 1.05 || len(Undecided(*p.Feasible, false)) > 0 {
+		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window, p.Feasible)
+	}
+	p = planned(t, good, func(o *Options) { budget(o); o.Window = time.Second })
+	if got := Undecided(*p.Feasible, false); p.Window != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
+		t.Errorf("a window of the user's: got %g s, %q", p.Window, got)
+	}
+	// A rate that the probes choose is judged when it is known.
+	p = planned(t, strings.Replace(good, "rate: 300/s", "rate: 0.5x", 1), budget)
+	if p.Window != 1.05 {
+		t.Errorf("before the probes: got windows of %g s", p.Window)
+	}
+	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}); err != nil || p.Window != 2.2 || p.Feasible.Planned != 1.05 {
+		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window, p.Feasible, err)
+	}
+}
+
+func TestNamedQuantiles(t *testing.T) {
+	t.Parallel()
+	got := namedQuantiles([]string{`p99("a") < p50("b") && same("goodput")`, `not slower("p99", "new")`, `mean("a") < 3ms`, `explained("queue", "p9")`})
+	if !slices.Equal(got, []string{"p50", "p99"}) {
+		t.Errorf("got %q", got)
+	}
+}

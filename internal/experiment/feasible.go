@@ -1,0 +1,198 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Quantiles are the primary metrics that a window must hold requests enough for.
+func Quantiles() []string { return slices.Sorted(maps.Keys(quantiles)) }
+
+// firstLook is how many blocks decide anything at the earliest when so many comparisons
+// share the probability of error.
+func firstLook(comparisons int) int { return max(minBlocks, stats.MinBlocks(comparisons)) }
+
+// takeAsks notes which quantiles must be decidable and what the user has fixed.
+func (p *plan) takeAsks(o Options) {
+	p.fixed, p.most, p.asks = o.Window > 0, o.Blocks, o.Asks
+	switch {
+	case p.asks != nil:
+	case len(p.Expect) > 0:
+		p.asks = namedQuantiles(p.Expect)
+	default:
+		p.asks = Quantiles()
+	}
+}
+
+var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
+
+// namedQuantiles are those that expectations name.
+func namedQuantiles(expect []string) (names []string) {
+	for _, text := range expect {
+		names = append(names, quantileName.FindAllString(text, -1)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// settleWindow lengthens the window for what is asked and notes what cannot be decided
+// all the same. It is called when the plan is made, and again when a rate was chosen.
+func (p *plan) settleWindow() {
+	d := decision{
+		rate: p.leastRate(), floor: p.leastFloor(), window: seconds(p.Window), budget: p.budget, blocks: p.most,
+		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
+		cost: func(window time.Duration, blocks int) time.Duration {
+			other := *p
+			other.Window = window.Seconds()
+			return other.cost(blocks)
+		},
+	}
+	f, window := d.decide()
+	if p.Feasible != nil && p.Feasible.Planned > 0 {
+		f.Planned = p.Feasible.Planned
+	}
+	p.Feasible = &f
+	if window > d.window {
+		p.Window = window.Seconds()
+		p.refit()
+	}
+}
+
+// refit drops the blocks that a longer window leaves no time for.
+func (p *plan) refit() {
+	for p.Blocks > p.Feasible.First && p.cost(p.Blocks) > p.budget {
+		p.Blocks--
+	}
+	p.MinValid = min(p.MinValid, p.Blocks)
+	p.Order = p.Order[:min(len(p.Order), p.Blocks+p.Spare)]
+	p.Estimate = p.cost(p.Blocks).Seconds()
+}
+
+// leastRate is that of the open-loop arm that is asked least; 0 when one is not known
+// yet, +Inf when there is none.
+func (p *plan) leastRate() float64 {
+	least := math.Inf(1)
+	for _, a := range p.Arms {
+		if !a.Clients.Closed() {
+			least = min(least, a.Clients.Rate)
+		}
+	}
+	return least
+}
+
+// leastFloor is the least of what arms with a relative rate are asked at all events.
+func (p *plan) leastFloor() float64 {
+	least := math.Inf(1)
+	for _, l := range p.loads {
+		if l.Rate.OfSlowest > 0 {
+			least = min(least, l.MinRate.PerSecond)
+		}
+	}
+	return least
+}
+
+// longestWindow is what a window may be: a trace file says what is sent in a window of
+// its own length, and a log ends.
+func (p *plan) longestWindow() time.Duration {
+	switch {
+	case p.scenario.log != nil:
+		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
+			return p.scenario.log.LogSpan(rate) - seconds(p.Warmup)
+		}
+	case slices.ContainsFunc(p.loads, func(l Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
+		return seconds(p.Window)
+	}
+	return longest
+}
+
+// period is what a window may grow by: its own length where the arrivals have a shape
+// over the window.
+func (p *plan) period() time.Duration {
+	shaped := slices.ContainsFunc(p.loads, func(l Load) bool {
+		switch a := arrivalsOf(l); a.Kind {
+		case "", load.KindPoisson, load.KindConstant, load.KindLog:
+			return false
+		default:
+			return a.Kind != load.KindBurst || a.Period > 0
+		}
+	})
+	if shaped {
+		return seconds(p.Window)
+	}
+	return 0
+}
+
+func arrivalsOf(l Load) load.Arrivals {
+	a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
+	return a
+}
+
+// doubtUndecidable puts what cannot be decided among the doubts.
+func (p *plan) doubtUndecidable() {
+	for _, text := range Undecided(*p.Feasible, true) {
+		p.doubt("", "%s", text)
+	}
+}
+
+// tellCannot tells whoever wants to know, if something that is asked for cannot be
+// decided.
+func (c *Comparison) tellCannot() {
+	if f := c.plan.Feasible; f != nil && lacking(*f) && c.opts.OnCannot != nil {
+		c.opts.OnCannot(*f)
+	}
+}
+
+// Undecided says what cannot be decided, a sentence without a full stop for each
+// shortage, and the flags that would do. What nothing asks for is left out unless all
+// is wanted.
+func Undecided(f record.Feasibility, all bool) (lines []string) {
+	for i, u := range f.Cannot {
+		if !u.Asked && !all {
+			continue
+		}
+		text := ""
+		switch u.Code {
+		case record.ShortRequests:
+			text = fmt.Sprintf("%s cannot be decided: a window holds %.0f requests, it needs %.0f", u.Metric, u.Value, u.Limit)
+		case record.ShortBudget:
+			text = fmt.Sprintf("nothing can be decided: the first %s take %.0f s, and the budget is %.0f s", plural(f.First, "block"), u.Limit, u.Value)
+		case record.ShortBlocks:
+			text = fmt.Sprintf("nothing can be decided: --blocks %.0f, and the first that decide anything are %.0f", u.Value, u.Limit)
+		}
+		if u.Code != record.ShortRequests && i > 0 {
+			continue // said already: it is the same for every metric
+		}
+		if flags := wouldDo(f.Would); u.Asked && flags != "" {
+			text += "; " + flags + " would do"
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// wouldDo writes flags as a command line has them; "" for none.
+func wouldDo(w *record.WouldDo) string {
+	if w == nil {
+		return ""
+	}
+	var flags []string
+	if w.Window > 0 {
+		flags = append(flags, "--window "+seconds(w.Window).Round(time.Millisecond).String())
+	}
+	if w.Budget > 0 {
+		flags = append(flags, "--budget "+seconds(w.Budget).String())
+	}
+	if w.Blocks > 0 {
+		flags = append(flags, fmt.Sprintf("--blocks %d", w.Blocks))
+	}
+	return strings.Join(flags, " ")
+}

@@ -1,0 +1,192 @@
+package experiment
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// twoCPUs has the server on CPU 0 and the load on CPU 1.
+func twoCPUs() cpuSets { return cpuSets{server: cpuSet{0}, load: cpuSet{1}, pin: true} }
+
+// lookedAt is a look so many seconds after the first.
+func lookedAt(seconds float64, cpus map[int]cpuTime, programs, threads map[int]program) look {
+	return look{at: time.Unix(0, 0).Add(time.Duration(seconds * 1e9)), cpus: cpus, programs: programs, threads: threads}
+}
+
+const (
+	selfPID   = 100 // pid of the program under test
+	serverPID = 101
+	guestPID  = 200
+	noisyPID  = 300
+)
+
+// Over 10 s every cause is told with its amount, and nothing of what the run uses itself.
+func TestTroubleSaysWhoTookWhat(t *testing.T) {
+	t.Parallel()
+	m := newMeter(selfPID, twoCPUs())
+	m.guests = []int{guestPID}
+	m.add(lookedAt(0, map[int]cpuTime{0: {idle: 5}, 1: {idle: 5}}, map[int]program{
+		selfPID: {name: "schedlab", cpu: 1, used: 1}, guestPID: {name: "prod", cpu: 0, used: 50}, noisyPID: {name: "ffmpeg", cpu: 0, began: 7, used: 90},
+		14: {name: "ksoftirqd/1", cpu: 1, used: 3},
+	}, map[int]program{selfPID: {cpu: 1, used: 1}, selfPID + 50: {cpu: 0}}))
+	m.add(lookedAt(4, map[int]cpuTime{0: {idle: 6}, 1: {idle: 5}}, map[int]program{
+		selfPID: {name: "schedlab", cpu: 1, used: 4}, serverPID: {name: "schedlab", parent: selfPID, cpu: 0, used: .5}, guestPID: {name: "prod", cpu: 0, used: 50.5},
+		noisyPID: {name: "ffmpeg", cpu: 0, began: 7, used: 91}, 14: {name: "ksoftirqd/1", cpu: 1, used: 3.2},
+	}, map[int]program{selfPID: {cpu: 1, used: 4}, selfPID + 50: {cpu: 0, used: .1}}))
+	last := lookedAt(10, map[int]cpuTime{
+		0: {busy: 5.7, idle: 7.5, irq: .1, softirq: .4, steal: 1.2}, 1: {busy: 8.4, idle: 6, softirq: .4, steal: .2},
+	}, map[int]program{
+		// The server ended and was waited for; ffmpeg moved to the other CPU.
+		selfPID: {name: "schedlab", cpu: 1, used: 8, waited: 3}, guestPID: {name: "prod", cpu: 0, used: 50.5}, noisyPID: {name: "ffmpeg", cpu: 1, began: 7, used: 91.5},
+		14: {name: "ksoftirqd/1", cpu: 1, used: 3.2},
+	}, map[int]program{selfPID: {cpu: 1, used: 8}, selfPID + 50: {cpu: 0, used: .4}})
+	last.packets, last.loopback = 1000, 750
+	m.add(last)
+	want := &record.Others{Seconds: 10, Steal: .07, Troubles: []record.Trouble{
+		{Cause: record.Program, CPU: 0, Side: record.ServerSideCPU, Share: .15, Program: "ffmpeg", PID: noisyPID},
+		{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12},
+		{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .095}, // 14.1 s busy less 10.5 s ours, 1.5 s ffmpeg's, 0.2 s ksoftirqd's
+		{Cause: record.Own, CPU: 0, Side: record.ServerSideCPU, Share: .04},
+		{Cause: record.Stolen, CPU: 1, Side: record.LoadSideCPU, Share: .02},
+		{Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .015}, // a quarter of the packets was not ours
+		{Cause: record.Interrupt, CPU: 0, Side: record.ServerSideCPU, Share: .01},
+		{Cause: record.SoftIRQ, CPU: 0, Side: record.ServerSideCPU, Share: .01},
+	}}
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+	if diff := cmp.Diff(want, m.others(), near); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A pid that another program got is not charged with the first one's time.
+func TestTroubleKnowsReusedPids(t *testing.T) {
+	t.Parallel()
+	m := newMeter(selfPID, twoCPUs())
+	cpus := map[int]cpuTime{0: {}, 1: {}}
+	m.add(lookedAt(0, cpus, map[int]program{noisyPID: {name: "old", began: 1, used: 3}}, nil))
+	m.add(lookedAt(1, cpus, map[int]program{noisyPID: {name: "new", began: 2, used: .25}}, nil))
+	got := m.others().Troubles
+	if len(got) != 1 || got[0].Program != "new" || got[0].Share != .25 {
+		t.Errorf("got %+v, want the new program with a quarter of a CPU", got)
+	}
+}
+
+// Where nothing is bound, all CPUs are in use by both sides.
+func TestTroubleUnpinned(t *testing.T) {
+	t.Parallel()
+	m := newMeter(selfPID, cpuSets{shared: true})
+	m.add(lookedAt(0, map[int]cpuTime{0: {}, 5: {}}, nil, map[int]program{selfPID: {}}))
+	m.add(lookedAt(1, map[int]cpuTime{0: {}, 5: {steal: .5}}, nil, map[int]program{selfPID: {used: 1}}))
+	want := []record.Trouble{{Cause: record.Stolen, CPU: 5, Side: record.BothSides, Share: .5}}
+	if diff := cmp.Diff(want, m.others().Troubles); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What takes 3 % is told once, after three seconds; what takes less is not, and a cause
+// that cannot be named has to take more.
+func TestTroubleIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var told []string
+	w := &watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[toldOf]bool{}, tell: func(tr record.Trouble) { told = append(told, TroubleSoFar(tr)) }}
+	second := 0.
+	w.looks = func() (look, bool) {
+		defer func() { second++ }()
+		return lookedAt(second, map[int]cpuTime{0: {steal: .12 * second, busy: .1 * second}, 1: {steal: .02 * second}}, nil, nil), true
+	}
+	for range 3 {
+		w.look()
+		w.report()
+	}
+	if len(told) != 0 {
+		t.Errorf("told within three seconds: %q", told)
+	}
+	for range 5 {
+		w.look()
+		w.report()
+	}
+	want := []string{"12 % of CPU 0 (server) was stolen by the hypervisor so far; intervals get wider, the run goes on"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDescribeTrouble(t *testing.T) {
+	t.Parallel()
+	for want, tr := range map[string]record.Trouble{
+		"ffmpeg (pid 812) used 31 % of a CPU, mostly CPU 0 (server)":                              {Cause: record.Program, Side: record.ServerSideCPU, Share: .31, Program: "ffmpeg", PID: 812},
+		"0.4 % of CPU 1 (load) went to interrupts of devices":                                     {Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
+		"7 % of CPU 1 (load) went to soft interrupts for other traffic than the load's":           {Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .07},
+		"this program's own threads used 4 % of CPU 0 (server)":                                   {Cause: record.Own, Side: record.ServerSideCPU, Share: .04},
+		"other programs (small ones, or gone before they were seen) used 14 % of the CPUs in use": {Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .14},
+		"20 % of CPU 3 (server and load) was stolen by the hypervisor":                            {Cause: record.Stolen, CPU: 3, Side: record.BothSides, Share: .2},
+	} {
+		if got := DescribeTrouble(tr); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Time that the hypervisor stole is nobody's program: with 30 % stolen and the rest the
+// server's own or idle, nothing is foreign.
+func TestStealIsNotForeign(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cpus                            int
+		window, idle, stolen, own, want float64
+	}{
+		{1, 1, .2, .3, .5, 0},
+		{1, 1, .2, .1, .5, .2},
+		{2, 1, 1, 0, .5, .5},
+		{1, 1, .5, 0, .6, 0}, // clocks tick apart
+		{1, 1, -1, 0, .5, -1},
+		{1, 1, .5, -1, .5, -1},
+		{1, 1, .5, 0, -1, -1},
+	} {
+		if got := foreignTime(c.cpus, c.window, c.idle, c.stolen, c.own); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: got %g", c, got)
+		}
+	}
+}
+
+// The result has the amounts over the whole run and one doubt that says them.
+func TestOthersInResult(t *testing.T) {
+	t.Parallel()
+	j := &judge{run: record.Run{Others: &record.Others{Seconds: 41, Steal: .06, Troubles: []record.Trouble{
+		{Cause: record.Stolen, Side: record.ServerSideCPU, Share: .12},
+		{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .05},
+		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
+		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
+	}}}, result: &record.Result{}}
+	j.tellOthers()
+	want := []record.Doubt{{Text: "over the whole run of 41 s 12 % of CPU 0 (server) was stolen by the hypervisor; cc1 (pid 9) used 2 % of a CPU, mostly CPU 1 (load)"}}
+	if diff := cmp.Diff(want, j.result.Doubts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if j.result.Others != j.run.Others || j.result.Env.StealRatio != .06 {
+		t.Errorf("got %+v and a steal ratio of %g", j.result.Others, j.result.Env.StealRatio)
+	}
+}
+
+// A host with many small programs has the largest named and the others in one sum.
+func TestTroubleSumsSmallPrograms(t *testing.T) {
+	t.Parallel()
+	m := newMeter(selfPID, twoCPUs())
+	cpus := func(busy float64) map[int]cpuTime { return map[int]cpuTime{0: {busy: busy}, 1: {}} }
+	m.add(lookedAt(0, cpus(0), nil, nil))
+	many := map[int]program{}
+	for pid := range 20 {
+		many[1000+pid] = program{name: "cc1", used: .2}
+	}
+	m.add(lookedAt(10, cpus(4), many, nil))
+	got := m.others().Troubles
+	last := got[0] // 2.4 of 20 s; the largest
+	if len(got) != 1+mostNamed || last.Cause != record.Passing || math.Abs(last.Share-.12) > 1e-9 || got[1].PID != 1000 {
+		t.Errorf("got %+v, want eight by name and 12 %% of others", got)
+	}
+}
