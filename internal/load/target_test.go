@@ -1,0 +1,180 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadTargets(t *testing.T) {
+	t.Parallel()
+	body := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(body, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadTargets(strings.NewReader("# a comment\nGET http://127.0.0.1:8080/work?seed=1\nAccept: text/plain\nx-Odd: 1\n\nPUT http://127.0.0.1:8080/kv/a\n@" + body + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Target{
+		{Method: "GET", URL: "http://127.0.0.1:8080/work?seed=1", Header: http.Header{"Accept": {"text/plain"}, "x-Odd": {"1"}}},
+		{Method: "PUT", URL: "http://127.0.0.1:8080/kv/a", Header: http.Header{}, Body: []byte("hello")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+// Every target file that is shipped can be driven, from the repository's root.
+func TestShippedTargets(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	files, err := filepath.Glob("loadtests/targets/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driven := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "-value.txt") {
+			continue // a body
+		}
+		text, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer text.Close()
+		targets, err := ReadTargets(text)
+		if err == nil {
+			_, _, err = templates(targets, true, false)
+		}
+		if err != nil || len(targets) == 0 {
+			t.Errorf("%s: %d targets, %v", file, len(targets), err)
+		}
+		driven++
+	}
+	if driven < 3 {
+		t.Errorf("%d target files, want plaintext, work and kv at least", driven)
+	}
+}
+
+func TestReadTargetsRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                    "no targets",
+		"GET":                                 "bad target",
+		"get http://a/":                       "bad method",
+		"GET http://a/\nnonsense":             "bad header",
+		"GET https://a/":                      "target 1: scheme \"https\"",
+		"GET http://a/\n\nGET /b":             "target 2: scheme \"\"",
+		"GET http:///b":                       "no host",
+		"GET http://u:p@a/":                   "credentials",
+		"CONNECT http://a/":                   "cannot be sent",
+		"GET http://a/\nContent-Length: 3":    "set by the driver",
+		"GET http://a/\nx-vegeta-seq: 3":      "set by the driver",
+		"GET http://a/\na b: 3":               "not a token",
+		"GET http://a/\nA: b\x00c":            "line break or NUL",
+		"GET http://a/\n@/nonexistent/file":   "no such file",
+		strings.Repeat("x", maxTargetLine+1):  "line 1 has 65536 bytes",
+		strings.Repeat("\n", maxTargetFile+1): "split the file",
+	} {
+		if got, err := ReadTargets(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, %v; want an error with %q", text, got, err, want)
+		}
+	}
+}
+
+// Whatever ReadTargets accepts is rendered as exactly one request that
+// net/http's server side reads.
+func FuzzReadTargets(f *testing.F) {
+	f.Add("GET http://127.0.0.1:8080/work?seed=1\nAccept: text/plain\n\nPOST http://[::1]/\nHost: b\n")
+	f.Add("# c\nDELETE http://a/kv/%C3%A4\n\nHEAD http://a?q#f")
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "@") {
+			t.Skip("names a file")
+		}
+		targets, err := ReadTargets(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, target := range targets {
+			tp, _, err := target.template(true)
+			if err != nil {
+				t.Fatalf("accepted %+v, then refused: %v", target, err)
+			}
+			raw := tp.request(nil, 7, Demand{Iters: 1})
+			r := bufio.NewReader(bytes.NewReader(raw))
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				// net/http is stricter about a few hosts and header values than
+				// a generator need be; what matters is that nothing follows.
+				continue
+			}
+			body, err := io.ReadAll(req.Body)
+			if err != nil || len(body) != 0 || r.Buffered() != 0 {
+				t.Fatalf("%q reads as a body of %q with %d bytes after it, %v", raw, body, r.Buffered(), err)
+			}
+			if got := req.Header.Values("X-Vegeta-Seq"); req.Method != target.Method || len(got) != 1 || got[0] != "7" {
+				t.Fatalf("%q reads as method %q, number %q", raw, req.Method, got)
+			}
+		}
+	})
+}
+
+// The requests of a file are asked of any server, whichever it names.
+func TestReadTargetsAt(t *testing.T) {
+	t.Parallel()
+	got, err := ReadTargetsAt(strings.NewReader("GET /a?b\n\nGET http://elsewhere:1//c#d\nHost: kept\n"), "127.0.0.1:5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Target{
+		{Method: "GET", URL: "http://127.0.0.1:5/a?b", Header: http.Header{}},
+		{Method: "GET", URL: "http://127.0.0.1:5//c", Header: http.Header{"Host": {"kept"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+	if _, err := ReadTargetsAt(strings.NewReader("GET https://a/\n"), "127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), `scheme "https"`) {
+		t.Errorf("TLS: got %v", err)
+	}
+}
+
+// A trace says which target each request asks, in an open loop and in a closed one.
+func TestWhich(t *testing.T) {
+	t.Parallel()
+	c, err := newAsked([]Target{{Method: "GET", URL: "http://s/a"}, {Method: "GET", URL: "http://s/b"}}, true, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func() (lines string) {
+		for seq := range uint64(4) {
+			lines += string(c.template(seq).line) + " "
+		}
+		return lines
+	}
+	if got, want := asked(), "GET /a GET /b GET /a GET /b "; got != want {
+		t.Errorf("in turn: got %s, want %s", got, want)
+	}
+	c.which = []uint32{1, 1, 0}
+	if got, want := asked(), "GET /b GET /b GET /a GET /b "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	open := Options{Targets: []Target{{Method: "GET", URL: "http://s/a"}}, Trace: Trace{At: []time.Duration{0}, Which: []uint32{1}}}
+	closed := ClosedOptions{Targets: open.Targets, Which: []uint32{1}, Connections: 1, Duration: time.Second}
+	for _, err := range []error{open.Check(), closed.Check()} {
+		if err == nil || !strings.Contains(err.Error(), "request 0 asks target 2 of 1") {
+			t.Errorf("no such target: got %v", err)
+		}
+	}
+	open.Trace.Which = []uint32{}
+	if err := open.Check(); err == nil || !strings.Contains(err.Error(), "give one each, or none") {
+		t.Errorf("a trace without them all: got %v", err)
+	}
+}

@@ -1,0 +1,70 @@
+package load
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestPoissonIsAPoissonProcess(t *testing.T) {
+	t.Parallel()
+	const rate, span = 1000.0, 100 * time.Second
+	at := Poisson(rate, span, seeded(42))
+	if !slices.IsSorted(at) || at[0] < 0 || at[len(at)-1] >= span {
+		t.Fatalf("arrivals from %v to %v, want ascending within [0, %v)", at[0], at[len(at)-1], span)
+	}
+	// Counts in 10 ms bins have equal mean and variance.
+	bins := make([]float64, 10_000)
+	for _, a := range at {
+		bins[a/(10*time.Millisecond)]++
+	}
+	mean := float64(len(at)) / float64(len(bins))
+	var variance float64
+	for _, n := range bins {
+		variance += (n - mean) * (n - mean) / float64(len(bins))
+	}
+	if math.Abs(mean/10-1) > 0.02 || math.Abs(variance/mean-1) > 0.05 {
+		t.Errorf("counts per 10 ms: mean %v, variance %v; want both about 10", mean, variance)
+	}
+	if !slices.Equal(at, Poisson(rate, span, seeded(42))) {
+		t.Error("the same seed gave another trace")
+	}
+	if slices.Equal(at, Poisson(rate, span, seeded(43))) {
+		t.Error("another seed gave the same trace")
+	}
+}
+
+func TestConstant(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		rate float64
+		span time.Duration
+		want []time.Duration
+	}{
+		{250, 20 * ms, []time.Duration{0, 4 * ms, 8 * ms, 12 * ms, 16 * ms}},
+		{0.5, 3 * time.Second, []time.Duration{0, 2 * time.Second}},
+		{1000, 0, nil},
+		{1000, -ms, nil},
+	} {
+		if got := Constant(test.rate, test.span); !slices.Equal(got, test.want) {
+			t.Errorf("Constant(%v, %v) = %v, want %v", test.rate, test.span, got, test.want)
+		}
+	}
+	if got := len(Constant(12345.6, 100*time.Second)); got != 1_234_560 {
+		t.Errorf("got %d arrivals in 100 s at 12,345.6/s, want 1,234,560", got)
+	}
+}
+
+func TestArrivalsNeedARate(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if got := Constant(rate, time.Second); len(got) != 0 {
+			t.Errorf("Constant(%v) gave %d arrivals, want none", rate, len(got))
+		}
+		if got := Poisson(rate, time.Second, seeded(1)); len(got) != 0 {
+			t.Errorf("Poisson(%v) gave %d arrivals, want none", rate, len(got))
+		}
+	}
+}
