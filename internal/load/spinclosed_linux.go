@@ -47,7 +47,6 @@ func (l *closedLoop) begin() {
 		if start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients)); start > 0 && c.due < start {
 			c.due = start
 		}
-		k.mark = true
 		if c.due > 0 {
 			l.wake(c.due, k.index)
 		} else {

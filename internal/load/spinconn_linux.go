@@ -25,7 +25,7 @@ type spinConn struct {
 	fresh bool // it has not answered yet
 	heard bool // a byte of the present reply has come
 	full  bool // the socket took no more: the kernel tells when it does
-	mark  bool // its loop has it among those to serve
+	mark  bool // its loop has it among those to serve: it is not to be added again
 
 	out     []byte // rendered requests, of which the kernel has written bytes
 	written int

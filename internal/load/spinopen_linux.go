@@ -71,11 +71,17 @@ func (l *openLoop) take() *spinConn {
 		at = l.size - 1
 	}
 	l.size--
-	return &l.conns[l.unused[at]]
+	k := &l.conns[l.unused[at]]
+	k.mark = false
+	return k
 }
 
 // free implements spinLoop.
 func (l *openLoop) free(k *spinConn) {
+	if k.mark {
+		return
+	}
+	k.mark = true
 	at := l.size
 	if l.inTurn {
 		if at += l.first; at >= len(l.unused) {
