@@ -29,6 +29,7 @@ type closedLoop struct {
 type spinClient struct {
 	begun   int // requests it has sent
 	session int // of those, on the present connection
+	last    int // the place of its last request in the log
 	due     int64
 	rng     *rand.Rand
 	refused bool // its last request found no connection
@@ -66,15 +67,18 @@ func (l *closedLoop) paced(i int) int64 {
 
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
+	c := &l.clients[k.index]
+	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
+		if c.session > 0 { // also where the server closed while the client was thinking
+			l.log.at(c.last).ends = true
+		}
+		l.shut(k)
+		c.session = 0
+	}
 	if k.mark {
 		return
 	}
 	k.mark = true
-	c := &l.clients[k.index]
-	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
-		l.shut(k)
-		c.session = 0
-	}
 	c.due = l.paced(int(k.index))
 	if l.options.Think != nil {
 		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
@@ -144,6 +148,7 @@ func (l *closedLoop) serve(client int32) {
 		}
 		c.begun++
 		c.session++
+		c.last = i
 		l.stack(k, i)
 	}
 	if k.state == spinClosed {
