@@ -83,11 +83,12 @@ func (l *closedLoop) free(k *spinConn) {
 	if l.options.Think != nil {
 		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
 	}
-	if c.refused {
-		c.due = max(c.due, l.now+int64(refusedPause))
+	at := c.due
+	if c.refused { // its request is due all the same
+		at = max(at, l.now+int64(refusedPause))
 	}
-	if c.due > l.now {
-		l.wake(c.due, k.index)
+	if at > l.now {
+		l.wake(at, k.index)
 	} else {
 		l.enqueue(k.index)
 	}
