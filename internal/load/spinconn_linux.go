@@ -249,8 +249,10 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		if b = rest; !whole {
 			return
 		}
-		if len(b) > 0 && k.count == 1 {
-			rep.keep = false // more than was asked for: the next reply could not be told apart
+		if k.count == 1 && (len(b) > 0 || k.written < len(k.out)) {
+			// More than was asked for, or a reply before its request was written whole:
+			// what comes next could not be told apart.
+			rep.keep = false
 		}
 		s.answered(k, rep)
 	}
