@@ -330,17 +330,20 @@ func (s *spinner) connect(k *spinConn) {
 	if len(k.out) > 0 {
 		s.ready(k)
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[0])), uintptr(len(k.out)), unix.MSG_NOSIGNAL, 0, 0)
-		if errno == 0 {
+		switch errno {
+		case 0:
 			k.written = int(n)
+			fallthrough
+		case unix.EPIPE, unix.ECONNRESET: // it was open, and is closed already
 			s.watchFor(k, unix.EPOLL_CTL_ADD, 0)
 			s.connected(k)
 			return
 		}
+		s.unready(k)
 		if errno != unix.EAGAIN && errno != unix.EINTR {
 			s.failed(k, errno)
 			return
 		}
-		s.unready(k)
 	}
 	k.full = true
 	s.watchFor(k, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)
