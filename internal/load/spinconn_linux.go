@@ -264,9 +264,10 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	e := s.log.at(i)
 	k.pop()
 	k.fresh, k.heard = false, false
-	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), !rep.keep || !s.asked.keepAlive
+	over := !rep.keep || !s.asked.keepAlive
+	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.count == 0
 	s.finish(i, record.Answered)
-	if e.ends {
+	if over {
 		s.drop(k, record.Reset)
 		return
 	}
@@ -280,7 +281,7 @@ func (s *spinner) drop(k *spinConn, out record.Outcome) {
 	for k.count > 0 {
 		i := int(k.ring[k.oldest])
 		k.pop()
-		s.log.at(i).ends = true
+		s.log.at(i).ends = k.count == 0
 		s.finish(i, out)
 	}
 	s.freed = true
