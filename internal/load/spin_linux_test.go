@@ -69,7 +69,7 @@ func newRawServer(t testing.TB, serve func(s *rawServer, conn int, nc *net.TCPCo
 }
 
 // each answers the requests of one connection with what answer makes of them, of number
-// n on it; "" closes it.
+// n on it; "" closes it, later answers nothing yet.
 func each(nc net.Conn, answer func(n int, req *http.Request) string) {
 	br := bufio.NewReader(nc)
 	for n := 0; ; n++ {
@@ -84,11 +84,16 @@ func each(nc net.Conn, answer func(n int, req *http.Request) string) {
 		if reply == "" {
 			return
 		}
+		if reply == later {
+			continue
+		}
 		if _, err := io.WriteString(nc, reply); err != nil {
 			return
 		}
 	}
 }
+
+const later = "later"
 
 // answering answers each request on its own.
 func answering(t testing.TB, answer func(conn, n int, req *http.Request) string) *rawServer {
