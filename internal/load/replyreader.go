@@ -44,7 +44,7 @@ func parseOddHead(b []byte) (h head, err error) {
 		}
 		return h, errHeadUnread
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:h.size])), nil)
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:h.size])), toHead)
 	if err != nil {
 		return h, err
 	}
@@ -56,6 +56,10 @@ func parseOddHead(b []byte) (h head, err error) {
 	h.chunked = slices.Contains(resp.TransferEncoding, "chunked")
 	return h, nil
 }
+
+// toHead has net/http say what a head states and not what follows from it: that a
+// reply to GET without a length ends with its connection, which one to HEAD does not.
+var toHead = &http.Request{Method: http.MethodHead}
 
 // headEnd is how long the head at the start of b is; 0 when it is not whole.
 func headEnd(b []byte) int {
@@ -182,7 +186,7 @@ type chunkReader struct {
 	digits int
 	left   int64 // of the present chunk
 	body   int64 // of all chunks so far
-	extra  int   // bytes of extensions and trailers
+	extra  int64 // bytes of extensions and trailers
 }
 
 type chunkStage uint8
@@ -198,7 +202,7 @@ const (
 	trailerNewline // the last one
 )
 
-// maxChunkExtra bounds what a chunked body may have beside its data.
+// maxChunkExtra bounds what a chunked body may have beside as many bytes of data.
 const maxChunkExtra = 64 << 10
 
 var errChunk = errors.New("malformed chunked body")
@@ -222,6 +226,7 @@ func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 		case chunkExtension:
 			if char == '\n' {
 				c.begin()
+				continue
 			}
 			c.extra++
 		case chunkReturn:
@@ -255,7 +260,7 @@ func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 			}
 			return b, true, nil
 		}
-		if err != nil || c.extra > maxChunkExtra {
+		if err != nil || c.extra > maxChunkExtra+c.body {
 			return nil, false, errChunk
 		}
 	}
@@ -273,9 +278,9 @@ func (c *chunkReader) size(char byte) error {
 	case 'A' <= char && char <= 'F':
 		digit = int64(char-'A') + 10
 	}
-	const most = 15 // of 4 bits each: they fit an int64
+	const most = 16 // as net/http takes
 	switch {
-	case digit >= 0 && c.digits < most:
+	case digit >= 0 && c.digits < most && c.left < 1<<59:
 		c.left, c.digits = c.left<<4|digit, c.digits+1
 	case digit >= 0 || c.digits == 0:
 		return errChunk

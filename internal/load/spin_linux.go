@@ -69,7 +69,8 @@ type spinLoop interface {
 	release() (next int64)
 	// finished is told each request that has its outcome.
 	finished(i int)
-	// free is told that a connection may take a request, open or not.
+	// free is told that a connection may take a request, open or not: also of one that
+	// the loop has already, because the server closed it meanwhile.
 	free(k *spinConn)
 	// expired says that a request without a connection ran out of time.
 	expired(i int)
@@ -110,7 +111,7 @@ func (s *spinner) prepare(n, depth int) error {
 	outs := make([]byte, 0, n*min(size, 4<<10))
 	for i := range s.conns {
 		k := &s.conns[i]
-		k.index, k.fd = int32(i), -1
+		k.index, k.fd, k.mark = int32(i), -1, true
 		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
 		if size <= 4<<10 {
 			k.out = outs[i*size : i*size : (i+1)*size]

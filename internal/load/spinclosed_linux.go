@@ -29,6 +29,7 @@ type closedLoop struct {
 type spinClient struct {
 	begun   int // requests it has sent
 	session int // of those, on the present connection
+	last    int // the place of its last request in the log
 	due     int64
 	rng     *rand.Rand
 	refused bool // its last request found no connection
@@ -47,7 +48,6 @@ func (l *closedLoop) begin() {
 		if start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients)); start > 0 && c.due < start {
 			c.due = start
 		}
-		k.mark = true
 		if c.due > 0 {
 			l.wake(c.due, k.index)
 		} else {
@@ -67,24 +67,28 @@ func (l *closedLoop) paced(i int) int64 {
 
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
+	c := &l.clients[k.index]
+	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
+		if c.session > 0 { // also where the server closed while the client was thinking
+			l.log.at(c.last).ends = true
+		}
+		l.shut(k)
+		c.session = 0
+	}
 	if k.mark {
 		return
 	}
 	k.mark = true
-	c := &l.clients[k.index]
-	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
-		l.shut(k)
-		c.session = 0
-	}
 	c.due = l.paced(int(k.index))
 	if l.options.Think != nil {
 		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
 	}
-	if c.refused {
-		c.due = max(c.due, l.now+int64(refusedPause))
+	at := c.due
+	if c.refused { // its request is due all the same
+		at = max(at, l.now+int64(refusedPause))
 	}
-	if c.due > l.now {
-		l.wake(c.due, k.index)
+	if at > l.now {
+		l.wake(at, k.index)
 	} else {
 		l.enqueue(k.index)
 	}
@@ -145,6 +149,7 @@ func (l *closedLoop) serve(client int32) {
 		}
 		c.begun++
 		c.session++
+		c.last = i
 		l.stack(k, i)
 	}
 	if k.state == spinClosed {

@@ -25,7 +25,7 @@ type spinConn struct {
 	fresh bool // it has not answered yet
 	heard bool // a byte of the present reply has come
 	full  bool // the socket took no more: the kernel tells when it does
-	mark  bool // its loop has it among those to serve
+	mark  bool // its loop has it among those to serve: it is not to be added again
 
 	out     []byte // rendered requests, of which the kernel has written bytes
 	written int
@@ -249,8 +249,10 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		if b = rest; !whole {
 			return
 		}
-		if len(b) > 0 && k.count == 1 {
-			rep.keep = false // more than was asked for: the next reply could not be told apart
+		if k.count == 1 && (len(b) > 0 || k.written < len(k.out)) {
+			// More than was asked for, or a reply before its request was written whole:
+			// what comes next could not be told apart.
+			rep.keep = false
 		}
 		s.answered(k, rep)
 	}
@@ -262,9 +264,10 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	e := s.log.at(i)
 	k.pop()
 	k.fresh, k.heard = false, false
-	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), !rep.keep || !s.asked.keepAlive
+	over := !rep.keep || !s.asked.keepAlive
+	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.count == 0
 	s.finish(i, record.Answered)
-	if e.ends {
+	if over {
 		s.drop(k, record.Reset)
 		return
 	}
@@ -278,7 +281,7 @@ func (s *spinner) drop(k *spinConn, out record.Outcome) {
 	for k.count > 0 {
 		i := int(k.ring[k.oldest])
 		k.pop()
-		s.log.at(i).ends = true
+		s.log.at(i).ends = k.count == 0
 		s.finish(i, out)
 	}
 	s.freed = true
@@ -328,17 +331,20 @@ func (s *spinner) connect(k *spinConn) {
 	if len(k.out) > 0 {
 		s.ready(k)
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[0])), uintptr(len(k.out)), unix.MSG_NOSIGNAL, 0, 0)
-		if errno == 0 {
+		switch errno {
+		case 0:
 			k.written = int(n)
+			fallthrough
+		case unix.EPIPE, unix.ECONNRESET: // it was open, and is closed already
 			s.watchFor(k, unix.EPOLL_CTL_ADD, 0)
 			s.connected(k)
 			return
 		}
+		s.unready(k)
 		if errno != unix.EAGAIN && errno != unix.EINTR {
 			s.failed(k, errno)
 			return
 		}
-		s.unready(k)
 	}
 	k.full = true
 	s.watchFor(k, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)

@@ -42,7 +42,12 @@ func (s *spinner) openCrowd(stopped func() bool, conns []spinConn) {
 	}
 	s.open(stopped, conns, 0)
 	settled := func() bool {
-		return s.crowd.Answered+s.crowd.Lost >= s.crowd.Opened
+		for i := range conns {
+			if k := &conns[i]; k.state == spinOpen && k.fresh {
+				return false
+			}
+		}
+		return true
 	}
 	for end := time.Now().Add(time.Duration(s.timeout)); !settled() && !stopped() && s.err == nil && time.Now().Before(end); {
 		s.pump(time.Millisecond)

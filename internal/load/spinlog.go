@@ -17,7 +17,7 @@ type entry struct {
 	conn    int32 // the place of its connection; -1 before it has one
 	status  uint16
 	outcome record.Outcome
-	ends    bool // its connection ended with it
+	ends    bool // it was the last on its connection
 }
 
 // A requestLog holds an entry for every request, in the order they were sent, in

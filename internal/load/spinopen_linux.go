@@ -71,11 +71,17 @@ func (l *openLoop) take() *spinConn {
 		at = l.size - 1
 	}
 	l.size--
-	return &l.conns[l.unused[at]]
+	k := &l.conns[l.unused[at]]
+	k.mark = false
+	return k
 }
 
 // free implements spinLoop.
 func (l *openLoop) free(k *spinConn) {
+	if k.mark {
+		return
+	}
+	k.mark = true
 	at := l.size
 	if l.inTurn {
 		if at += l.first; at >= len(l.unused) {
@@ -101,7 +107,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	}
 	n := o.Connections
 	if n <= 0 {
-		n = max(1, min(len(o.Trace.At), freeDescriptors(), MaxConnections)-o.Idle)
+		n = max(1, min(len(o.Trace.At), freeDescriptors()-o.Idle))
 	}
 	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
 	s.log.n = len(o.Trace.At)
@@ -135,6 +141,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 		o.Started(s.start)
 	}
 	s.run()
+	cut := s.cutOff()
 	res := &Result{
 		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
 		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: self.proof(),
@@ -148,13 +155,8 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	if s.crowd.Lost > 0 {
 		res.Idle.FirstLost = s.firstLost.Sub(s.start)
 	}
-	end, cut := max(s.clock(), 1), 0
 	for i := range res.Requests {
 		e := s.log.at(i)
-		if e.done == 0 {
-			cut++
-			e.done, e.outcome = max(end, e.due), record.Cut
-		}
 		res.Requests[i] = e.request(a.stated(i))
 		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 	}
@@ -171,6 +173,23 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 		return res, ctx.Err()
 	}
 	return res, nil
+}
+
+// cutOff ends the requests that a stop left without an outcome.
+func (s *spinner) cutOff() (cut int) {
+	s.now = s.clock()
+	for i := range s.log.n {
+		switch e := s.log.at(i); {
+		case e.done > 0:
+			continue
+		case e.sent < 0:
+			e.done, e.outcome = max(s.now, e.due, 1), record.Cut
+		default:
+			s.finish(i, record.Cut)
+		}
+		cut++
+	}
+	return cut
 }
 
 // lead is how far ahead the start of a load lies when it is told: time for what is done
