@@ -348,8 +348,8 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p, e := c.Planned(), c.Env()
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "protocol    %s: %d blocks of %d arms, %v + %v each, up to %d spare blocks\n", p.Protocol, p.Blocks, len(p.Arms),
-		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond), p.Spare)
+	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
+		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
 	if p.Asked != "" {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
@@ -362,13 +362,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		}
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
-	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
-	budget, spare, whole := c.Budget()
-	room := fmt.Sprintf("room for all %d spare blocks", p.Spare)
-	if spare < p.Spare {
-		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
-	}
-	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
+	fmt.Fprintf(w, "time        %.0f s at most\n", p.Estimate)
+	budget, blocks := c.Budget()
+	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}

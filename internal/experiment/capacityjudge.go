@@ -202,11 +202,6 @@ func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
 	if j.oneCPU() {
 		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
 	}
-	for _, t := range slo {
-		if t.Quantile > 0 && r.Env.Pause > (1-t.Quantile)*j.run.Plan.Window {
-			j.doubt("", "platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*r.Env.Pause, t.Metric, j.run.Plan.Window)
-		}
-	}
 	for _, a := range arms {
 		refused := 0
 		for _, w := range a.windows {

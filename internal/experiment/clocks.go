@@ -22,6 +22,7 @@ type reading struct {
 	idle      float64 // time the server's CPUs were idle, summed
 	load      float64 // CPU time of this process
 	steal     float64 // time the hypervisor gave to others, over all CPUs
+	stolen    float64 // the same, over the server's CPUs
 	throttled float64 // time that CPU limits held this process's groups back
 	pressure  float64 // time something on this host had to wait for a CPU
 
@@ -33,7 +34,7 @@ type reading struct {
 // unread is a reading of nothing.
 func unread() reading {
 	return reading{
-		server: -1, runWait: -1, idle: -1, load: -1, steal: -1, throttled: -1, pressure: -1,
+		server: -1, runWait: -1, idle: -1, load: -1, steal: -1, stolen: -1, throttled: -1, pressure: -1,
 		voluntary: -1, involuntary: -1, overflows: -1, drops: -1,
 	}
 }
@@ -43,12 +44,12 @@ func readClocks(pid int, cpus cpuSet) reading {
 		at:        time.Now(),
 		server:    familyCPU(pid),
 		runWait:   overFamily(pid, runWait),
-		idle:      idle(cpus),
 		load:      processCPU(os.Getpid()),
 		steal:     steal(),
 		throttled: throttled(),
 		pressure:  pressure(),
 	}
+	r.idle, r.stolen = setTime(cpus)
 	r.overflows, r.drops = listenCounts()
 	r.voluntary, r.involuntary = switches(pid)
 	return r
@@ -77,6 +78,7 @@ func (r reading) since(earlier reading) reading {
 		idle:      diff(r.idle, earlier.idle),
 		load:      diff(r.load, earlier.load),
 		steal:     diff(r.steal, earlier.steal),
+		stolen:    diff(r.stolen, earlier.stolen),
 		throttled: diff(r.throttled, earlier.throttled),
 		pressure:  diff(r.pressure, earlier.pressure),
 
@@ -120,9 +122,10 @@ func steal() float64 {
 	return -1
 }
 
-// idle sums the idle and I/O-wait time of a set of CPUs.
-func idle(cpus cpuSet) float64 {
-	sum, found := 0.0, 0
+// setTime sums the idle and I/O-wait time of a set of CPUs, and what the hypervisor gave
+// of them to others.
+func setTime(cpus cpuSet) (idle, stolen float64) {
+	found := 0
 	for l := range strings.Lines(read("/proc/stat")) {
 		name, _, _ := strings.Cut(l, " ")
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
@@ -130,14 +133,15 @@ func idle(cpus cpuSet) float64 {
 			continue
 		}
 		if ticks, ok := cpuTicks(l, name); ok {
-			sum += (ticks[idleField] + ticks[iowaitField]) / userHZ
+			idle += (ticks[idleField] + ticks[iowaitField]) / userHZ
+			stolen += ticks[stealField] / userHZ
 			found++
 		}
 	}
 	if found < len(cpus) {
-		return -1
+		return -1, -1
 	}
-	return sum
+	return idle, stolen
 }
 
 // Fields of a cpu line in /proc/stat: user nice system idle iowait irq softirq steal.

@@ -149,7 +149,7 @@ func (c cpuSets) foreign(used reading, window float64) float64 {
 	if used.idle < 0 || used.server < 0 {
 		return -1
 	}
-	busy := float64(len(c.server))*window - used.idle
+	busy := float64(len(c.server))*window - used.idle - max(0, used.stolen) // what the hypervisor took is no program's
 	own := used.server
 	if c.shared {
 		own += max(0, used.load)

