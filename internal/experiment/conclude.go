@@ -58,7 +58,28 @@ func (s standing) phrase() string {
 	case len(s.same) > 0:
 		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
 	}
-	return fmt.Sprintf("%s against %s is undecided", s.arm, s.base)
+	return s.undecided()
+}
+
+// undecided says how far a standing with nothing decided has come: to what it leans.
+func (s standing) undecided() string {
+	leans := map[stats.Decision][]record.Verdict{}
+	blocks, needed := 0, 0
+	for _, v := range s.open {
+		blocks = max(blocks, v.Blocks)
+		if v.Lean != "" {
+			to := metricOf(v.Metric).Decision(v.Lean)
+			leans[to] = append(leans[to], v)
+			needed = max(needed, v.Needed)
+		}
+	}
+	text := fmt.Sprintf("%s against %s is undecided after %s", s.arm, s.base, plural(blocks, "block"))
+	for to, vs := range leans {
+		if len(leans) == 1 {
+			text += fmt.Sprintf(" and leans %s (%s): %d blocks would settle it", strings.ToLower(string(to)), changes(vs), needed)
+		}
+	}
+	return text
 }
 
 // said lists verdicts in a word each.

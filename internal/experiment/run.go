@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/capacity"
@@ -240,21 +241,27 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			}
 			r.trials++
 			soFar.take(t, nil)
+			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
+				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
+					p.Arms[arm].Name, strings.TrimPrefix(p.scenario.targets(addrMark)[0].URL, "http://"+addrMark), w.requests)
+			}
 			measure(kept, t, p.until)
 		}
-		if slices.Contains(p.Looks, block+1) && soFar.look(p.until, kept) {
+		if soFar.look(p.until, kept) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// look judges what was taken so far, without an end to it, and reports whether more blocks
-// can change nothing that was asked for: of an SLO, if there is one, or of the verdicts.
+// look judges what was taken so far, without an end to it, if as many blocks count as a look
+// has. It reports whether more of them can change nothing that was asked for: of an SLO, if
+// there is one, or of the verdicts.
 func (j *judge) look(slo stats.SLO, kept map[figureKey]float64) bool {
-	now := *j
-	now.newResult(j.result.Run, j.result.Dir)
-	now.valid, now.final, now.judged = nil, map[finality]bool{}, judgedQuantiles(j.run.Plan)
+	if !slices.Contains(j.run.Plan.Looks, len(j.again().validated())) {
+		return false
+	}
+	now := j.again()
 	now.finish(0)
 	if slo == nil {
 		return now.settled()
@@ -270,6 +277,21 @@ func (r *runner) pace(each time.Duration) string {
 		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
 	}
 	return said
+}
+
+// again is a judge of the same windows that has not judged yet.
+func (j *judge) again() *judge {
+	now := *j
+	now.newResult(j.result.Run, j.result.Dir)
+	now.valid, now.final, now.judged = nil, map[finality]bool{}, judgedQuantiles(j.run.Plan)
+	return &now
+}
+
+// validated are the blocks that count.
+func (j *judge) validated() []int {
+	j.judgeClosed()
+	j.validate()
+	return j.valid
 }
 
 // closing is what remains to be done after the last block: the reports.

@@ -131,6 +131,6 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 func (c *Comparison) Shorten(blocks int) {
 	p := c.plan
 	blocks = min(blocks, p.Blocks)
-	p.Estimate -= float64(p.Blocks-blocks) * float64(len(p.Arms)) * (p.Warmup + p.Window + trialCost.Seconds())
 	p.Blocks, p.Order = blocks, p.Order[:blocks]
+	p.Estimate = p.cost(blocks).Seconds()
 }
