@@ -176,7 +176,7 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 }
 
 const (
-	// spareShare is what a cell may take beyond the longest, for spare blocks.
+	// spareShare is what a cell may take beyond the longest, for servers that linger.
 	spareShare = 0.4
 	// lingers is how long an overloaded arm's server has to end, after requests that
 	// it left waiting have timed out.

@@ -105,6 +105,7 @@ type plan struct {
 	budget   time.Duration
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
 	until    stats.SLO // see Comparison.Until; nil for the verdicts
+	outcome  *string   // see Comparison.UntilOutcome; nil for the verdicts
 	ring     int       // see chooseRing
 	// iters turns the CPU time that a trace file states into iterations; opened are the
 	// arrivals by their words, their files read.

@@ -65,6 +65,10 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 // tells, instead of when the verdicts are.
 func (c *Comparison) Until(slo stats.SLO) { c.plan.until = slo }
 
+// UntilOutcome has the run end as soon as [Outcome] of the metric is decided, or can never
+// be, instead of when the verdicts are.
+func (c *Comparison) UntilOutcome(metric string) { c.plan.outcome = &metric }
+
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
 	e := fingerprint(c.opts.Version, c.plan.cpus)
@@ -247,7 +251,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			}
 			measure(kept, t, p.until)
 		}
-		if soFar.look(p.until, kept) {
+		if soFar.look(p, kept) {
 			return nil
 		}
 	}
@@ -255,18 +259,22 @@ func (r *runner) runBlocks(ctx context.Context) error {
 }
 
 // look judges what was taken so far, without an end to it, if as many blocks count as a look
-// has. It reports whether more of them can change nothing that was asked for: of an SLO, if
-// there is one, or of the verdicts.
-func (j *judge) look(slo stats.SLO, kept map[figureKey]float64) bool {
+// has. It reports whether more of them can change nothing that was asked for: of an SLO or
+// an outcome, if there is one, or of the verdicts.
+func (j *judge) look(p *plan, kept map[figureKey]float64) bool {
 	if !slices.Contains(j.run.Plan.Looks, len(j.again().validated())) {
 		return false
 	}
 	now := j.again()
 	now.finish(0)
-	if slo == nil {
-		return now.settled()
+	switch {
+	case p.until != nil:
+		return !slices.ContainsFunc(now.keepings(p.until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+	case p.outcome != nil:
+		v := Outcome(now.result, *p.outcome)
+		return v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
 	}
-	return !slices.ContainsFunc(now.keepings(slo, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+	return now.settled()
 }
 
 // pace says what a block takes, and who makes it take longer.
