@@ -199,6 +199,7 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 	}
 	label := fmt.Sprintf("cell %d (%s): ", a.sampled+1, a.name(at.X, at.Y))
 	spent := a.opts.Budget - left
+	c.UntilOutcome(a.m.Plan.Metric)
 	dir, run, err := a.compare(ctx, c, a.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
 		show.update(label+doing, int(now/time.Second), int(a.opts.Budget/time.Second), max(0, a.opts.Budget-now))
