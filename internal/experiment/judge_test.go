@@ -60,6 +60,24 @@ func TestNoisyBlocksCount(t *testing.T) {
 	}
 }
 
+// A stall that fails the requests of one block is noise; failures in most blocks are not.
+func TestErrorsOfAFewBlocks(t *testing.T) {
+	t.Parallel()
+	stalled := func(blocks ...int) synthetic {
+		return synthetic{times: scaled(map[string]float64{"pool": 1.5}), edit: at("fasthttp", some(3, func(r *record.Request) {
+			r.Done, r.Status, r.Outcome = r.Sent+15e6, 0, record.TimedOut
+		}), blocks...)}
+	}
+	few := stalled(4).judged(t)
+	if got := decisions(few, "fasthttp"); got["p50"] == "REFUSED" || decisions(few, "pool")["p99"] != "SLOWER" || few.Arms[2].Errors == 0 {
+		t.Errorf("one block of twelve: fasthttp %v, pool %v, %d errors", got, decisions(few, "pool"), few.Arms[2].Errors)
+	}
+	many := stalled(1, 3, 4, 6, 7, 9, 11).judged(t)
+	if v := verdictOf(t, many.Verdicts, "fasthttp", "p50"); v.Code != record.CauseErrors {
+		t.Errorf("seven blocks of twelve: %+v", v)
+	}
+}
+
 // Before the first look a run leans, and says how many blocks would settle it.
 func TestLeans(t *testing.T) {
 	t.Parallel()

@@ -93,18 +93,22 @@ func (j *judge) refuseArm(a, base record.Arm) *refusal {
 	return nil
 }
 
+// fails reports whether an arm fails too many requests in most blocks. A stall of the
+// machine that fails those of a few is noise: they count with the time that they waited,
+// and check sees to it that the other blocks do not say the opposite.
+func (j *judge) fails(arm string) bool { return stats.Median(j.series(arm, "errors")) > errorLimit }
+
 // failed says which of the arms failed too many requests, and how those ended.
 func (j *judge) failed(arms ...record.Arm) *refusal {
 	var who []string
-	values, most := map[string]float64{}, false
+	values := map[string]float64{}
 	ends := map[string]int{}
 	for _, arm := range arms {
 		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
-		if ratio <= errorLimit || j.over[arm.Name] {
+		if !j.fails(arm.Name) || j.over[arm.Name] {
 			continue
 		}
 		values[arm.Name] = ratio
-		most = most || stats.Median(j.series(arm.Name, "errors")) > errorLimit
 		who = append(who, fmt.Sprintf("%s failed %d of %d requests (%.2f %%)", arm.Name, arm.Errors, arm.Requests, 100*ratio))
 		for end, n := range arm.Failures {
 			ends[end] += n
@@ -114,18 +118,23 @@ func (j *judge) failed(arms ...record.Arm) *refusal {
 		return nil
 	}
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
-	r := refused(record.CauseErrors, values, "errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0])
-	r.final = most
-	return r
+	return refused(record.CauseErrors, values, "errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0]).whatever()
 }
 
-// statusMix is the mean share of each status over the valid blocks.
+// statusMix is the share of each status, the median over the blocks.
 func (j *judge) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, block := range j.valid {
-		for code, share := range j.windows[block][arm].status {
-			mix[code] += share / float64(len(j.valid))
+		for code := range j.windows[block][arm].status {
+			mix[code] = 0
 		}
+	}
+	for code := range mix {
+		shares := make([]float64, len(j.valid))
+		for i, block := range j.valid {
+			shares[i] = j.windows[block][arm].status[code]
+		}
+		mix[code] = stats.Median(shares)
 	}
 	return mix
 }

@@ -85,6 +85,10 @@ func (j *judge) check(c stats.Comparison, base, arm string) *refusal {
 			return refused(record.CauseSensitivity, map[string]float64{"sent": ratio}, "sensitivity: counted from the sending, it is %s", stats.Change(ratio))
 		}
 	}
+	if clean, failing := j.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
+		ratio := math.Exp(stats.Median(clean))
+		return refused(record.CauseSensitivity, map[string]float64{"clean": ratio}, "sensitivity: without the %s in which requests failed it is %s", plural(failing, "block"), stats.Change(ratio))
+	}
 	for _, d := range checked {
 		if !d.known() {
 			continue
@@ -94,6 +98,20 @@ func (j *judge) check(c stats.Comparison, base, arm string) *refusal {
 		}
 	}
 	return nil
+}
+
+// without are the ratios of the blocks in which neither arm failed too many requests, and
+// how many others there are.
+func (j *judge) without(said call, base, arm string) (clean []float64, failing int) {
+	b, a := j.series(base, "errors"), j.series(arm, "errors")
+	for i, x := range said.x {
+		if max(b[i], a[i]) > errorLimit {
+			failing++
+		} else {
+			clean = append(clean, x)
+		}
+	}
+	return clean, failing
 }
 
 // noun is a disturbance in words.

@@ -114,7 +114,7 @@ func (j *judge) refuseFigure(metric, arm string) string {
 		return why.text
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
-	if metric != "good_mean" && ratio > errorLimit {
+	if metric != "good_mean" && j.fails(arm) {
 		return fmt.Sprintf("%.2f %% of its requests got no good reply, and their times are among the others", 100*ratio)
 	}
 	return ""
