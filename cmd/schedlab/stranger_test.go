@@ -226,7 +226,7 @@ func TestNginxAsArm(t *testing.T) {
 		return
 	}
 	text := output(t, exec.Command("schedlab", "report", dir.Path()))
-	if want := "nginx: its server stamps nothing"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+	if want := "of a server that stamps nothing"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("the report does not say %q:\n%s", want, text)
 	}
 }

@@ -80,7 +80,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	c.Lines = comparedCapacities(c.Arms)
 	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
 	j.tellNotes()
-	j.capacityDoubts(arms, slo)
+	j.capacityDoubts(arms)
 	return j.result, nil
 }
 
@@ -194,7 +194,7 @@ func (a *searched) diedOverloaded(f capacity.Finding) bool {
 }
 
 // capacityDoubts are what belongs beside every answer.
-func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
+func (j *judge) capacityDoubts(arms []*searched) {
 	r := j.result
 	if r.Status != record.Complete {
 		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))

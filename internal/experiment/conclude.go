@@ -73,13 +73,14 @@ func (s standing) undecided() string {
 			needed = max(needed, v.Needed)
 		}
 	}
-	text := fmt.Sprintf("%s against %s is undecided after %s", s.arm, s.base, plural(blocks, "block"))
+	leaning := ""
 	for to, vs := range leans {
-		if len(leans) == 1 {
-			text += fmt.Sprintf(" and leans %s (%s): %d blocks would settle it", strings.ToLower(string(to)), changes(vs), needed)
-		}
+		leaning = fmt.Sprintf(" and leans %s (%s): %d blocks would settle it", strings.ToLower(string(to)), changes(vs), needed)
 	}
-	return text
+	if len(leans) > 1 {
+		leaning = ""
+	}
+	return fmt.Sprintf("%s against %s is undecided after %s%s", s.arm, s.base, plural(blocks, "block"), leaning)
 }
 
 // said lists verdicts in a word each.
