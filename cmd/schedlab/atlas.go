@@ -236,7 +236,7 @@ func (a *atlas) explore(ctx context.Context, show *progress) error {
 }
 
 const (
-	// spareShare is what a cell may take beyond what it needs, for spare blocks.
+	// spareShare is what a cell may take beyond the longest, for servers that linger.
 	spareShare = 0.4
 	// lingers is how long an overloaded arm's server has to end, after requests that
 	// it left waiting have timed out.
@@ -259,6 +259,7 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 	}
 	label := fmt.Sprintf("cell %d (%s): ", a.sampled+1, a.name(at.X, at.Y))
 	spent := a.opts.Budget - left
+	c.UntilOutcome(a.m.Plan.Metric)
 	dir, run, err := a.compare(ctx, c, a.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
 		show.update(label+doing, int(now/time.Second), int(a.opts.Budget/time.Second), max(0, a.opts.Budget-now))

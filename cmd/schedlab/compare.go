@@ -92,11 +92,11 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is REFUSED, also where others pass")
-	fl.StringVar(&f.Protocol, "protocol", "", "quick (12 blocks of 1.05 s) or full (27 blocks of 3.6 s)")
-	fl.IntVar(&f.Blocks, "blocks", 0, "blocks to run (default the protocol's, never below 10)")
+	fl.StringVar(&f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided")
+	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
-	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; blocks are dropped to fit (default 75s, or the scenario's)")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	fl.StringVar(&f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/engines.md)")
@@ -352,8 +352,8 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p, e := c.Planned(), c.Env()
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "protocol    %s: %d blocks of %d arms, %v + %v each, up to %d spare blocks\n", p.Protocol, p.Blocks, len(p.Arms),
-		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond), p.Spare)
+	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
+		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
 	if p.Asked != "" {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
@@ -366,13 +366,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		}
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
-	fmt.Fprintf(w, "time        about %.0f s\n", p.Estimate)
-	budget, spare, whole := c.Budget()
-	room := fmt.Sprintf("room for all %d spare blocks", p.Spare)
-	if spare < p.Spare {
-		room = fmt.Sprintf("room for %d of %d spare blocks, for all with --budget %v", spare, p.Spare, whole)
-	}
-	fmt.Fprintf(w, "budget      %v, %s\n", budget, room)
+	fmt.Fprintf(w, "time        %.0f s at most\n", p.Estimate)
+	budget, blocks := c.Budget()
+	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	if f := p.Feasible; f != nil {
 		if f.Planned > 0 {
 			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", seconds(p.Window).Round(time.Millisecond), seconds(f.Planned).Round(time.Millisecond))

@@ -260,7 +260,8 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 			return err
 		}
 		p := c.Planned()
-		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: p.Blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
+		_, blocks := c.Budget()
+		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
 	}
 	m.Noise = doctor.NewNoise(f.scenario, measured, protocols, m.Pause)
 	return nil

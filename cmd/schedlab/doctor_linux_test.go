@@ -155,11 +155,11 @@ func TestDoctorJudgesNoise(t *testing.T) {
 		t.Fatalf("got %+v, want a judgement, or why there is none", r.Noise)
 	}
 	for _, j := range r.Noise.Judges {
-		blocks, window := 12, 1.05
+		window := .5
 		if j.Protocol == "full" {
-			blocks, window = 27, 3.6
+			window = 3.6
 		}
-		if j.Blocks != blocks || j.Window != window || j.Takes <= float64(3*blocks)*window || j.HalfWidth != nil && j.NeedsWindow > 0 {
+		if j.Blocks < 10 || j.Blocks > 40 || j.Window != window || j.Takes <= float64(3*j.Blocks)*window || j.HalfWidth != nil && j.NeedsWindow > 0 {
 			t.Errorf("got %+v, want its blocks, its time, and not both a half-width and a longer window", j)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	winnerMetric = "winner"
 	// mapBudget and mapBlocks are a map's, unless told otherwise.
 	mapBudget = 10 * time.Minute
-	mapBlocks = 10
+	mapBlocks = 12
 )
 
 // mapFlags are what the command line asks of a map.
@@ -79,7 +79,7 @@ is kept).`,
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
-	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "blocks of a cell, never below 10")
+	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")

@@ -87,6 +87,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	if err != nil {
 		return nil, err
 	}
+	planned.Until(s.slo)
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {

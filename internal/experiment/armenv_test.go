@@ -216,7 +216,7 @@ func TestReplayedLog(t *testing.T) {
 	if fast.Rate != 30 {
 		t.Errorf("three times as fast is %g/s", fast.Rate)
 	}
-	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 1.25s") {
+	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 700ms") {
 		t.Errorf("got %v", err)
 	}
 }

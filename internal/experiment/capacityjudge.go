@@ -81,7 +81,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
 	j.tellOthers()
 	j.tellNotes()
-	j.capacityDoubts(arms, slo)
+	j.capacityDoubts(arms)
 	return j.result, nil
 }
 
@@ -195,18 +195,13 @@ func (a *searched) diedOverloaded(f capacity.Finding) bool {
 }
 
 // capacityDoubts are what belongs beside every answer.
-func (j *judge) capacityDoubts(arms []*searched, slo stats.SLO) {
+func (j *judge) capacityDoubts(arms []*searched) {
 	r := j.result
 	if r.Status != record.Complete {
 		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))
 	}
 	if j.oneCPU() {
 		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
-	}
-	for _, t := range slo {
-		if t.Quantile > 0 && r.Env.Pause > (1-t.Quantile)*j.run.Plan.Window {
-			j.doubt("", "platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*r.Env.Pause, t.Metric, j.run.Plan.Window)
-		}
 	}
 	for _, a := range arms {
 		refused := 0

@@ -57,18 +57,18 @@ func TestAnOpenRecoveryIsSaid(t *testing.T) {
 // Refusals of a generator that is busy itself name it; of one that idles, other programs.
 func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	t.Parallel()
-	late := capacity.Window{Purpose: capacity.Curve, Rate: 41000, Values: []float64{.001}, Refused: "lag p99 (s): 0.0011, limit 0.001"}
-	steal := late
-	steal.Refused = "steal (ratio): 0.2, limit 0.01"
+	late := capacity.Window{Purpose: capacity.Curve, Rate: 41000, Values: []float64{.001}, Refused: "sent late: the p99 is 11 ms from its time"}
+	wrong := late
+	wrong.Refused = "stamps out of order: 2, limit 0"
 	busy := "; the generator is the limit: from 41,000/s on it cannot keep its schedule, its CPUs up to 62 % busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more"
 	for _, c := range []struct {
 		windows   []capacity.Window
 		generator float64
 		want      string
 	}{
-		{[]capacity.Window{late, late, steal}, .62, "steal (ratio): 0.2, limit 0.01" + busy},
+		{[]capacity.Window{late, late, wrong}, .62, "stamps out of order: 2, limit 0" + busy},
 		{[]capacity.Window{late, late}, .1, late.Refused + calmer},
-		{[]capacity.Window{late, steal, steal}, .62, steal.Refused + calmer},
+		{[]capacity.Window{late, wrong, wrong}, .62, wrong.Refused + calmer},
 	} {
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, options: searchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
 		for range c.windows {

@@ -77,6 +77,8 @@ func (l Load) check() *fieldError {
 		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
 		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},
 		{closed && l.MinRate != (Rate{}), "min_rate", "belongs to an open loop"},
+		{l.MaxRate.PerSecond > 0, "max_rate", "must be a share of the slowest arm's throughput, like 0.85x"},
+		{l.MaxRate != (Rate{}) && (closed || l.Rate.PerSecond == 0), "max_rate", "belongs to an open loop with an absolute rate"},
 		{l.Connections > load.MaxConnections, "connections", fmt.Sprintf("%d is above %d, the most one load holds", l.Connections, load.MaxConnections)},
 		{closed && l.Connections == 0, "connections", "is missing: a closed loop is that many clients"},
 		{!closed && !l.KeepAlive && l.Connections > 0, "connections", "needs keepalive: true; without it every request opens its own connection"},

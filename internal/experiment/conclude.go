@@ -58,7 +58,29 @@ func (s standing) phrase() string {
 	case len(s.same) > 0:
 		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
 	}
-	return fmt.Sprintf("%s against %s is undecided", s.arm, s.base)
+	return s.undecided()
+}
+
+// undecided says how far a standing with nothing decided has come: to what it leans.
+func (s standing) undecided() string {
+	leans := map[stats.Decision][]record.Verdict{}
+	blocks, needed := 0, 0
+	for _, v := range s.open {
+		blocks = max(blocks, v.Blocks)
+		if v.Lean != "" {
+			to := metricOf(v.Metric).Decision(v.Lean)
+			leans[to] = append(leans[to], v)
+			needed = max(needed, v.Needed)
+		}
+	}
+	leaning := ""
+	for to, vs := range leans {
+		leaning = fmt.Sprintf(" and leans %s (%s): %d blocks would settle it", strings.ToLower(string(to)), changes(vs), needed)
+	}
+	if len(leans) > 1 {
+		leaning = ""
+	}
+	return fmt.Sprintf("%s against %s is undecided after %s%s", s.arm, s.base, plural(blocks, "block"), leaning)
 }
 
 // said lists verdicts in a word each.
@@ -196,59 +218,6 @@ func (j *judge) starved(arm string) int {
 	return 0
 }
 
-// remedies say what a broken rule mostly means and what helps, by the rule's
-// first words.
-var remedies = []struct{ rule, text string }{
-	{"foreign load", "other programs used the server's CPUs: stop them, or choose CPUs with --server-cpus"},
-	{"lag", "the load sent late: other programs used its CPUs, or the rate is too high for it; stop them, or lower --rate"},
-	{"rate", "the load could not send in time: lower --rate, or give it CPUs with --load-cpus"},
-	{"generator", "the load's CPUs are full: lower --rate, or give it more with --load-cpus"},
-	{"backlog", "an arm stood still in some windows: other programs, or a rate near its capacity; lower --rate"},
-}
-
-// remedy is a sentence about what cost the most blocks, when too few are left;
-// "" otherwise. A block that is lost and broke no rule has trials that say nothing.
-func remedy(r *record.Result) string {
-	lost, dark := lostBlocks(r)
-	if r.Valid >= r.Planned || r.Status != record.Complete {
-		return ""
-	}
-	best, text := 0, ""
-	for _, m := range remedies {
-		if n := len(blocksThat(r, m.rule)); n > best {
-			best, text = n, m.text
-		}
-	}
-	const untold = "trials are missing, failed or cannot be read"
-	switch {
-	case dark == 0 && best == 0:
-		return ""
-	case dark == 0:
-		return " Mostly " + text + "."
-	case best == 0:
-		return fmt.Sprintf(" In %d of %s lost, %s.", dark, plural(lost, "block"), untold)
-	}
-	return fmt.Sprintf(" Of %s lost, in %d %s; in %d %s.", plural(lost, "block"), dark, untold, best, text)
-}
-
-// lostBlocks are how many blocks ran and do not count, and of them those that broke no
-// rule.
-func lostBlocks(r *record.Result) (lost, dark int) {
-	lost = r.Ran - r.Valid
-	return lost, max(0, lost-len(blocksThat(r, "")))
-}
-
-// blocksThat are the blocks that broke a rule which begins so.
-func blocksThat(r *record.Result, rule string) map[int]bool {
-	blocks := map[int]bool{}
-	for _, x := range r.Refused {
-		if strings.HasPrefix(x.Rule, rule) {
-			blocks[x.Block] = true
-		}
-	}
-	return blocks
-}
-
 func refusalReason(vs []record.Verdict) string {
 	for _, v := range vs {
 		if v.Reason != "" {
@@ -280,7 +249,10 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run %s: %d of %d planned blocks count%s", stateOf(r.Status), r.Valid, r.Planned, because(j.run.Failure))
+		add("", "the run %s and is judged by the %s that it has%s", stateOf(r.Status), plural(r.Valid, "block"), because(j.run.Failure))
+	}
+	if n := r.Ran - r.Valid; n > 0 {
+		add("", "%s of %d left out, for all arms: %s", plural(n, "block"), r.Ran, j.wrong())
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -301,6 +273,22 @@ func (j *judge) standingDoubts() {
 		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
 	}
 	j.doubt("", "one host, loopback, synthetic demand")
+}
+
+// wrong says what is wrong with the blocks that are left out.
+func (j *judge) wrong() string {
+	broken := map[int]bool{}
+	var rules []string
+	for _, x := range j.result.Refused {
+		broken[x.Block] = true
+		if !slices.Contains(rules, x.Rule) {
+			rules = append(rules, x.Rule)
+		}
+	}
+	if j.result.Ran-j.result.Valid > len(broken) {
+		rules = append(rules, "trials that are missing, failed or cannot be read")
+	}
+	return strings.Join(rules, ", ")
 }
 
 // oneCPU reports whether no arm had more than one CPU.

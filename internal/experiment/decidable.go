@@ -100,6 +100,8 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	return f, window
 }
 
+func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
+
 // lacking reports whether something that is asked for cannot be decided.
 func lacking(f record.Feasibility) bool {
 	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })

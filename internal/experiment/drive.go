@@ -117,7 +117,7 @@ func (w *window) finishClosed(sent int) (owed float64) {
 // valid blocks. Not the load's fault, which would be in its CPU time: a client that
 // waits for a reply cannot send. But requests that were not sent have no times.
 func (j *judge) owed(arm string) float64 {
-	if owed := stats.Median(j.series(arm, "owed")); owed > rateLimit {
+	if owed := stats.Median(j.series(arm, "owed")); owed > owedLimit {
 		return owed
 	}
 	return 0

@@ -152,7 +152,7 @@ func TestReasonOfABand(t *testing.T) {
 		reason    string
 	}{
 		{0, 0, record.Passed, "; true in 12 of 12 blocks"},
-		{2, 2, record.Passed, "; 4 of 12 blocks outside: 2 below, 2 above"},
+		{1, 1, record.Passed, "; 2 of 12 blocks outside: 1 below, 1 above"},
 		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the border lies within what the blocks leave open"},
 		{10, 1, record.Failed, "; 11 of 12 blocks outside: 10 below, 1 above"},
 	} {
@@ -196,7 +196,7 @@ func TestExpectationRefused(t *testing.T) {
 		outcome record.Answer
 		reason  string
 	}{
-		`p50("nethttp") < 5ms`:     {synthetic{blocks: 5, status: record.Interrupted}, record.Undecided, "5 valid blocks, fewer than 10"},
+		`p50("nethttp") < 5ms`:     {synthetic{blocks: 5, status: record.Interrupted}, record.Undecided, "5 blocks: too few to decide"},
 		`p50("pool") < 5ms`:        {synthetic{edit: failing}, record.Undecided, "of its requests got no good reply"},
 		`loss("pool") > 0.01`:      {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},
 		`good_mean("pool") < 5ms`:  {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},

@@ -85,5 +85,5 @@ func (j *judge) noVerdict() string {
 	default:
 		reason += "; " + starving
 	}
-	return "No verdict: " + reason + "." + remedy(j.result)
+	return "No verdict: " + reason + "."
 }

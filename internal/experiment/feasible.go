@@ -19,7 +19,12 @@ func Quantiles() []string { return slices.Sorted(maps.Keys(quantiles)) }
 
 // firstLook is how many blocks decide anything at the earliest when so many comparisons
 // share the probability of error.
-func firstLook(comparisons int) int { return max(minBlocks, stats.MinBlocks(comparisons)) }
+func firstLook(comparisons int) int {
+	if n := stats.FirstLook(comparisons); n > 0 {
+		return n
+	}
+	return maxBlocks + 1 // too many share it
+}
 
 // takeAsks notes which quantiles must be decidable and what the user has fixed.
 func (p *plan) takeAsks(o Options) {
@@ -63,18 +68,8 @@ func (p *plan) settleWindow() {
 	p.Feasible = &f
 	if window > d.window {
 		p.Window = window.Seconds()
-		p.refit()
+		p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 	}
-}
-
-// refit drops the blocks that a longer window leaves no time for.
-func (p *plan) refit() {
-	for p.Blocks > p.Feasible.First && p.cost(p.Blocks) > p.budget {
-		p.Blocks--
-	}
-	p.MinValid = min(p.MinValid, p.Blocks)
-	p.Order = p.Order[:min(len(p.Order), p.Blocks+p.Spare)]
-	p.Estimate = p.cost(p.Blocks).Seconds()
 }
 
 // leastRate is that of the open-loop arm that is asked least; 0 when one is not known

@@ -30,8 +30,8 @@ func (j *judge) hold() {
 		switch {
 		case err != nil:
 			f.reason = err.Error()
-		case j.refusal != "":
-			f.reason = j.refusal
+		case j.refusal != nil:
+			f.reason = j.refusal.text
 		default:
 			f = j.decide(e.root, stats.Alpha/float64(statements(e.root)), false)
 		}
@@ -101,10 +101,10 @@ func (j *judge) decide(n ast.Node, alpha float64, denied bool) finding {
 	return finding{first.outcome, first.reason + "; " + second.reason}
 }
 
-// state puts one statement to every valid block. It passes when it is true in
-// so many of them that the blocks' median is on its side of the border with
-// confidence 1-alpha, fails when it is false in as many, and is undecided in
-// between: the interval of stats.Compare, read as counts.
+// state puts one statement to the valid blocks, in order, and looks at it when verdicts
+// are looked at. At a look it passes when it is true in so many blocks that their median
+// is on its side of the border with confidence 1-alpha over all looks, and fails when it
+// is false in as many; the first look that says one of both decides.
 func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 	s := &scope{j: j}
 	words := s.words()
@@ -118,7 +118,7 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 		return finding{record.Undecided, oneLine(err.Error())}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
-	probes := probed(n)
+	probes, verdict := probed(n), record.Undecided
 	for s.block = range j.valid {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
@@ -134,22 +134,32 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 		case int:
 			yes, low, high = yes+count(v == 0), low+count(v < 0), high+count(v > 0)
 		}
+		had := s.block + 1
+		switch k := stats.LookRank(had, alpha); {
+		case k == 0 || verdict != record.Undecided:
+		case max(low, high)+unsure < k:
+			verdict = record.Passed
+		case max(low, high) >= had+1-k:
+			verdict = record.Failed
+		}
 	}
 	blocks := len(j.valid)
-	k := stats.IntervalRank(blocks, alpha)
 	sides := j.sides(n, denied)
 	evidence := sides + tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
 	switch {
-	case k == 0:
-		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
-	case max(low, high)+unsure < k:
-		return finding{record.Passed, evidence}
-	case max(low, high) >= blocks+1-k:
-		return finding{record.Failed, evidence}
+	case verdict != record.Undecided:
+		return finding{verdict, evidence}
 	case unsure > 0:
 		return finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*probeDoubt)}
+	case !looked(blocks, alpha):
+		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
 	}
 	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+}
+
+// looked reports whether so many blocks hold a look that can decide at that error.
+func looked(blocks int, alpha float64) bool {
+	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
 // tallied says in how many blocks a statement is true: of a band, of which the blocks

@@ -84,7 +84,7 @@ func TestRingTooSmall(t *testing.T) {
 // all the same number, and no more than a ring can have.
 func TestRing(t *testing.T) {
 	t.Parallel()
-	const window = 1.25 // with its warm-up, seconds
+	const window = .7 // with its warm-up, seconds
 	closed := swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true")
 	for _, c := range []struct {
 		name, text string
@@ -92,7 +92,7 @@ func TestRing(t *testing.T) {
 		want       int     // 0: the server's own
 	}{
 		{"slow", closed, 20_000, 0},
-		{"fast", closed, 150_000, int(2 * 150_000 * window)},
+		{"fast", closed, 250_000, int(2 * 250_000 * window)},
 		{"pipelined", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  pipeline: 16"), 150_000, int(2 * 4 * 150_000 * window)},
 		{"paced", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  rate: 4000/s"), 150_000, 0},
 		{"beyond any ring", closed, 1e9, timeline.MaxRing},

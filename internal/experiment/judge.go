@@ -45,7 +45,7 @@ func newJudge(name, path string, run record.Run) (*judge, error) {
 			}
 		}
 	}
-	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan), elsewhere: map[string]string{}}
+	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan), elsewhere: map[string]string{}, final: map[finality]bool{}}
 	j.newResult(name, path)
 	return j, nil
 }
@@ -152,9 +152,10 @@ type judge struct {
 	noted   map[string][]string       // doubts of an arm's trials, each once
 	// elsewhere is where an arm may run, when not only where the plan has servers.
 	elsewhere map[string]string
-	over      map[string]bool // arms whose queue grows without end
-	outrun    map[string]bool // arms with which the queue grows as the load's CPUs are full
-	refusal   string          // why every verdict of the run is refused, "" if not
+	over      map[string]bool   // arms whose queue grows without end
+	final     map[finality]bool // verdicts that are refused whatever comes
+	outrun    map[string]bool   // arms with which the queue grows as the load's CPUs are full
+	refusal   *refusal          // why every verdict of the run is refused, nil if not
 	result    *record.Result
 }
 
@@ -182,7 +183,7 @@ func (j *judge) newResult(name, path string) {
 	p := j.run.Plan
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
-		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, MinValid: p.MinValid, Started: j.run.Started,
+		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
 		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{},
 	}
@@ -199,10 +200,9 @@ func (j *judge) doubt(arm, format string, args ...any) {
 	j.result.Doubts = append(j.result.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 }
 
-// validate chooses the blocks that count: whole ones in which no arm broke a
-// window rule. An arm whose backlog grows in most of its windows is overloaded,
-// which is a fact about the arm and not about the window: it is judged by its
-// goodput only and spoils no block.
+// validate chooses the blocks that count: whole ones whose data are right. What is wrong
+// with one arm's leaves the block out for all. An arm whose backlog grows in most of its
+// windows is overloaded, which is a fact about the arm: it is judged by its goodput only.
 func (j *judge) validate() {
 	whole := map[int]map[string][]breach{}
 	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
@@ -215,7 +215,7 @@ func (j *judge) validate() {
 			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
 			grows := broke(whole[block][name], ruleBacklog)
 			growing[name] += count(grows)
-			full[name] += count(grows && broke(whole[block][name], ruleGenerator))
+			full[name] += count(grows && w.behind())
 		}
 	}
 	j.over, j.outrun = map[string]bool{}, map[string]bool{}
@@ -223,21 +223,42 @@ func (j *judge) validate() {
 		j.over[name], j.outrun[name] = 2*n > len(whole), 2*full[name] > n
 	}
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
-		spoiled := false
+		wrong := false
 		for _, a := range j.run.Plan.Arms {
 			for _, b := range whole[block][a.Name] {
-				if b.rule == ruleBacklog && j.over[a.Name] {
-					continue
+				if b.rule != ruleBacklog {
+					wrong = true
+					j.result.Refused = append(j.result.Refused, record.Refusal{Block: block, Arm: a.Name, Rule: b.rule, Value: b.value, Limit: b.limit})
 				}
-				spoiled = true
-				j.result.Refused = append(j.result.Refused, record.Refusal{Block: block, Arm: a.Name, Rule: b.rule, Value: b.value, Limit: b.limit})
 			}
 		}
-		if !spoiled {
+		if !wrong {
 			j.valid = append(j.valid, block)
 		}
 	}
 	j.result.Valid, j.result.Ran = len(j.valid), len(j.windows)
+	j.result.Env.StealRatio = j.stolen()
+	if n := len(j.windows); n > 0 { // a run seldom takes all the blocks that were planned
+		last := slices.Max(slices.Collect(maps.Keys(j.windows)))
+		j.result.Order = j.result.Order[:min(max(last, 0), len(j.result.Order))]
+	}
+}
+
+// stolen is the share of all CPUs that the hypervisor gave to others, over all windows.
+func (j *judge) stolen() float64 {
+	var stolen, total float64
+	for _, block := range slices.Sorted(maps.Keys(j.windows)) {
+		for _, a := range j.run.Plan.Arms { // in order: a sum of floats depends on it
+			if w, ok := j.windows[block][a.Name]; ok {
+				stolen += max(0, w.trial.Client.Steal)
+				total += w.trial.Window
+			}
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return stolen / (total * float64(max(j.run.Env.CPUs, 1)))
 }
 
 func broke(all []breach, rule string) bool {
@@ -303,6 +324,7 @@ func (j *judge) fillArms() {
 		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
 			a.GoodMean = &m
 		}
+		a.Disturbed = j.disturbed(pa.Name)
 		a.Generator, a.Predictions = j.generator(pa.Name), j.predictions(pa.Name)
 		if len(j.valid) > 0 {
 			a.Curve = hist.Curve()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"schedlab/internal/record"
@@ -22,12 +21,12 @@ type Keeping struct {
 	Median map[string]float64 `json:"median"`
 }
 
-// Keep puts an SLO to every valid block of a run: the baseline's and the challengers'
-// keeping, in plan order. It reads the record again. An answer is Passed when the
-// terms hold together in so many blocks that they do in most with 95 % confidence (10
-// of 12), Failed when they do not in as many, and undecided in between, or where the
-// run was refused or a window is too short for a quantile. A backlog that grows spoils
-// no block here: it is how an arm breaks an SLO. Errors are those of reading the record.
+// Keep puts an SLO to every block of a run whose data are right: the baseline's and the
+// challengers' keeping, in plan order. It reads the record again. An answer is Passed
+// when at a look the terms hold together in so many blocks that they do in most with 95 %
+// confidence over all looks, Failed when they do not in as many, and undecided in between,
+// or where a window is too short for a quantile. A backlog that grows is how an arm breaks
+// an SLO. Errors are those of reading the record.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	j, err := newJudge(dir.Name(), dir.Path(), run)
 	if err != nil {
@@ -45,33 +44,16 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 		return nil, err
 	}
 	j.finish(len(left))
-	j.valid = j.undisturbed()
-	j.refusal = j.refuseRun()
-	var all []Keeping
-	for _, a := range run.Plan.Arms {
+	return j.keepings(slo, figures), nil
+}
+
+func (j *judge) keepings(slo stats.SLO, figures map[figureKey]float64) (all []Keeping) {
+	for _, a := range j.run.Plan.Arms {
 		if a.Role != record.Copy {
 			all = append(all, j.keeping(a.Name, slo, figures))
 		}
 	}
-	return all, nil
-}
-
-// undisturbed are the whole blocks in which no arm broke a window rule but that of the
-// backlog.
-func (j *judge) undisturbed() (blocks []int) {
-	for block, arms := range j.windows {
-		spoiled := len(arms) < len(j.run.Plan.Arms)
-		for name, w := range arms {
-			for _, b := range w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name)) {
-				spoiled = spoiled || b.rule != ruleBacklog
-			}
-		}
-		if !spoiled {
-			blocks = append(blocks, block)
-		}
-	}
-	slices.Sort(blocks)
-	return blocks
+	return all
 }
 
 // A figureKey names a quantile of one arm's window in a block.
@@ -98,8 +80,12 @@ func measure(figures map[figureKey]float64, t record.TrialRecord, slo stats.SLO)
 
 func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(j.valid), Answer: record.Undecided, Median: map[string]float64{}}
+	if j.refusal != nil {
+		k.Reason = j.refusal.text
+		return k
+	}
 	values := map[string][]float64{}
-	for _, block := range j.valid {
+	for i, block := range j.valid {
 		kept := true
 		for _, term := range slo {
 			v, ok := figures[figureKey{block, arm, term.Metric}]
@@ -114,36 +100,34 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 			kept = kept && term.Holds(v)
 		}
 		k.Kept += count(kept)
+		if k.Answer == record.Undecided {
+			k.Answer = answer(i+1, k.Kept)
+		}
 	}
 	for metric, v := range values {
 		k.Median[metric] = stats.Median(v)
 	}
-	k.Answer, k.Reason = j.answer(k.Kept, slo)
+	switch {
+	case k.Answer != record.Undecided:
+	case !looked(k.Blocks, stats.Alpha):
+		k.Reason = plural(k.Blocks, "block") + ": too few to decide"
+	default:
+		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, plural(k.Blocks, "block"))
+	}
 	return k
 }
 
-// answer is what it comes to that an SLO was kept in so many blocks.
-func (j *judge) answer(kept int, slo stats.SLO) (record.Answer, string) {
-	if j.refusal != "" {
-		return record.Undecided, strings.TrimSuffix(j.refusal+"."+remedy(j.result), ".")
-	}
-	for _, term := range slo {
-		if share := 1 - term.Quantile; term.Quantile > 0 && j.run.Env.Pause > share*j.run.Plan.Window {
-			return record.Undecided, fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s",
-				1e3*j.run.Env.Pause, term.Metric, j.run.Plan.Window)
-		}
-	}
-	blocks := len(j.valid)
-	rank := stats.IntervalRank(blocks, stats.Alpha)
+// answer is what it comes to that an SLO was kept in so many of the first blocks.
+func answer(blocks, kept int) record.Answer {
+	rank := stats.LookRank(blocks, stats.Alpha)
 	switch {
 	case rank == 0:
-		return record.Undecided, plural(blocks, "block") + ": too few to decide"
 	case blocks-kept < rank:
-		return record.Passed, ""
+		return record.Passed
 	case kept < rank:
-		return record.Failed, ""
+		return record.Failed
 	}
-	return record.Undecided, fmt.Sprintf("kept in %d of %s: either may be the rule", kept, plural(blocks, "block"))
+	return record.Undecided
 }
 
 // ServerCPUs is how many CPUs a comparison would give to the server.

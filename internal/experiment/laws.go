@@ -74,7 +74,8 @@ type presence struct {
 	took, squares float64 // of the requests counted: whole times, and their squares
 	counted       int
 	ends          int     // under way at the start plus at the end
-	outside       float64 // squares of what the two sums do not share, of requests that are not longer than the window
+	edges         float64 // what the two sums do not share, s, of requests that are not longer than the window
+	outside       float64 // squares of the same
 
 	// steps are how many requests came minus how many went since the instant before,
 	// of so many instants over the window.
@@ -99,15 +100,18 @@ func (p *presence) add(began, done int64, counted bool) {
 	}
 	early, late := began < p.from && done >= p.from, began < p.to && done >= p.to
 	p.ends += count(early) + count(late)
+	edge := int64(0)
 	switch {
 	case early && late: // longer than the window: not chance
 	case early && counted:
-		p.outside += math.Pow(time.Duration(p.from-began).Seconds(), 2)
+		edge = p.from - began
 	case early:
-		p.outside += math.Pow(time.Duration(done-p.from).Seconds(), 2)
+		edge = done - p.from
 	case late:
-		p.outside += math.Pow(time.Duration(done-p.to).Seconds(), 2)
+		edge = done - p.to
 	}
+	p.edges += time.Duration(edge).Seconds()
+	p.outside += math.Pow(time.Duration(edge).Seconds(), 2)
 }
 
 // instant is the first that is not before the time. They are the middles of as many
@@ -141,17 +145,19 @@ func (p *presence) pending(q record.Pending) {
 }
 
 // littlesLaw is how far the window is from L = X T (ratio), and what its ends allow
-// (decisions 0012 and 0013).
+// (decisions 0012, 0013 and 0018). In an open loop that is all that lies outside, for one
+// stall may delay every request at an end.
 func (w *window) littlesLaw() (off, limit float64, ok bool) {
 	p := w.presence
 	if p.took <= 0 || w.clients.Closed() && w.trial.Client.Pending == nil {
 		return 0, 0, false
 	}
-	ends := float64(p.ends) / float64(p.counted)
+	ends, outside := float64(p.ends)/float64(p.counted), p.edges/p.took
 	if w.clients.Closed() { // its clients may all wait for one stall
 		ends *= p.squares * float64(p.counted) / (p.took * p.took)
+		outside = 3 * math.Sqrt(p.outside) / p.took
 	}
-	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, 3*math.Sqrt(p.outside)/p.took), true
+	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, outside), true
 }
 
 // interactiveLaw is how far the clients of a closed loop are from waiting for a reply

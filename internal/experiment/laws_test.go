@@ -179,20 +179,19 @@ func TestNotChecked(t *testing.T) {
 		return slices.ContainsFunc(r.NotChecked, func(s string) bool { return strings.Contains(s, part) })
 	}
 	whole := synthetic{edit: one(func(t *record.Trial) { t.Client.Proof = &record.Proof{Sent: int(fakeRate * (fakeWarmup + fakeWindow))} })}
-	if r := whole.judged(t); len(r.NotChecked) != 2 {
-		t.Errorf("all known but stamps and pauses: got %q", r.NotChecked)
+	if r := whole.judged(t); len(r.NotChecked) != 1 {
+		t.Errorf("all known but stamps: got %q", r.NotChecked)
 	}
 	for _, c := range []struct {
 		want string
 		edit func(*record.Trial)
 	}{
-		{"foreign load on the server's CPUs of pool: what others", func(t *record.Trial) { t.Server.Foreign = -1 }},
+		{"imbalance of foreign load of pool: what others", func(t *record.Trial) { t.Server.Foreign = -1 }},
 		{"utilisation law of pool: ", func(t *record.Trial) { t.Server.CPU = -1 }},
 		{"flow law (connections) of pool: the server shows no counters", func(t *record.Trial) { t.Server.Accepted = -1 }},
 		{"flow law (requests) of pool: ", func(t *record.Trial) { t.Client.Proof = nil }},
 		{"steal: ", func(t *record.Trial) { t.Client.Steal = -1 }},
 		{"throttling: ", func(t *record.Trial) { t.Client.Throttled = -1 }},
-		{"generator core: ", func(t *record.Trial) { t.Client.CPU = -1 }},
 	} {
 		s := whole
 		s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
@@ -202,7 +201,7 @@ func TestNotChecked(t *testing.T) {
 			}
 			return requests
 		}
-		if r := s.judged(t); !named(r, c.want) || len(r.NotChecked) != 3 {
+		if r := s.judged(t); !named(r, c.want) || len(r.NotChecked) != 2 {
 			t.Errorf("got %q, want %q among them", r.NotChecked, c.want)
 		}
 	}

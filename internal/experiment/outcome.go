@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -40,9 +39,6 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 		if g.Decision == record.Wins || g.Decision == record.Ties && len(g.Among) < len(r.Arms)-1 {
 			return g // sure of a loser; of the arms one is the baseline's copy
 		}
-	}
-	if why := remedy(r); v.Decision == record.Rejected && why != "" {
-		v.Reason += "." + strings.TrimSuffix(why, ".")
 	}
 	return v
 }
@@ -147,8 +143,9 @@ type tournament struct {
 // each primary metric of every two.
 func onMap(arms int) int { return primaries() * arms * (arms - 1) / 2 }
 
-// MapBlocks is the fewest blocks that can tell so many arms apart on a map.
-func MapBlocks(arms int) int { return max(minBlocks, stats.MinBlocks(onMap(arms))) }
+// MapBlocks is the fewest blocks that can tell so many arms apart on a map; 0 when no
+// number of looks can.
+func MapBlocks(arms int) int { return stats.FirstLook(onMap(arms)) }
 
 // duels takes the verdicts of one challenger as they are. Among more, every two arms
 // are compared by their blocks, and all pairs share the probability of error that in

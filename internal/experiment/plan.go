@@ -62,21 +62,24 @@ type Mode struct {
 	Wait  time.Duration
 }
 
-// A protocol is a row of measurement.md §5.
+// A protocol is how long windows are, and how long it may take. Either ends at the first
+// look at which everything is decided.
 type protocol struct {
-	blocks, minValid, spare int
-	warmup, window          time.Duration
-	budget                  time.Duration
+	warmup, window, budget time.Duration
 }
 
 var protocols = map[string]protocol{
-	"quick": {blocks: 12, minValid: 10, spare: 3, warmup: 200 * time.Millisecond, window: 1050 * time.Millisecond, budget: 75 * time.Second},
-	"full":  {blocks: 27, minValid: 20, spare: 3, warmup: 400 * time.Millisecond, window: 3600 * time.Millisecond, budget: 10 * time.Minute},
+	"quick": {warmup: 200 * time.Millisecond, window: 500 * time.Millisecond, budget: 75 * time.Second},
+	"full":  {warmup: 400 * time.Millisecond, window: 3600 * time.Millisecond, budget: 10 * time.Minute},
 }
 
+var (
+	// minBlocks is the first look: fewer blocks decide nothing. maxBlocks is the last.
+	minBlocks = stats.Looks()[0]
+	maxBlocks = stats.Looks()[len(stats.Looks())-1]
+)
+
 const (
-	// minBlocks is the fewest blocks a plan may shrink to.
-	minBlocks = 10
 	// Costs beside the windows themselves.
 	trialCost = 30 * time.Millisecond
 	probeCost = 750 * time.Millisecond
@@ -90,6 +93,8 @@ const (
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
+	// shortProbe is enough to see that an arm can take a rate which is not chosen from it.
+	shortProbe = 300 * time.Millisecond
 
 	// highestLoad is the share of the slowest arm's throughput above which a
 	// rate chosen from it is refused: the queue would never end.
@@ -110,6 +115,8 @@ type plan struct {
 	budget   time.Duration
 	self     string    // this program, "" when the caller named none
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
+	until    stats.SLO // see Comparison.Until; nil for the verdicts
+	outcome  *string   // see Comparison.UntilOutcome; nil for the verdicts
 	ring     int       // see chooseRing
 	// iters turns the CPU time that a trace file states into iterations; opened are the
 	// arrivals by their words, their files read.
@@ -144,7 +151,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	if o.Rate != (Rate{}) {
-		s.Load.Rate = o.Rate
+		s.Load.Rate, s.Load.MaxRate = o.Rate, Rate{} // what is asked for is offered
 	}
 	p := &plan{scenario: s, self: o.Self, cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
@@ -299,75 +306,62 @@ func (p *plan) takeProtocol(s Scenario, o Options) error {
 	if !ok {
 		return impossible("--protocol %q is none of quick, full", p.Protocol)
 	}
-	own := kind
+	most := maxBlocks
 	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
 		kind.warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.warmup)
 		kind.window = cmp.Or(time.Duration(s.Protocol.Window), kind.window)
 		kind.budget = cmp.Or(time.Duration(s.Protocol.Budget), kind.budget)
-		kind.blocks = cmp.Or(s.Protocol.Blocks, kind.blocks)
+		most = cmp.Or(s.Protocol.Blocks, most)
 	}
-	kind.blocks = cmp.Or(o.Blocks, kind.blocks)
+	most = cmp.Or(o.Blocks, most)
 	kind.warmup, kind.window = cmp.Or(o.Warmup, kind.warmup), cmp.Or(o.Window, kind.window)
 	p.budget = cmp.Or(o.Budget, kind.budget)
-	if kind.blocks < minBlocks {
-		return impossible("--blocks %d is below %d, too few for any verdict", kind.blocks, minBlocks)
-	}
 	switch {
-	case kind.blocks > maxBlocks:
-		return impossible("--blocks %d is above %d", kind.blocks, maxBlocks)
+	case most < minBlocks:
+		return impossible("--blocks %d is below %d, too few for any verdict", most, minBlocks)
+	case most > maxBlocks:
+		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, maxBlocks)
 	case kind.window < 100*time.Millisecond || kind.window > longest:
 		return impossible("--window %v is outside 100ms to %v", kind.window, longest)
 	case kind.warmup < 0 || kind.warmup > longest:
 		return impossible("--warmup %v is outside 0 to %v", kind.warmup, longest)
 	}
 	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
-	blocks := kind.blocks
-	for p.cost(blocks) > p.budget && blocks > minBlocks {
-		blocks--
-	}
-	if p.cost(blocks) > p.budget {
+	if p.cost(minBlocks) > p.budget {
 		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			blocks, len(p.arms), p.arms[1].Name, p.cost(blocks).Round(time.Second), p.budget)
+			minBlocks, len(p.arms), p.arms[1].Name, p.cost(minBlocks).Round(time.Second), p.budget)
 	}
-	if blocks < kind.blocks {
-		p.doubt("", "%d blocks instead of %d, to stay within the budget of %v", blocks, kind.blocks, p.budget)
+	p.Blocks = most
+	for _, n := range stats.Looks() {
+		if n <= most {
+			p.Looks = append(p.Looks, n)
+		}
 	}
-	p.Blocks, p.Spare = blocks, kind.spare
-	p.MinValid = own.leastValid(blocks)
-	p.Estimate = p.cost(blocks).Seconds()
+	p.Estimate = min(p.cost(most), p.budget).Seconds()
 	return nil
 }
 
 // cost is about how long a run of so many blocks takes.
 func (p *plan) cost(blocks int) time.Duration {
-	probes := len(p.arms) - 1
-	return time.Duration(blocks)*p.blockCost() + time.Duration(probes)*probeCost + fixedCost
+	cost := time.Duration(blocks)*p.blockCost() + fixedCost
+	for i := range p.Arms {
+		if p.probes(i) && p.sameAs(i) < 0 {
+			cost += probeCost - probeWindow + p.probeFor()
+		}
+	}
+	return cost
 }
 
 func (p *plan) blockCost() time.Duration {
 	return time.Duration(len(p.arms)) * (seconds(p.Warmup+p.Window) + trialCost)
 }
 
-// leastValid is how many of so many blocks must be valid: the protocol's own share of
-// them, rounded up, and never fewer than any verdict needs.
-func (own protocol) leastValid(blocks int) int {
-	return max(minBlocks, (own.minValid*blocks+own.blocks-1)/own.blocks)
-}
-
-// takeOrder draws every block's order: random, and the next block reversed.
+// takeOrder draws every block's order, each for itself: only so is the sign of a block's
+// ratio a fair coin between two arms that are the same, whatever drifts.
 func (p *plan) takeOrder() {
 	rng := rand.New(rand.NewPCG(p.Seed, 0))
-	order := make([]int, len(p.arms))
-	for i := range order {
-		order[i] = i
-	}
-	for block := range p.Blocks + p.Spare {
-		if block%2 == 0 {
-			rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		} else {
-			slices.Reverse(order)
-		}
-		p.Order = append(p.Order, slices.Clone(order))
+	for range p.Blocks {
+		p.Order = append(p.Order, rng.Perm(len(p.arms)))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // scenario parses text, which must be sound.
@@ -75,19 +76,19 @@ func TestOrder(t *testing.T) {
 		return planned(t, armed("pool"), func(o *Options) { o.Seed = seed }).Order
 	}
 	got := order(7)
-	if len(got) != 12+3 {
-		t.Fatalf("%d blocks ordered, want 12 and 3 spare", len(got))
+	if len(got) != 40 {
+		t.Fatalf("%d blocks ordered, want 40", len(got))
 	}
+	seen := map[string]int{}
 	for i, block := range got {
 		if sorted := slices.Sorted(slices.Values(block)); !slices.Equal(sorted, []int{0, 1, 2}) {
 			t.Errorf("block %d runs %v, want every arm once", i+1, block)
 		}
-		if i%2 == 1 {
-			back := slices.Clone(got[i-1])
-			slices.Reverse(back)
-			if !slices.Equal(block, back) {
-				t.Errorf("block %d runs %v, want the one before, %v, reversed", i+1, block, got[i-1])
-			}
+		seen[fmt.Sprint(block)]++
+	}
+	for text, n := range seen {
+		if n > 20 || len(seen) != 6 {
+			t.Errorf("of 40 blocks %d run %s, and %d orders are seen of 6: want them drawn at random", n, text, len(seen))
 		}
 	}
 	if diff := cmp.Diff(got, order(7)); diff != "" {
@@ -107,53 +108,87 @@ func TestOrder(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	// 3 arms: 3 x 1.28 s a block, 2 probes of 0.75 s, 3 s fixed.
+	// 3 arms: 3 x 0.73 s a block, 3 s fixed; nothing is probed for a fixed rate.
 	for _, c := range []struct {
 		budget time.Duration
 		blocks int
-		doubt  string
 	}{
-		{75 * time.Second, 12, ""},
-		{48 * time.Second, 11, "11 blocks instead of 12, to stay within the budget of 48s"},
-		{43 * time.Second, 10, "10 blocks instead of 12, to stay within the budget of 43s"},
+		{75 * time.Second, 32}, {48 * time.Second, 20}, {25 * time.Second, 10}, {time.Hour, 40},
 	} {
-		p := planned(t, good, func(o *Options) { o.Budget = c.budget })
-		if p.Blocks != c.blocks || time.Duration(p.Estimate*1e9) > c.budget {
-			t.Errorf("budget %v: got %d blocks in %.1f s, want %d", c.budget, p.Blocks, p.Estimate, c.blocks)
+		o := options()
+		o.Budget = c.budget
+		planned, err := Plan(scenario(t, good), o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if c.doubt != "" && !slices.Contains(doubts(p.Plan), c.doubt) {
-			t.Errorf("budget %v: got the doubts %q, want %q", c.budget, doubts(p.Plan), c.doubt)
+		p := planned.Planned()
+		if budget, blocks := planned.Budget(); budget != c.budget || blocks != c.blocks {
+			t.Errorf("budget %v: got %v, room for %d blocks, want %d", c.budget, budget, blocks, c.blocks)
 		}
-		if p.MinValid != 10 {
-			t.Errorf("budget %v: %d blocks must be valid, want 10", c.budget, p.MinValid)
+		if p.Blocks != 40 || !slices.Equal(p.Looks, stats.Looks()) || p.Estimate > c.budget.Seconds() || len(doubts(p)) != 1 {
+			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate, p.Looks, doubts(p))
 		}
 	}
 	full := planned(t, good, func(o *Options) { o.Protocol, o.Rate = "full", Rate{PerSecond: 400} })
-	if full.Blocks != 27 || full.MinValid != 20 || full.Window != 3.6 || full.Warmup != .4 {
+	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .4 || full.budget != 10*time.Minute {
 		t.Errorf("full: got %+v", full.Plan)
+	}
+	few := planned(t, good, func(o *Options) { o.Blocks = 15 })
+	if few.Blocks != 15 || len(few.Order) != 15 || !slices.Equal(few.Looks, []int{10, 12, 14}) {
+		t.Errorf("--blocks 15: got %d blocks, looks at %v", few.Blocks, few.Looks)
 	}
 }
 
-// Of the blocks that a person or a scenario asks for, the protocol's own share must be
-// valid: 10 of 12, 20 of 27.
-func TestLeastValid(t *testing.T) {
+// X_max is measured only where something needs it.
+func TestProbes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		protocol    string
-		blocks, own int // asked for by a person, and by the scenario
-		want        int
+		name, text string
+		want       []bool // of nethttp, its copy and the challenger
+		long       time.Duration
 	}{
-		{"quick", 0, 0, 10}, {"quick", 10, 0, 10}, {"quick", 13, 0, 11}, {"quick", 27, 0, 23}, {"quick", 0, 24, 20}, {"quick", 12, 24, 10},
-		{"full", 0, 0, 20}, {"full", 10, 0, 10}, {"full", 12, 0, 10}, {"full", 15, 0, 12}, {"full", 20, 0, 15}, {"full", 54, 0, 40}, {"full", 0, 12, 10},
+		{"a fixed rate", good, []bool{false, false, false}, shortProbe},
+		{"a bounded rate", swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x"), []bool{true, false, true}, shortProbe},
+		{"a share", swap("rate: 300/s", "rate: 0.7x"), []bool{true, false, true}, probeWindow},
+		{"an expectation", good + "expect: ['x_max(\"nethttp\") > 1000/s']\n", []bool{true, false, true}, probeWindow},
 	} {
-		text := good + "protocol: {kind: " + c.protocol + "}\n"
-		if c.own > 0 {
-			text = good + fmt.Sprintf("protocol: {kind: %s, blocks: %d}\n", c.protocol, c.own)
+		p := planned(t, c.text, nil)
+		for i, want := range c.want {
+			if got := p.probes(i); got != want {
+				t.Errorf("%s: %s is probed: %v, want %v", c.name, p.Arms[i].Name, got, want)
+			}
 		}
-		p := planned(t, text, func(o *Options) { o.Blocks, o.Budget = c.blocks, time.Hour })
-		if p.MinValid != c.want || p.MinValid > p.Blocks {
-			t.Errorf("%+v: %d of %d blocks must be valid, want %d", c, p.MinValid, p.Blocks, c.want)
+		if got := p.probeFor(); got != c.long {
+			t.Errorf("%s: a probe takes %v, want %v", c.name, got, c.long)
 		}
+	}
+}
+
+// A bounded rate is lowered where an arm cannot take it, and it is said once.
+func TestRatesAreLowered(t *testing.T) {
+	t.Parallel()
+	text := swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x")
+	for slowest, want := range map[float64]float64{2000: 900, 1000: 850} {
+		p := planned(t, text, nil)
+		if err := p.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": slowest}); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Arms {
+			if a.Clients.Rate != want {
+				t.Errorf("the slowest does %v: %s is asked for %v, want %v", slowest, a.Name, a.Clients.Rate, want)
+			}
+		}
+		said := 0
+		for _, d := range doubts(p.Plan) {
+			said += count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most")
+		}
+		if said != count(want < 900) {
+			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.Plan))
+		}
+	}
+	asked := planned(t, text, func(o *Options) { o.Rate = Rate{PerSecond: 900} })
+	if err := asked.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": 1000}); err != nil || asked.Arms[0].Clients.Rate != 900 {
+		t.Errorf("--rate 900/s: offered %v, %v; want what was asked for", asked.Arms[0].Clients.Rate, err)
 	}
 }
 
@@ -164,10 +199,10 @@ func TestImpossible(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{good, func(o *Options) { o.Budget = 42 * time.Second },
-			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 43s, more than the budget of 42s; raise --budget, drop arms or shorten --window"},
+		{good, func(o *Options) { o.Budget = 24 * time.Second },
+			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 25s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
 		{good, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
-		{good, func(o *Options) { o.Blocks = 1001 }, "--blocks 1001 is above 1000"},
+		{good, func(o *Options) { o.Blocks = 41 }, "--blocks 41 is above 40, the last look; lengthen the windows instead"},
 		{good, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
 		{good, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
 		{good, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
@@ -223,7 +258,7 @@ func TestPlanDoubts(t *testing.T) {
 			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.Plan), c.want)
 		}
 	}
-	enough := planned(t, armed("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 1100} })
+	enough := planned(t, armed("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 2200} })
 	if err := enough.chooseRate(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +273,7 @@ func TestPlanDoubts(t *testing.T) {
 		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.Plan))
 	}
 	if got := judgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
-		t.Errorf("1100/s over 1.05 s: judged %v, want all", got)
+		t.Errorf("2200/s over 0.5 s: judged %v, want all", got)
 	}
 }
 

@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 
 	"schedlab/internal/record"
 )
@@ -17,6 +20,49 @@ func (p *plan) checkVolume() error {
 	return nil
 }
 
+// probes reports whether something needs an arm's X_max: a search, a rate that is a share
+// of the slowest arm's or bounded by one, the room of a closed loop, an expectation.
+func (p *plan) probes(arm int) bool {
+	bounded := func(l Load) bool { return l.MaxRate != Rate{} }
+	return p.Arms[arm].Role != record.Copy &&
+		(p.measures() || p.Arms[arm].Clients.Closed() || slices.ContainsFunc(p.loads, bounded))
+}
+
+// measures reports whether the figure of X_max itself is asked for, of every arm.
+func (p *plan) measures() bool {
+	relative := func(l Load) bool { return l.Rate.OfSlowest != 0 }
+	return p.slo != nil || slices.ContainsFunc(p.loads, relative) || usesAny(p.Expect, "x_max")
+}
+
+// probeFor is how long a probe lasts. One that has only to show that a rate can be taken
+// is short.
+func (p *plan) probeFor() time.Duration {
+	closed := func(l Load) bool { return l.Loop == "closed" }
+	switch {
+	case p.slo != nil:
+		return searchProbe
+	case p.measures() || slices.ContainsFunc(p.loads, closed):
+		return probeWindow
+	}
+	return shortProbe
+}
+
+// lowerRates keeps rates that are bounded by a share of the slowest arm's throughput
+// within it, and says so.
+func (p *plan) lowerRates(slowest float64, name string) {
+	for i, l := range p.loads {
+		rate, bound := p.Arms[i].Clients.Rate, rounded(l.MaxRate.OfSlowest*slowest)
+		if bound == 0 || rate <= bound {
+			continue
+		}
+		p.Arms[i].Clients.Rate = bound
+		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most", perSecond(bound), perSecond(rate), name, perSecond(slowest))}
+		if !slices.Contains(p.Doubts, said) {
+			p.Doubts = append(p.Doubts, said)
+		}
+	}
+}
+
 // chooseRate fixes a relative rate from the arms' throughput.
 func (p *plan) chooseRate(xmax map[string]float64) error {
 	slowest, name := 0.0, ""
@@ -25,6 +71,7 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 			slowest, name = x, a.Name
 		}
 	}
+	p.lowerRates(slowest, name)
 	for i, l := range p.loads {
 		if l.Rate.OfSlowest == 0 {
 			continue

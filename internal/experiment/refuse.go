@@ -12,124 +12,157 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Limits of the run rules (measurement.md §5), on totals over valid blocks.
+// Limits on totals over the blocks.
 const (
 	errorLimit  = .001
 	statusLimit = .001
-	stealLimit  = .01
-	driftLimit  = .01
 	// starvedLimit is the share of a closed loop's connections that may go without
 	// an answer before those that got one say nothing about its clients.
 	starvedLimit = .01
+	// owedLimit is the share of a paced loop's requests that may be missing.
+	owedLimit = .01
 )
+
+// A refusal is why a verdict cannot be given; nil for none.
+type refusal struct {
+	code   record.RefusalCode
+	text   string
+	values map[string]float64
+	// final says that no number of blocks changes it.
+	final bool
+}
+
+func refused(code record.RefusalCode, values map[string]float64, format string, args ...any) *refusal {
+	return &refusal{code: code, text: fmt.Sprintf(format, args...), values: values}
+}
+
+// whatever is r as one that no number of blocks changes.
+func (r *refusal) whatever() *refusal {
+	r.final = true
+	return r
+}
+
+// because is r of something that rests on what it refuses.
+func (r *refusal) because(code record.RefusalCode, prefix string) *refusal {
+	c := *r
+	c.code, c.text = code, prefix+r.text
+	return &c
+}
+
+// why is the reason in words, "" for none.
+func (r *refusal) why() string {
+	if r == nil {
+		return ""
+	}
+	return r.text
+}
 
 // provenStarved are the figures of a closed loop that hold whoever starved.
 var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
 
-// refuseRun is a reason against every verdict of the run, "" for none.
-func (j *judge) refuseRun() string {
-	p := j.run.Plan
-	switch {
-	case len(j.valid) < p.MinValid && j.run.Status != record.Complete:
-		return fmt.Sprintf("%s, fewer than %d: the run was cut short", plural(len(j.valid), "valid block"), p.MinValid)
-	case len(j.valid) < p.MinValid:
-		reason := fmt.Sprintf("%s of %d, fewer than %d", plural(len(j.valid), "valid block"), len(j.windows), p.MinValid)
-		if p.Unspared != "" {
-			reason += ": " + p.Unspared
-		}
-		return reason
+// refuseRun is a reason against every verdict of the run.
+func (j *judge) refuseRun() *refusal {
+	if len(j.valid) > 0 {
+		return nil
 	}
-	var steal, throttled, total float64
-	for _, block := range j.valid {
-		for _, a := range p.Arms { // in order: a sum of floats depends on it
-			w := j.windows[block][a.Name]
-			steal += max(0, w.trial.Client.Steal)
-			throttled += max(0, w.trial.Client.Throttled)
-			total += w.trial.Window
-		}
+	said := "no block has run"
+	if n := len(j.windows); n > 0 {
+		said = fmt.Sprintf("the data of %s are wrong or not whole", plural(n, "block"))
 	}
-	j.result.Env.StealRatio = steal / (total * float64(max(j.run.Env.CPUs, 1)))
-	switch {
-	case j.result.Env.StealRatio > stealLimit:
-		return fmt.Sprintf("steal %.1f %% of the CPUs, above %.0f %%: the hypervisor gave them to others", 100*j.result.Env.StealRatio, 100*stealLimit)
-	case throttled > 0:
-		return fmt.Sprintf("the cgroup's CPU limit held processes back for %.2f s", throttled)
+	if j.run.Status != record.Complete {
+		said += ": the run was cut short"
 	}
-	return ""
+	return refused(record.CauseNoBlocks, map[string]float64{"ran": float64(len(j.windows))}, "%s", said)
 }
 
 // refuseArm is a reason against every verdict on an arm.
-func (j *judge) refuseArm(a, base record.Arm) string {
-	if failed := j.failed(base, a); failed != "" {
+func (j *judge) refuseArm(a, base record.Arm) *refusal {
+	if failed := j.failed(base, a); failed != nil {
 		return failed
 	}
 	if j.over[a.Name] || j.over[base.Name] {
-		return ""
+		return nil
 	}
 	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
 	for _, code := range slices.Sorted(unionKeys(mix, other)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return fmt.Sprintf("status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
+			return refused(record.CauseStatusMix, map[string]float64{"status": float64(code), "arm": mix[code], "baseline": other[code]},
+				"status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
 		}
 	}
-	return ""
+	return nil
 }
 
-// failed says which of the arms failed too many requests, and how those ended; "" for
-// none.
-func (j *judge) failed(arms ...record.Arm) string {
+// fails reports whether an arm fails too many requests in most blocks. A stall of the
+// machine that fails those of a few is noise: they count with the time that they waited,
+// and check sees to it that the other blocks do not say the opposite.
+func (j *judge) fails(arm string) bool { return stats.Median(j.series(arm, "errors")) > errorLimit }
+
+// failed says which of the arms failed too many requests, and how those ended.
+func (j *judge) failed(arms ...record.Arm) *refusal {
 	var who []string
+	values := map[string]float64{}
 	ends := map[string]int{}
 	for _, arm := range arms {
 		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
-		if ratio <= errorLimit || j.over[arm.Name] {
+		if !j.fails(arm.Name) || j.over[arm.Name] {
 			continue
 		}
+		values[arm.Name] = ratio
 		who = append(who, fmt.Sprintf("%s failed %d of %d requests (%.2f %%)", arm.Name, arm.Errors, arm.Requests, 100*ratio))
 		for end, n := range arm.Failures {
 			ends[end] += n
 		}
 	}
 	if len(who) == 0 {
-		return ""
+		return nil
 	}
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
-	return fmt.Sprintf("errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0])
+	return refused(record.CauseErrors, values, "errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0]).whatever()
 }
 
-// statusMix is the mean share of each status over the valid blocks.
+// statusMix is the share of each status, the median over the blocks.
 func (j *judge) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, block := range j.valid {
-		for code, share := range j.windows[block][arm].status {
-			mix[code] += share / float64(len(j.valid))
+		for code := range j.windows[block][arm].status {
+			mix[code] = 0
 		}
+	}
+	for code := range mix {
+		shares := make([]float64, len(j.valid))
+		for i, block := range j.valid {
+			shares[i] = j.windows[block][arm].status[code]
+		}
+		mix[code] = stats.Median(shares)
 	}
 	return mix
 }
 
 // refuseMetric is a reason against one metric of an arm.
-func (j *judge) refuseMetric(m stats.Metric, a record.Arm) string {
+func (j *judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	q, timed := quantiles[m.Name]
 	switch {
 	case timed && !j.judged[m.Name]:
-		had := ""
+		had, need := "", runMargin*float64(stats.MinRequests(q))
+		values := map[string]float64{"needed": need}
 		if rate := lowestRate(j.run.Plan); !math.IsInf(rate, 1) {
-			had = fmt.Sprintf("%.0f a window, ", rate*j.run.Plan.Window)
+			values["requests"] = rate * j.run.Plan.Window
+			had = fmt.Sprintf("%.0f a window, ", values["requests"])
 		}
-		return fmt.Sprintf("too few requests: %s%s needs %.0f", had, m.Name, runMargin*float64(stats.MinRequests(q)))
+		return refused(record.CauseFewRequests, values, "too few requests: %s%s needs %.0f", had, m.Name, need).whatever()
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(j.series(a.Name, m.Name), math.IsNaN):
-		return fmt.Sprintf("the server CPU time of %s is not known", a.Name)
-	case timed && j.run.Env.Pause > (1-q)*j.run.Plan.Window:
-		return fmt.Sprintf("platform-limited: the machine pauses a busy thread for %.1f ms, which alone can decide the %s of a window of %g s", 1e3*j.run.Env.Pause, m.Name, j.run.Plan.Window)
+		return refused(record.CauseUnknownCPU, nil, "the server CPU time of %s is not known", a.Name).whatever()
 	case !slices.Contains(provenStarved, m.Name) && j.mutes(a.Name):
-		return fmt.Sprintf(starvation+"%s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections)
+		return refused(record.CauseStarvation, map[string]float64{"starved": float64(a.StarvedConnections)},
+			starvation+"%s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections).whatever()
 	case !slices.Contains(provenStarved, m.Name) && j.owed(a.Name) > 0:
-		return fmt.Sprintf("requests owed: the paced clients of %s did not send %.0f %% of theirs, which have no times", a.Name, 100*j.owed(a.Name))
+		owed := j.owed(a.Name)
+		return refused(record.CauseOwed, map[string]float64{"owed": owed}, "requests owed: the paced clients of %s did not send %.0f %% of theirs, which have no times", a.Name, 100*owed).whatever()
 	case m.Name != "goodput" && j.over[a.Name]:
-		return fmt.Sprintf("overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name)
+		return refused(record.CauseOverload, nil, "overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name).whatever()
 	}
-	return ""
+	return nil
 }
 
 // starvedShare is the share of an arm's connections that starved in a window, its
@@ -144,13 +177,4 @@ func (j *judge) starvedShare(arm string) float64 {
 		return 0
 	}
 	return starved / (starved + served)
-}
-
-// drift is a reason when the baseline moves over the run.
-func (j *judge) drift(m stats.Metric, base record.Arm) string {
-	rho, p := stats.Spearman(j.series(base.Name, m.Name))
-	if p < driftLimit {
-		return fmt.Sprintf("drift: %s of %s moves over the blocks (Spearman %.2f, p %.3f)", m.Name, base.Name, rho, p)
-	}
-	return ""
 }

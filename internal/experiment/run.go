@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // Progress is called as a run goes on: what it does now, how far it is, and how
@@ -48,15 +51,23 @@ func (c *Comparison) Rate() string {
 	return "as the replies come"
 }
 
-// Budget is the longest the comparison may take, how many of its spare blocks there is
-// time for in it, and the least budget that has time for all.
-func (c *Comparison) Budget() (budget time.Duration, spare int, all time.Duration) {
+// Budget is when the comparison ends if not everything is decided before, and how many
+// blocks there is time for by then.
+func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	p := c.plan
-	for spare < p.Spare && p.cost(p.Blocks+spare+1) <= p.budget {
-		spare++
+	for blocks < p.Blocks && p.cost(blocks+1) <= p.budget {
+		blocks++
 	}
-	return p.budget, spare, roundUp(p.cost(p.Blocks + p.Spare))
+	return p.budget, blocks
 }
+
+// Until has the run end as soon as it is decided whether each arm keeps an SLO, as [Keep]
+// tells, instead of when the verdicts are.
+func (c *Comparison) Until(slo stats.SLO) { c.plan.until = slo }
+
+// UntilOutcome has the run end as soon as [Outcome] of the metric is decided, or can never
+// be, instead of when the verdicts are.
+func (c *Comparison) UntilOutcome(metric string) { c.plan.outcome = &metric }
 
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
@@ -145,7 +156,6 @@ func (r *runner) onItsCPUs(f func() error) error {
 }
 
 func (r *runner) carryOut(ctx context.Context) error {
-	r.run.Env.Pause = platformPause(r.plan.cpus).Seconds()
 	if self := r.plan.self; self != "" {
 		r.tell("measuring the load itself", 0, len(r.plan.Arms))
 		floor, err := r.launcher.floor(ctx, self, r.plan.cpus.shared)
@@ -174,7 +184,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 
 func (r *runner) probeAll(ctx context.Context) error {
 	for i, a := range r.plan.Arms {
-		if a.Role == record.Copy {
+		if !r.plan.probes(i) {
 			continue
 		}
 		if same := r.plan.sameAs(i); same >= 0 {
@@ -214,68 +224,70 @@ func (r *runner) alike(arm, probed string) {
 	}
 }
 
-// runBlocks runs the planned blocks, and spare ones for those a rule refused, while
-// the budget lasts. Past it go only the planned blocks that a verdict needs.
+// runBlocks runs blocks until a look finds everything decided, or the budget has no room
+// for another one.
 func (r *runner) runBlocks(ctx context.Context) error {
 	p := r.plan
-	number, valid := 0, 0
+	soFar, err := newJudge(r.run.Name, "", *r.run)
+	if err != nil {
+		return err
+	}
+	kept := map[figureKey]float64{}
+	number := 0
 	first := time.Now()
 	for block := range p.Order {
-		each := time.Since(first) / time.Duration(max(block, 1))
-		affords := time.Since(r.began)+each+closing <= p.budget
-		if p.enough(block, valid, affords) {
-			if block < p.Blocks {
-				p.doubt("", "the run stopped after %d of %s, to stay within the budget of %v: %s", block, plural(p.Blocks, "block"), p.budget, r.pace(each))
-			} else if valid < p.Blocks {
-				p.Unspared = p.unspared(block, time.Since(r.began), each)
-				p.doubt("", "%s", p.Unspared)
+		each := p.blockCost()
+		if block > 0 {
+			each = time.Since(first) / time.Duration(block)
+		}
+		if time.Since(r.began)+each+closing > p.budget {
+			if block < minBlocks {
+				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, plural(block, "block"), minBlocks, r.pace(each))
 			}
-			break
+			return nil
 		}
-		past := ""
-		if time.Since(r.began) > p.budget {
-			past = fmt.Sprintf(" (past the budget of %v: %s)", p.budget, r.pace(each))
-		}
-		spoiled := false
 		for _, arm := range p.Order[block] {
-			r.tell(p.blockName(block)+": "+p.Arms[arm].Name+past, number, p.Blocks*len(p.Arms))
+			r.tell(fmt.Sprintf("block %d: %s", block+1, p.Arms[arm].Name), number, p.Blocks*len(p.Arms))
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			number++
-			bad, err := r.trial(ctx, number, block, arm)
+			t, err := r.runTrial(ctx, number, block, arm)
 			if err != nil {
 				return err
 			}
-			spoiled = spoiled || bad
+			r.trials++
+			soFar.take(t, nil)
+			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
+				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
+					p.Arms[arm].Name, strings.TrimPrefix(p.scenario.targets(addrMark)[0].URL, "http://"+addrMark), w.requests)
+			}
+			measure(kept, t, p.until)
 		}
-		if !spoiled {
-			valid++
+		if soFar.look(p, kept) {
+			return nil
 		}
-	}
-	if took := time.Since(r.began); took > p.budget {
-		p.doubt("", "the run took %v, past the budget of %v: %s", took.Round(100*time.Millisecond), p.budget, r.pace(time.Since(first)/time.Duration(max(1, number/len(p.Arms)))))
 	}
 	return nil
 }
 
-// enough says whether a run ends before the block of that index, with so many valid
-// ones behind it; affords, whether the budget has room for it.
-func (p *plan) enough(block, valid int, affords bool) bool {
-	return valid >= p.Blocks || !affords && (block >= p.Blocks || valid >= p.MinValid)
-}
-
-// unspared says why the spare blocks from that index on do not run, and what would make
-// room for them.
-func (p *plan) unspared(block int, gone, each time.Duration) string {
-	left := p.Blocks + p.Spare - block
-	all := gone + time.Duration(left)*each + closing
-	return fmt.Sprintf("the budget of %v has no room for %s in place of those refused; raise --budget to %v",
-		p.budget, plural(left, "more spare block"), roundUp(all))
-}
-
-func roundUp(d time.Duration) time.Duration {
-	return (d + time.Second - 1).Truncate(time.Second)
+// look judges what was taken so far, without an end to it, if as many blocks count as a look
+// has. It reports whether more of them can change nothing that was asked for: of an SLO or
+// an outcome, if there is one, or of the verdicts.
+func (j *judge) look(p *plan, kept map[figureKey]float64) bool {
+	if !slices.Contains(j.run.Plan.Looks, len(j.again().validated())) {
+		return false
+	}
+	now := j.again()
+	now.finish(0)
+	switch {
+	case p.until != nil:
+		return !slices.ContainsFunc(now.keepings(p.until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+	case p.outcome != nil:
+		v := Outcome(now.result, *p.outcome)
+		return v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
+	}
+	return now.settled()
 }
 
 // pace says what a block takes, and who makes it take longer.
@@ -288,26 +300,19 @@ func (r *runner) pace(each time.Duration) string {
 	return said
 }
 
-func (p *plan) blockName(block int) string {
-	if block >= p.Blocks {
-		return fmt.Sprintf("spare block %d of %d", block+1-p.Blocks, p.Spare)
-	}
-	return fmt.Sprintf("block %d of %d", block+1, p.Blocks)
+// again is a judge of the same windows that has not judged yet.
+func (j *judge) again() *judge {
+	now := *j
+	now.newResult(j.result.Run, j.result.Dir)
+	now.valid, now.final, now.judged = nil, map[finality]bool{}, judgedQuantiles(j.run.Plan)
+	return &now
 }
 
-// trial runs one trial and reports whether it broke a window rule other than
-// the backlog, which may be the arm's nature.
-func (r *runner) trial(ctx context.Context, number, block, arm int) (spoiled bool, err error) {
-	t, err := r.runTrial(ctx, number, block, arm)
-	if err != nil {
-		return false, err
-	}
-	r.trials++
-	w := reduce(t, r.run.Env, r.plan.Arms[arm].Clients)
-	for _, b := range w.breaches(serverCPUs(r.run.Env), judgedQuantiles(r.plan.Plan), r.plan.accounts(arm)) {
-		spoiled = spoiled || b.rule != ruleBacklog
-	}
-	return spoiled, nil
+// validated are the blocks that count.
+func (j *judge) validated() []int {
+	j.judgeClosed()
+	j.validate()
+	return j.valid
 }
 
 // closing is what remains to be done after the last block: the reports.

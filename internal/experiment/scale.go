@@ -105,8 +105,8 @@ func (j *judge) scalePoint(a record.PlanArm) record.ScalePoint {
 
 // unscalable says why the law cannot be fitted to these points, "" if it can.
 func (j *judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) string {
-	if len(j.valid) < max(j.run.Plan.MinValid, 1) {
-		return fmt.Sprintf("%s of %d that are needed", plural(len(j.valid), "valid block"), max(j.run.Plan.MinValid, 1))
+	if len(j.valid) == 0 {
+		return "no block counts"
 	}
 	for _, a := range arms {
 		if a.Clients.Rate > 0 {

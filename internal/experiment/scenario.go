@@ -57,6 +57,7 @@ type Load struct {
 	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as load.ParseArrivals reads
 	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
 	MinRate     Rate          `yaml:"min_rate"`    // floor for a relative rate
+	MaxRate     Rate          `yaml:"max_rate"`    // ceiling for an absolute one, a share of the slowest arm's throughput: rate is lowered to it, and it is said
 	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; the clients of a closed loop
 	KeepAlive   bool          `yaml:"keepalive"`
 	Idle        int           `yaml:"idle"`     // more connections, held open beside an open loop
@@ -144,10 +145,7 @@ func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 // Type names the value in a command's help.
 func (r *Rate) Type() string { return "rate" }
 
-const (
-	maxArms   = 40
-	maxBlocks = 1000
-)
+const maxArms = 40
 
 // ParseScenario reads a scenario file's text; file is for messages.
 func ParseScenario(file string, text []byte) (Scenario, error) {
@@ -225,7 +223,7 @@ func (s *Scenario) check() *fieldError {
 		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
 		{!methodForm.MatchString(s.Workload.Method), "workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
 		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
-		{s.Protocol.Blocks > maxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d", s.Protocol.Blocks, maxBlocks)},
+		{s.Protocol.Blocks > maxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d, the last look", s.Protocol.Blocks, maxBlocks)},
 		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < minBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, minBlocks)},
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
 	} {

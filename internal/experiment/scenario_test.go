@@ -159,7 +159,7 @@ func TestScenarioErrors(t *testing.T) {
 		{"ten years", swap("rate: 300/s", "rate: 300/s\n  timeout: 87600h"), `7:12: load.timeout: "87600h" is not a duration like 200ms, above 0 and up to 24h`},
 		{"unknown protocol", good + "protocol: {kind: fast}\n", `10:18: protocol.kind: "fast" is none of quick, full`},
 		{"too few blocks", good + "protocol: {blocks: 3}\n", "10:20: protocol.blocks: 3 is below 10, too few for any verdict"},
-		{"too many blocks", good + "protocol: {blocks: 1001}\n", "10:20: protocol.blocks: 1001 is above 1000"},
+		{"too many blocks", good + "protocol: {blocks: 1001}\n", "10:20: protocol.blocks: 1001 is above 40, the last look"},
 		{"short window", good + "protocol: {window: 10ms}\n", "10:20: protocol.window: is below 100ms"},
 		{"unknown need", good + "needs: {cpus: 2}\n", `10:9: needs: unknown key "cpus" (want one of server_cpus)`},
 	} {

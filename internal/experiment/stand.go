@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"schedlab/internal/capacity"
@@ -173,28 +174,23 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	return w, nil
 }
 
+// Rules of a search: the load, not the server, missed what was asked.
+const (
+	ruleRate = "rate off (ratio)"
+	ruleLate = "sent late: "
+
+	rateLimit = .01
+)
+
 // ofGenerator reports whether a window was refused, by [window.unfit], because the
 // generator could not offer its rate.
 func ofGenerator(refused string) bool {
-	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLag) || strings.HasPrefix(refused, ruleGenerator)
+	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLate)
 }
 
-// limitOf says what a rule's limit depends on, "" for nothing.
-func limitOf(rule string) string {
-	figure, lag := strings.CutPrefix(rule, ruleLag)
-	if !lag {
-		return ""
-	}
-	own := "p50"
-	if strings.HasPrefix(figure, "mean") {
-		own = "mean"
-	}
-	return fmt.Sprintf(", which is %v or %.0f %% of the window's %s if that is more", seconds(lagFloor), 100*lagShare, own)
-}
-
-// unfit says why a window is no evidence about its server: a rule about the
-// instrument or the machine that it broke, "" for none. That a server falls behind
-// is what a search looks for.
+// unfit says why a window is no evidence about its server, "" when it is: its data are
+// wrong, or the load did not offer the rate. That a server falls behind is what a search
+// looks for. Noise counts: the search asks every rate several times.
 func (w *window) unfit(e record.Env, slo stats.SLO) string {
 	judged := map[string]bool{}
 	for _, t := range slo {
@@ -204,15 +200,17 @@ func (w *window) unfit(e record.Env, slo stats.SLO) string {
 	}
 	for _, b := range w.breaches(serverCPUs(e), judged, false) {
 		if b.rule != ruleBacklog && !strings.HasPrefix(b.rule, "Little") {
-			return fmt.Sprintf("%s: %.3g, limit %.3g%s", b.rule, b.value, b.limit, limitOf(b.rule))
+			return fmt.Sprintf("%s: %.3g, limit %.3g", b.rule, b.value, b.limit)
 		}
 	}
-	steal := max(0, w.trial.Client.Steal) / (w.trial.Window * float64(max(e.CPUs, 1)))
-	switch {
-	case steal > stealLimit:
-		return fmt.Sprintf("steal (ratio): %.3g, limit %.3g", steal, stealLimit)
-	case w.trial.Client.Throttled > 0:
-		return fmt.Sprintf("the cgroup's CPU limit held processes back (s): %.3g", w.trial.Client.Throttled)
+	if w.rateOff > rateLimit {
+		return fmt.Sprintf("%s: %.3g, limit %.3g", ruleRate, w.rateOff, rateLimit)
+	}
+	for _, t := range slo {
+		own, sent := w.values[t.Metric], w.values[t.Metric+fromSent]
+		if _, known := quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
+			return fmt.Sprintf("%sthe %s is %.3g ms from its time and %.3g ms from the sending, which keeps the objective", ruleLate, t.Metric, 1e3*own, 1e3*sent)
+		}
 	}
 	return ""
 }

@@ -126,11 +126,11 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 	return p.Arms[0].Clients.Rate, nil
 }
 
-// Shorten keeps so many of the planned blocks and no spare ones: too few for a
+// Shorten keeps so many of the planned blocks: too few for a
 // verdict, enough to see how the blocks of one arm scatter.
 func (c *Comparison) Shorten(blocks int) {
 	p := c.plan
 	blocks = min(blocks, p.Blocks)
-	p.Estimate -= float64(p.Blocks-blocks) * float64(len(p.Arms)) * (p.Warmup + p.Window + trialCost.Seconds())
-	p.Blocks, p.Spare, p.Order = blocks, 0, p.Order[:blocks]
+	p.Blocks, p.Order = blocks, p.Order[:blocks]
+	p.Estimate = p.cost(blocks).Seconds()
 }

@@ -215,10 +215,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
-	window := probeWindow
-	if p.slo != nil {
-		window = searchProbe
-	}
+	window := p.probeFor()
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{

@@ -17,7 +17,7 @@ type unchecked struct {
 // ofArms are those about an arm's server or load.
 var ofArms = []unchecked{
 	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *window, stamped bool) bool { return !stamped || !w.phases.stamped }},
-	{"foreign load on the server's CPUs", "what others used of them is not known", func(w *window, _ bool) bool { return w.trial.Server.Foreign < 0 }},
+	{"imbalance of foreign load", "what others used of them is not known", func(w *window, _ bool) bool { return w.trial.Server.Foreign < 0 }},
 	{lawUtilisation, "the server's CPU time is not known", func(w *window, _ bool) bool { return w.trial.Server.CPU < 0 }},
 	{lawFlow + " (connections)", "the server shows no counters", func(w *window, _ bool) bool { return w.trial.Server.Accepted < 0 }},
 	{lawFlow + " (requests)", "the record does not tell what the load sent", func(w *window, _ bool) bool { return w.trial.Client.Proof == nil }},
@@ -28,9 +28,8 @@ var ofArms = []unchecked{
 
 // ofMachine are those about the machine and the load's process.
 var ofMachine = []unchecked{
-	{"generator core", "the load's CPU time is not known", func(w *window, _ bool) bool { return w.trial.Client.CPU < 0 }},
-	{"steal", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Steal < 0 }},
-	{"throttling", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Throttled < 0 }},
+	{"imbalance of steal", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Throttled < 0 }},
 }
 
 // notChecked are the rules that need more than the record of this run has, with the
@@ -50,9 +49,6 @@ func (j *judge) notChecked() []string {
 		if names, _ := j.lacking(u); len(names) > 0 {
 			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
 		}
-	}
-	if j.run.Env.Pause <= 0 {
-		missing = append(missing, "pauses that decide a quantile: the platform's pauses were not measured")
 	}
 	return missing
 }

@@ -22,20 +22,19 @@ type window struct {
 	values   map[string]float64 // by metric; NaN for a quantile of too few requests
 	hist     *record.Histogram
 
-	p50, lagMean, rateOff, generator, foreign float64
-	lags                                      map[string]float64 // by the names of quantiles
-	arrivals, completions                     int
-	outcomes                                  int // of the trial's requests that were sent
-	presence                                  presence
-	asked, starved                            int     // connections
-	backwards                                 int     // requests whose stamps are out of order
-	tau                                       float64 // correlation time of the response times, in requests
-	clients                                   record.Clients
-	foreseen                                  map[string]queueing.Prediction // by model
-	twin                                      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin                                    string                         // why there is none, "" if there is
-	jain                                      float64
-	phases                                    phases
+	rateOff, generator, foreign float64 // ratios
+	arrivals, completions       int
+	outcomes                    int // of the trial's requests that were sent
+	presence                    presence
+	asked, starved              int     // connections
+	backwards                   int     // requests whose stamps are out of order
+	tau                         float64 // correlation time of the response times, in requests
+	clients                     record.Clients
+	foreseen                    map[string]queueing.Prediction // by model
+	twin                        queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin                      string                         // why there is none, "" if there is
+	jain                        float64
+	phases                      phases
 }
 
 // quantiles are the judged ones, by metric name.
@@ -46,7 +45,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, failures: map[string]int{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
 	from := int64(seconds(t.Warmup))
 	to := from + int64(seconds(t.Window))
-	var response, good, lag []float64
+	var response, service, good, lag []float64 // service is from the sending
 	var lost int
 	var sent, goodDone int
 	w.presence = presence{from: from, to: to}
@@ -78,6 +77,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		lost += count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
 		if r.Sent >= 0 {
 			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
+			service = append(service, time.Duration(r.Done-r.Sent).Seconds())
 		}
 	}
 	w.arrivals = w.requests
@@ -87,12 +87,12 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	w.tau = stats.CorrelationTime(response)
 	slices.Sort(response)
 	slices.Sort(lag)
-	w.lags = map[string]float64{}
+	slices.Sort(service)
 	for name, q := range quantiles {
-		w.lags[name] = stats.Quantile(lag, q)
-		w.values[name] = math.NaN()
+		w.values[lateness+name] = stats.Quantile(lag, q)
+		w.values[name], w.values[name+fromSent] = math.NaN(), math.NaN()
 		if w.requests >= stats.MinRequests(q) {
-			w.values[name] = stats.Quantile(response, q)
+			w.values[name], w.values[name+fromSent] = stats.Quantile(response, q), stats.Quantile(service, q)
 		}
 	}
 	w.values["goodput"] = float64(goodDone) / t.Window
@@ -105,7 +105,6 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
-	w.p50, w.lagMean = stats.Quantile(response, .5), mean(lag)
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
 	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
 	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
@@ -114,6 +113,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		w.values["owed"] = w.finishClosed(sent)
 	}
 	w.fairness()
+	w.disturb(e.CPUs)
 	w.counted()
 	w.phases = phasesOf(t, perIter(e))
 	return w
@@ -170,16 +170,10 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Limits of the window rules (measurement.md §5): past one, a block counts for
-// no arm.
+// Limits of what makes a window's data wrong, or its arm overloaded.
 const (
-	rateLimit      = .01
-	lagFloor       = 1e-3
-	lagShare       = .05
-	generatorLimit = .80
-	backlogLimit   = .02
-	foreignLimit   = .05
-	unjoinedLimit  = .001
+	backlogLimit  = .02
+	unjoinedLimit = .001
 )
 
 // A breach is one rule a window broke.
@@ -188,17 +182,12 @@ type breach struct {
 	value, limit float64
 }
 
-// Names of rules; that of lag goes on with the figure.
-const (
-	ruleBacklog   = "backlog (ratio)"
-	ruleRate      = "rate off (ratio)"
-	ruleLag       = "lag "
-	ruleGenerator = "generator core (ratio)"
-)
+// ruleBacklog is a fact about an arm, not about its data.
+const ruleBacklog = "backlog (ratio)"
 
-// breaches checks the window against every rule; serverCPUs is how many CPUs
-// the server had, judged the quantiles that the plan judges, stamped whether the
-// server was to account for its requests.
+// breaches checks the window's data; serverCPUs is how many CPUs the server had, judged
+// the quantiles that the plan judges, stamped whether the server was to account for its
+// requests. Noise is no breach: see checks.go.
 func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []breach) {
 	rule := func(name string, value, limit float64) {
 		if value > limit {
@@ -213,12 +202,10 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 			broken = append(broken, breach{"requests for " + name, float64(w.requests), float64(need)})
 		}
 	}
-	switch {
-	case !w.clients.Closed():
-		w.openBreaches(rule, judged)
+	if !w.clients.Closed() {
+		rule(ruleBacklog, w.backlog(), w.backlogLimit())
 	}
 	rule("stamps out of order", float64(w.backwards), 0)
-	rule("foreign load on the server's CPUs (ratio)", w.foreign, foreignLimit)
 	if stamped && w.phases.stamped {
 		rule("requests the server did not account for (ratio)", w.phases.unjoined(), unjoinedLimit)
 		rule("requests with a part below zero", float64(w.phases.negative), 0)
@@ -229,31 +216,49 @@ func (w *window) breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	return broken
 }
 
-// openBreaches are the rules of an open loop alone: a closed one has no backlog, and
-// no rate to miss.
-func (w *window) openBreaches(rule func(name string, value, limit float64), judged map[string]bool) {
-	rule(ruleRate, w.rateOff, rateLimit)
-	// Lateness is looked at where response times are judged: of twenty requests the
-	// p99 is the worst, and one of them late says nothing of their median.
-	name := w.highest(judged)
-	rule(ruleLag+name+" (s)", w.lags[name], max(lagFloor, lagShare*w.p50))
-	rule(ruleLag+"mean (s)", w.lagMean, max(lagFloor, lagShare*w.values["mean"]))
-	rule(ruleGenerator, w.generator, generatorLimit)
-	// A backlog is growth beyond what Poisson arrivals do to the number in
-	// flight, whose difference has about the standard deviation √(start+end), and
-	// beyond what it did within the window (decision 2).
-	grown := float64(w.arrivals - w.completions)
+// backlog is by how much the requests under way grew over the window, as a share of
+// those that arrived.
+func (w *window) backlog() float64 { return float64(w.arrivals-w.completions) / float64(w.arrivals) }
+
+// backlogLimit is what a backlog may grow by: beyond what Poisson arrivals do to the
+// number in flight, whose difference has about the standard deviation √(start+end), and
+// beyond what it did within the window (decision 2).
+func (w *window) backlogLimit() float64 {
 	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
-	rule(ruleBacklog, grown/float64(w.arrivals), max(backlogLimit, chance/float64(w.arrivals)))
+	return max(backlogLimit, chance/float64(w.arrivals))
 }
 
-// highest names the highest quantile that is judged and that the window has
-// requests for; p50 if there is none.
-func (w *window) highest(judged map[string]bool) string {
-	for _, name := range []string{"p99", "p90"} {
-		if judged[name] && w.requests >= stats.MinRequests(quantiles[name]) {
-			return name
+// behind reports whether the load, not the server, may be why a backlog grows: its own
+// CPUs are full.
+func (w *window) behind() bool { return w.generator > generatorLimit }
+
+// generatorLimit is the share of the load's CPUs above which they count as full.
+const generatorLimit = .80
+
+// fromSent marks the value of a quantile that is counted from the sending.
+const fromSent = " from sent"
+
+// disturb notes what took CPU time from the server; NaN is not known.
+func (w *window) disturb(cpus int) {
+	share := func(seconds, of float64) float64 {
+		if seconds < 0 {
+			return math.NaN()
 		}
+		return seconds / of
 	}
-	return "p50"
+	c := w.trial.Client
+	w.values[stealing] = share(c.Steal, w.trial.Window*float64(max(cpus, 1)))
+	w.values[throttling] = share(c.Throttled, w.trial.Window)
+	w.values[foreignLoad] = math.NaN()
+	if w.trial.Server.Foreign >= 0 {
+		w.values[foreignLoad] = w.foreign
+	}
 }
+
+// Names of disturbances; that of lateness goes on with the quantile.
+const (
+	lateness    = "late "
+	foreignLoad = "foreign load"
+	stealing    = "steal"
+	throttling  = "throttling"
+)

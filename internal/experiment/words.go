@@ -110,11 +110,11 @@ func (j *judge) refuseFigure(metric, arm string) string {
 	if slices.Contains(overloadProof, metric) {
 		return ""
 	}
-	if why := j.refuseMetric(stats.Metric{Name: metric}, *a); why != "" {
-		return why
+	if why := j.refuseMetric(stats.Metric{Name: metric}, *a); why != nil {
+		return why.text
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
-	if metric != "good_mean" && ratio > errorLimit {
+	if metric != "good_mean" && j.fails(arm) {
 		return fmt.Sprintf("%.2f %% of its requests got no good reply, and their times are among the others", 100*ratio)
 	}
 	return ""
@@ -154,7 +154,7 @@ func (s *scope) judged(metric, arm string) (record.Verdict, error) {
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Verdict == string(stats.Inconclusive) {
-		err = s.cannot("%s of %s is inconclusive, %s to %s", metric, arm, stats.Change(v.Low), stats.Change(v.High))
+		err = s.cannot("%s of %s is inconclusive, %s", metric, arm, bounds(v))
 	}
 	return v.Verdict, err
 }
@@ -175,6 +175,8 @@ func (s *scope) same(metric string) (bool, error) {
 			continue
 		}
 		switch low, high := math.Log(v.Low), math.Log(v.High); {
+		case v.Low == 0:
+			open = s.cannot("%s of %s has %s", metric, a.Name, bounds(v))
 		case low > band || high < -band:
 			return false, nil
 		case low < -band || high > band:
@@ -193,6 +195,9 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	v, err := s.judged(metric, arm)
 	if err != nil || decisionOf(v) == want {
 		return err == nil, err
+	}
+	if v.Low == 0 {
+		return false, s.cannot("%s of %s has %s", metric, arm, bounds(v))
 	}
 	m := metricOf(metric)
 	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
@@ -231,7 +236,18 @@ func (s *scope) ratio(metric, arm string) (float64, error) {
 // interval is the verdict's, low and high.
 func (s *scope) interval(metric, arm string) ([]float64, error) {
 	v, err := s.judged(metric, arm)
+	if err == nil && v.Low == 0 {
+		err = s.cannot("%s of %s has %s", metric, arm, bounds(v))
+	}
 	return []float64{v.Low, v.High}, err
+}
+
+// bounds is a verdict's interval in words.
+func bounds(v record.Verdict) string {
+	if v.Low == 0 {
+		return "no interval after " + plural(v.Blocks, "block")
+	}
+	return fmt.Sprintf("%s to %s", stats.Change(v.Low), stats.Change(v.High))
 }
 
 // leastDifference is the smallest difference of means that can be explained:

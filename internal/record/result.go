@@ -14,20 +14,19 @@ const Schema = 1
 // quotients (1.42 is "42 % more").
 type Result struct {
 	Schema   int       `json:"schema"`
-	Run      string    `json:"run"`                 // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
-	Dir      string    `json:"dir"`                 // where its record lies
-	Scenario string    `json:"scenario"`            // scenario name
-	Question string    `json:"question"`            // what the scenario asks, one sentence
-	Status   Status    `json:"status"`              // complete, interrupted or partial
-	Seed     uint64    `json:"seed"`                // seed of every trace and order
-	Rate     float64   `json:"rate"`                // offered requests per second
-	Sendable float64   `json:"sendable,omitempty"`  // what the load's CPUs can offer, where that is less than the share of X_max asked for
-	Asked    string    `json:"asked,omitempty"`     // what the requests are when a file says so, in words
-	Window   float64   `json:"window"`              // measured seconds of one trial
-	Planned  int       `json:"planned"`             // blocks planned
-	Valid    int       `json:"valid"`               // blocks that entered the verdicts
-	Ran      int       `json:"ran,omitempty"`       // blocks with a trial, spares included; 0 unknown
-	MinValid int       `json:"min_valid,omitempty"` // fewer valid blocks refuse every verdict; 0 unknown
+	Run      string    `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
+	Dir      string    `json:"dir"`                // where its record lies
+	Scenario string    `json:"scenario"`           // scenario name
+	Question string    `json:"question"`           // what the scenario asks, one sentence
+	Status   Status    `json:"status"`             // complete, interrupted or partial
+	Seed     uint64    `json:"seed"`               // seed of every trace and order
+	Rate     float64   `json:"rate"`               // offered requests per second
+	Sendable float64   `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
+	Asked    string    `json:"asked,omitempty"`    // what the requests are when a file says so, in words
+	Window   float64   `json:"window"`             // measured seconds of one trial
+	Planned  int       `json:"planned"`            // blocks planned, at most
+	Valid    int       `json:"valid"`              // blocks that entered the verdicts: all whose data are right
+	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	Arms     []Arm     `json:"arms"`     // baseline first, then its copy, then challengers in plan order
@@ -107,6 +106,8 @@ type Arm struct {
 	Sessions *SessionTimes `json:"sessions,omitempty"`
 	// Fairness is nil where connections are not kept, and in records of old.
 	Fairness *Fairness `json:"fairness,omitempty"`
+	// Disturbed is nil without a valid block, and in records of old.
+	Disturbed *Disturbed `json:"disturbed,omitempty"`
 	// Generator is what the load side did; nil in records of old.
 	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
@@ -166,19 +167,54 @@ type Point struct {
 
 // A Verdict is one metric of one arm against the baseline.
 type Verdict struct {
-	Metric   string  `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
-	Primary  bool    `json:"primary"`
-	Baseline string  `json:"baseline"`
-	Arm      string  `json:"arm"`
-	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
-	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
-	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused
-	High     float64 `json:"high,omitzero"`
-	Blocks   int     `json:"blocks"` // blocks judged
-	Won      int     `json:"won"`    // blocks in which the arm had the better value
-	Lost     int     `json:"lost"`   // blocks in which it had the worse one
-	Needed   int     `json:"needed"` // INCONCLUSIVE: blocks that would decide it; else 0
-	Reason   string  `json:"reason"` // REFUSED: the rule, its value and its limit
+	Metric   string      `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
+	Primary  bool        `json:"primary"`
+	Baseline string      `json:"baseline"`
+	Arm      string      `json:"arm"`
+	Verdict  string      `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Ratio    float64     `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
+	Low      float64     `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
+	High     float64     `json:"high,omitzero"`
+	Blocks   int         `json:"blocks"`         // blocks judged
+	Look     int         `json:"look,omitempty"` // FASTER, SLOWER, SAME: the blocks after which it was decided
+	Won      int         `json:"won"`            // blocks in which the arm had the better value
+	Lost     int         `json:"lost"`           // blocks in which it had the worse one
+	Lean     string      `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
+	Needed   int         `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
+	Reason   string      `json:"reason"`         // REFUSED: why, in words
+	Code     RefusalCode `json:"code,omitempty"` // REFUSED: why; "" in records of old
+	// Values are the figures that the Reason tells, by name, in seconds and ratios.
+	Values map[string]float64 `json:"values,omitempty"`
+}
+
+// A RefusalCode says what a verdict is refused for.
+type RefusalCode string
+
+// The reasons.
+const (
+	CauseNoBlocks    RefusalCode = "no-blocks"    // no block has right data
+	CauseUnfit       RefusalCode = "unfit"        // a value is 0, not finite or not there
+	CauseFewRequests RefusalCode = "few-requests" // too few in a window for the quantile
+	CauseUnknownCPU  RefusalCode = "unknown-cpu"  // the server's CPU time is not known
+	CauseErrors      RefusalCode = "errors"       // requests without a good reply
+	CauseStatusMix   RefusalCode = "status-mix"   // the arms answer with different statuses
+	CauseOverload    RefusalCode = "overload"     // the backlog of one grows in most windows
+	CauseStarvation  RefusalCode = "starvation"   // clients of a closed loop were never answered
+	CauseOwed        RefusalCode = "owed"         // paced clients did not send what they were to
+	CauseAA          RefusalCode = "aa"           // the baseline differs from its own copy
+	CauseDrift       RefusalCode = "drift"        // the ratios move over the run, from one side to the other
+	CauseImbalance   RefusalCode = "imbalance"    // a disturbance differs between the arms by enough to make the verdict
+	CauseSensitivity RefusalCode = "sensitivity"  // the calmer half of the blocks, or times from the sending, say the opposite
+)
+
+// Disturbed is what disturbed an arm's windows, or the load that asked it: medians over
+// the blocks, and the worst of them. They are noise that the intervals hold, unless a
+// verdict is refused for them.
+type Disturbed struct {
+	Late      map[string]float64 `json:"late"`      // by the names of quantiles: how long after its time a request was sent, seconds
+	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that others than it used; -1 unknown
+	Steal     float64            `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
+	Throttled float64            `json:"throttled"` // share of the window for which CPU limits held processes back; -1 unknown
 }
 
 // A Doubt is a reservation about a result, printed beside it.
@@ -195,11 +231,11 @@ func (d Doubt) String() string {
 	return d.Arm + ": " + d.Text
 }
 
-// A Refusal is one block that a validity rule left out of every verdict.
+// A Refusal is why one block is left out of every verdict: its data are wrong.
 type Refusal struct {
 	Block int     `json:"block"` // from 1
 	Arm   string  `json:"arm"`
-	Rule  string  `json:"rule"`  // e.g. "lag p99", "rate", "generator core"
+	Rule  string  `json:"rule"`  // e.g. "stamps out of order"
 	Value float64 `json:"value"` // as measured, in the rule's unit
 	Limit float64 `json:"limit"`
 }

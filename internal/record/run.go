@@ -40,17 +40,14 @@ type Plan struct {
 	Source   string `json:"source"` // the scenario's YAML, verbatim
 	Seed     uint64 `json:"seed"`
 	Note     string `json:"note,omitempty"`
-	Protocol string `json:"protocol"` // "quick", "full" or "capacity"
-	Blocks   int    `json:"blocks"`
+	Protocol string `json:"protocol"`        // "quick", "full" or "capacity"
+	Blocks   int    `json:"blocks"`          // at most
+	Looks    []int  `json:"looks,omitempty"` // numbers of blocks at which a verdict may be decided; the run ends at one of them when all are
 	// Feasible is what rate, window and budget can decide; nil in records of old.
 	Feasible *Feasibility `json:"feasible,omitempty"`
-	Spare    int          `json:"spare"`     // extra blocks allowed for refused ones
-	MinValid int          `json:"min_valid"` // fewer valid blocks refuse every verdict
-	// Unspared says why spare blocks did not run where blocks were refused, "" when none was wanting.
-	Unspared string  `json:"unspared,omitempty"`
-	Warmup   float64 `json:"warmup"` // seconds
-	Window   float64 `json:"window"` // seconds
-	Rate     float64 `json:"rate"`   // 0 until the probes have chosen it
+	Warmup   float64      `json:"warmup"` // seconds
+	Window   float64      `json:"window"` // seconds
+	Rate     float64      `json:"rate"`   // 0 until the probes have chosen it
 	// Sendable is what the load's CPUs can offer, where the share of the arms'
 	// throughput that was asked for is more; 0 where it is not.
 	Sendable    float64   `json:"sendable,omitempty"`

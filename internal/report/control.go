@@ -14,14 +14,20 @@ func control(v record.Verdict) string {
 	if !judgedControl(v) {
 		return fmt.Sprintf("%s not judged: %s", label, reason(v))
 	}
+	if v.Low == 0 {
+		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
+	}
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
 // judgedControl reports whether an A/A comparison found anything, clean or not.
 func judgedControl(v record.Verdict) bool { return stats.Decision(v.Verdict) != stats.Refused }
 
-// clean reports whether an A/A comparison shows no difference.
-func clean(v record.Verdict) bool { return v.Low > 0 && v.Low <= 1 && v.High >= 1 }
+// clean reports whether an A/A comparison shows no difference that matters.
+func clean(v record.Verdict) bool {
+	d := find(v.Metric).Decision(v.Verdict)
+	return d != stats.Faster && d != stats.Slower
+}
 
 // controls says the A/A comparison in one sentence.
 func controls(aa []record.Verdict) string {
@@ -38,7 +44,7 @@ func controls(aa []record.Verdict) string {
 			bad = append(bad, find(v.Metric).label)
 		}
 	}
-	finding := "every interval includes no difference, as it must"
+	finding := "none differs by what a verdict needs, as it must"
 	if len(bad) > 0 {
 		finding = fmt.Sprintf("NOT CLEAN for %s, so no verdict on it may stand", strings.Join(bad, ", "))
 	}

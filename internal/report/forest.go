@@ -82,7 +82,11 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 	m := find(v.Metric)
 	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
 	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
-		d.Reason = reason(v)
+		if d.Reason = reason(v); v.Reason == "" && v.Lean != "" {
+			d.Reason = "leans " + lean(v)
+		} else if v.Reason == "" && v.Needed > 0 {
+			d.Reason = "needs " + plural(v.Needed, "block")
+		}
 		return d
 	}
 	d.Drawn = true
@@ -96,6 +100,8 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 		d.Blocks = wins(v.Lost, v.Blocks, "worse")
 	case stats.Inconclusive:
 		switch {
+		case v.Lean != "":
+			d.Blocks = "leans " + lean(v)
 		case v.Needed > mostBlocks:
 			d.Blocks = hopelessly
 		case v.Needed > 0:

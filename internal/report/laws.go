@@ -35,7 +35,7 @@ func laws(all []record.Law) string {
 		_, of, _ := strings.Cut(l.Unit, "ratio")
 		parts[i] = fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
 	}
-	return fmt.Sprintf("worst of %s: %s", plural(most, "valid window"), strings.Join(parts, "; "))
+	return fmt.Sprintf("worst of %s: %s", plural(most, "window"), strings.Join(parts, "; "))
 }
 
 // lawFigure writes a value or a limit, without what a ratio is of.

@@ -14,7 +14,7 @@ func TestLaws(t *testing.T) {
 		{Name: "utilisation law", Unit: "ratio of CPU time", Windows: 4, Value: .388, Limit: 1.02},
 		{Name: "flow law", Unit: "connections", Windows: 4},
 	}))
-	want := "worst of 4 valid windows: Little's law 34 % (43 % allowed, which checks little); interactive law 0.41 % (5.0 % allowed, 2 windows); " +
+	want := "worst of 4 windows: Little's law 34 % (43 % allowed, which checks little); interactive law 0.41 % (5.0 % allowed, 2 windows); " +
 		"utilisation law 39 % of CPU time (102 % allowed); flow law 0 connections (none allowed)"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -76,6 +76,9 @@ func Markdown(w io.Writer, r *record.Result) error {
 		if g := generator(r.Arms); g != "" {
 			line("- generator: %s", md(g))
 		}
+		if l := disturbed(r.Arms); l != "" {
+			line("- disturbed: %s", md(l))
+		}
 		if l := laws(r.Laws); l != "" {
 			line("- laws: %s", md(l))
 		}
@@ -93,7 +96,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 			line("- [%d] %s%s", i+1, of, md(d.Text))
 		}
 		for _, l := range refusals(r.Refused) {
-			line("- refused blocks: %s", md(l))
+			line("- left out: %s", md(l))
 		}
 		if len(r.NotChecked) > 0 {
 			line("- not checked: %s", md(strings.Join(r.NotChecked, "; ")))

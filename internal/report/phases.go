@@ -27,7 +27,7 @@ func overBlocks(figures, caveat string) string {
 	if strings.HasPrefix(caveat, "of ") { // so many, or those of no finding
 		return figures + " " + caveat
 	}
-	return strings.TrimSuffix(figures+" over the valid blocks; "+caveat, "; ")
+	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
 }
 
 type breakdownRow struct {

@@ -71,9 +71,12 @@ func quick() *record.Result {
 		a.P50, a.P90, a.P99 = &p50, &p90, &p99
 		a.Goodput, a.CPUPerRequest = new(digits(stats.Median(a.Blocks["goodput"]))), new(digits(stats.Median(a.Blocks["cpu_per_request"])))
 	}
+	for i := range r.Arms {
+		r.Arms[i].Disturbed = &record.Disturbed{Late: map[string]float64{"p50": 1e-6, "p99": digits(2e-5 * float64(i+1))}, Foreign: .011, Steal: .003}
+	}
 	for _, m := range stats.Metrics() {
 		if m.Primary {
-			c, _ := stats.AAClean(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name])
+			c := stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], 6)
 			r.AA = append(r.AA, verdict(c, "nethttp", "nethttp'"))
 		}
 	}
@@ -93,7 +96,7 @@ func digits(v float64) float64 {
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
 	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Metric.Word(c.Decision),
-		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason}
+		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: string(c.Lean), Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason}
 }
 
 // shape is a two-humped distribution: most requests compute, one in five also
@@ -115,11 +118,11 @@ func shape(effect [5]float64) []record.Point {
 // and starved clients and a foreign arm.
 func interrupted() *record.Result {
 	r := quick()
-	r.Status, r.Valid, r.Ran, r.MinValid = record.Interrupted, 10, 11, 10
+	r.Status, r.Valid, r.Ran = record.Interrupted, 10, 11
 	r.Env.ServerCPUs, r.Env.LoadCPUs, r.Env.ServerProcs = "", "", 2
 	r.Note = "laptop on battery"
 	r.Headline = "pool starved 28 connections; nothing else is certain"
-	r.Refused = []record.Refusal{{Block: 3, Arm: "pool", Rule: "lag p99 (s)", Value: 0.00342, Limit: 0.001}}
+	r.Refused = []record.Refusal{{Block: 3, Arm: "pool", Rule: "flow law (connections)", Value: 3, Limit: 0}}
 	r.Arms[3].Errors, r.Arms[3].StarvedConnections, r.Arms[3].Jain = 31, 28, new(0.5625)
 	r.Arms[3].Fairness = &record.Fairness{Asked: 64, Served: 36, FirstReply: .0342}
 	r.Arms[2].Overflows, r.Arms[3].Switches = new(812.), nil
@@ -136,7 +139,7 @@ func interrupted() *record.Result {
 	r.Arms[2].Twin = &record.Twin{Why: "unknown discipline: another program"}
 	r.Expectations = expecting()
 	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: "REFUSED", Blocks: 10, Reason: "too few requests"}
-	r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = 1.08, 1.02, 1.12
+	r.AA[0].Verdict, r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = "SLOWER", 1.08, 1.02, 1.12
 	return r
 }
 
@@ -144,15 +147,15 @@ func interrupted() *record.Result {
 func hopeless() *record.Result {
 	r := quick()
 	r.Status, r.Valid, r.Winner = record.Partial, 4, "undecided"
-	r.Ran, r.MinValid = 13, 10
+	r.Ran = 13
 	r.Question = `Is <b>5 > 3 & "true"</b>? </script><script>alert(1)</script> | \x1b[31m` + "\x1b[2J"
-	r.Headline = "No verdict: 4 valid blocks of 13, fewer than 10."
+	r.Headline = "No verdict: errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset."
 	r.Dir = "runs/it's <here>"
 	r.Arms[3].Name, r.Arms[3].Mode = `ev|il_*"<svg onload=alert(1)>`, ""
 	r.AA = nil
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "4 valid blocks of 13, fewer than 10"}
+		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset"}
 		if v.Arm == "pool" {
 			v.Arm = r.Arms[3].Name
 		}

@@ -142,7 +142,7 @@ func (p printer) remarks(r *record.Result) {
 
 // mediansOf says what the table of arms holds, without a full stop.
 func mediansOf(r *record.Result) string {
-	s := "Medians over the valid blocks"
+	s := "Medians over the blocks"
 	if c := caveat(r); c != "" {
 		s += ". These figures are " + c
 	}
@@ -255,6 +255,9 @@ func (p printer) reservations(r *record.Result) {
 	if g := generator(r.Arms); g != "" {
 		p.item("Generator", g)
 	}
+	if l := disturbed(r.Arms); l != "" {
+		p.item("Disturbed", l)
+	}
 	if l := laws(r.Laws); l != "" {
 		p.item("Laws", l)
 	}
@@ -268,7 +271,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(fmt.Sprintf("[%d]", i+1), d.String())
 	}
 	for i, l := range refusals(r.Refused) {
-		p.item(first(i, "Refused"), l)
+		p.item(first(i, "Left out"), l)
 	}
 	if len(r.NotChecked) > 0 {
 		p.item("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))

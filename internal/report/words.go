@@ -15,6 +15,9 @@ import (
 // sentence says one primary verdict in full.
 func sentence(v record.Verdict) string {
 	m := find(v.Metric)
+	if stats.Decision(v.Verdict) == stats.Inconclusive && (v.Lean != "" || v.Low == 0) {
+		return leaning(v)
+	}
 	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
 	switch d := m.Decision(v.Verdict); d {
 	case stats.Faster, stats.Slower:
@@ -46,7 +49,34 @@ func aside(v record.Verdict) string {
 			by = less + " less"
 		}
 	}
+	if v.Low == 0 {
+		return fmt.Sprintf("%s %s, %s%s", m.label, m.word(v.Verdict), by, needed(v))
+	}
 	return fmt.Sprintf("%s %s, %s (%s)", m.label, m.word(v.Verdict), by, between(v))
+}
+
+// leaning says an undecided verdict that points somewhere, or is before its first look.
+func leaning(v record.Verdict) string {
+	m := find(v.Metric)
+	text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.in, plural(v.Blocks, "block"), change(v.Ratio))
+	if v.Low > 0 {
+		text += fmt.Sprintf(" (95%s%% interval %s)", nbsp, between(v))
+	}
+	if v.Lean == "" {
+		return text + needed(v)
+	}
+	return text + ", it leans " + lean(v)
+}
+
+// lean says where an undecided verdict points, by how many blocks, and how many would
+// settle it: "slower: 9 of 9 blocks; 10 would settle it".
+func lean(v record.Verdict) string {
+	m := find(v.Metric)
+	n := v.Won
+	if m.Decision(v.Lean) == stats.Slower {
+		n = v.Lost
+	}
+	return fmt.Sprintf("%s: %d of %s; %d would settle it", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), v.Needed)
 }
 
 func between(v record.Verdict) string {
@@ -126,12 +156,15 @@ func sentences(group []record.Verdict) (lines []string) {
 	return lines
 }
 
-// blocks says how many blocks count, of those that ran: spares may be among them.
+// blocks says how many blocks count, and how many that ran do not.
 func blocks(r *record.Result) string {
-	if r.Ran == 0 || r.Ran == r.Planned {
-		return fmt.Sprintf("%d of %s valid", r.Valid, plural(r.Planned, "block"))
+	switch out := r.Ran - r.Valid; {
+	case r.Ran == 0 && r.Valid == 0:
+		return "no block"
+	case out > 0:
+		return fmt.Sprintf("%s, %d left out", plural(r.Valid, "block"), out)
 	}
-	return fmt.Sprintf("%d of %s valid (%d planned)", r.Valid, plural(r.Ran, "block"), r.Planned)
+	return plural(r.Valid, "block") + ", none left out"
 }
 
 // caveat says why the figures of a run with no verdict are no finding; "" for one
@@ -140,8 +173,8 @@ func caveat(r *record.Result) string {
 	switch {
 	case r.Valid == 0 || len(r.Verdicts) == 0:
 		return ""
-	case r.Valid < r.MinValid:
-		return "of " + plural(r.Valid, "valid block") + ", too few for a finding"
+	case r.Valid < stats.Looks()[0]:
+		return "of " + plural(r.Valid, "block") + ", too few for a finding"
 	case oneReason(r.Verdicts) != "":
 		return "of a run without a verdict: no finding"
 	}

@@ -11,45 +11,51 @@ import (
 // run share: each takes Alpha divided by their number (Bonferroni).
 const Alpha = 0.05
 
+// leanAlpha is the error of the plain interval by which an undecided comparison leans.
+const leanAlpha = 0.1
+
 // A Comparison is the verdict on one metric of one arm against the baseline.
 // Ratios are arm / baseline: 1.10 is ten per cent more, whichever way is better.
 type Comparison struct {
 	Metric   Metric
 	Decision Decision
-	Ratio    float64 // median over blocks; 0 when refused, else positive
-	Low      float64 // confidence interval of Ratio, Low <= Ratio <= High; 0 when refused
+	Ratio    float64 // median over all blocks, within Low and High; 0 when refused, else positive
+	Low      float64 // confidence interval of Ratio; 0 when refused, and while no look has an interval
 	High     float64
-	Blocks   int    // pairs given
-	Won      int    // blocks in which the arm had the better value; 0 when refused
-	Lost     int    // blocks in which it had the worse one; an equal pair is neither
-	Needed   int    // blocks that would decide it, an estimate; 0 unless inconclusive
-	Reason   string // why it was refused; "" otherwise
+	Blocks   int      // pairs given
+	Look     int      // blocks after which it was decided, 0 unless it is FASTER, SLOWER or SAME
+	Won      int      // blocks in which the arm had the better value; 0 when refused
+	Lost     int      // blocks in which it had the worse one; an equal pair is neither
+	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
+	Needed   int      // INCONCLUSIVE: blocks that would decide it, an estimate; else 0
+	Reason   string   // why it was refused; "" otherwise
 }
 
-// Compare judges an arm against the baseline from one pair of values per block:
-// base[i] and arm[i] are the metric m of both in block i. comparisons is how
-// many verdicts share Alpha, challengers × primary metrics; below 1 it counts
-// as 1. It does not modify its arguments.
+// Compare judges an arm against the baseline from one pair of values per block, in the
+// order in which the blocks ran: base[i] and arm[i] are the metric m of both in block i.
+// comparisons is how many verdicts share Alpha, challengers × primary metrics; below 1
+// it counts as 1. It does not modify its arguments.
 //
-// With d = ln(arm/base) per block, n blocks and k = IntervalRank(n,
-// Alpha/comparisons), the estimate is the median of d, its interval
-// [d_(k), d_(n+1-k)], and the first rule that holds decides:
+// It looks after 10, 12, 14, … blocks ([Looks]). With d = ln(arm/base) of the first n
+// blocks, sorted, the interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n,
+// Alpha/comparisons). The intervals hold together, so what holds is their intersection
+// so far, and the first look at which a rule holds decides, whatever comes after:
 //
-//	FASTER, SLOWER   the interval excludes 0 and |median| >= ln(1+Effect)
-//	SAME             the interval lies within ±ln(1+Same)
-//	INCONCLUSIVE     otherwise; Needed = ⌈n·(width / 2·ln(1+Same))²⌉, at least n+1
+//	FASTER, SLOWER   the intersection excludes 0 and |median of n| >= ln(1+Effect)
+//	SAME             the intersection lies within ±ln(1+Same)
 //
-// Values that are not positive and finite, slices of different length and too
-// few blocks for an interval are REFUSED with a Reason.
+// Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
+// plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
+//
+// Values that are not positive and finite and slices of different length are REFUSED
+// with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Blocks: min(len(base), len(arm))}
+	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
 	if reason := unfit(m, base, arm); reason != "" {
 		return c.Refuse(reason)
 	}
-	alpha := Alpha / float64(max(comparisons, 1))
-	k := IntervalRank(c.Blocks, alpha)
-	if k == 0 {
-		return c.Refuse(fmt.Sprintf("%d blocks give no interval at error %.3g: run at least %d", c.Blocks, alpha, minBlocks(alpha)))
+	if c.Blocks == 0 {
+		return c.Refuse("no blocks")
 	}
 	better := -1
 	if m.HigherIsBetter {
@@ -65,51 +71,100 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 			c.Lost++
 		}
 	}
-	slices.Sort(ratios)
-	lower, upper := middle(ratios)
-	c.Low, c.High = ratios[k-1], ratios[c.Blocks-k]
-	c.Ratio = min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
-	c.decide()
+	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
+	for i, n := range looks {
+		if n > c.Blocks {
+			break
+		}
+		if k := ranks[i]; k > 0 && !c.look(ratios[:n], k) {
+			break // no one median fits all looks: what they showed before stays
+		}
+	}
+	c.Ratio = middleRatio(ratios)
+	if c.Decision == Inconclusive {
+		c.lean(ranks)
+	}
+	if c.Low > 0 {
+		c.Ratio = min(max(c.Ratio, c.Low), c.High)
+	}
 	return c
 }
 
-// decide sets Decision and Needed from the ratios.
-func (c *Comparison) decide() {
-	low, median, high := math.Log(c.Low), math.Log(c.Ratio), math.Log(c.High)
-	effect := math.Log1p(c.Metric.Effect) - rounding
+// middleRatio is the median of ratios, in the logarithm.
+func middleRatio(ratios []float64) float64 {
+	lower, upper := middle(slices.Sorted(slices.Values(ratios)))
+	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
+}
+
+// look narrows the interval by that of the first blocks, of rank k, and decides if it
+// can. It reports whether the two have anything in common.
+func (c *Comparison) look(ratios []float64, k int) bool {
+	sorted := slices.Sorted(slices.Values(ratios))
+	low, high := sorted[k-1], sorted[len(sorted)-k]
+	if c.Low > 0 {
+		low, high = max(low, c.Low), min(high, c.High)
+	}
+	if low > high {
+		return false
+	}
+	c.Low, c.High = low, high
+	if c.Decision != Inconclusive {
+		return true
+	}
+	median := math.Log(middleRatio(ratios))
 	same := math.Log1p(c.Metric.Same) + rounding
 	switch {
-	case c.excludesOne() && math.Abs(median) >= effect:
-		c.Decision = Slower
-		if median > 0 == c.Metric.HigherIsBetter {
-			c.Decision = Faster
-		}
-	case -same <= low && high <= same:
+	case c.excludesOne() && c.matters(median):
+		c.Decision = c.direction(median)
+	case -same <= math.Log(low) && math.Log(high) <= same:
 		c.Decision = Same
 	default:
-		c.Decision = Inconclusive
-		excess := (high - low) / (2 * same) // an interval's width shrinks with √n
+		return true
+	}
+	c.Look = len(ratios)
+	return true
+}
+
+// matters reports whether a median of the logarithm is at least the effect.
+func (c *Comparison) matters(median float64) bool {
+	return math.Abs(median) >= math.Log1p(c.Metric.Effect)-rounding
+}
+
+func (c *Comparison) direction(median float64) Decision {
+	if median > 0 == c.Metric.HigherIsBetter {
+		return Faster
+	}
+	return Slower
+}
+
+// lean sets what an undecided comparison points to, and how many blocks would decide it.
+func (c *Comparison) lean(ranks [len(looks)]int) {
+	median, minority := math.Log(c.Ratio), c.Blocks-max(c.Won, c.Lost)
+	if minority < IntervalRank(c.Blocks, leanAlpha) && c.matters(median) {
+		c.Lean = c.direction(median)
+		c.Needed = settles(c.Blocks, minority, ranks)
+	}
+	if c.Needed == 0 && c.Low > 0 {
+		excess := (math.Log(c.High) - math.Log(c.Low)) / (2 * math.Log1p(c.Metric.Same)) // an interval's width shrinks with √n
 		need := math.Ceil(float64(c.Blocks) * excess * excess)
 		c.Needed = max(c.Blocks+1, int(min(need, math.MaxInt32)))
 	}
+	if c.Needed == 0 {
+		c.Needed = settles(c.Blocks, 0, ranks)
+	}
+	c.Needed = max(c.Needed, c.Blocks+1)
+	if i, _ := slices.BinarySearch(looks[:], c.Needed); i < len(looks) {
+		c.Needed = looks[i]
+	}
 }
 
-func (c Comparison) excludesOne() bool { return c.Low > 1 || c.High < 1 }
+func (c *Comparison) excludesOne() bool { return c.Low > 1 || c.High < 1 }
 
 // Refuse returns c with its verdict withdrawn for the given reason: a rule that
-// this package cannot see, such as lag, errors or an A/A' difference, failed.
-// The metric and the number of blocks remain; every estimate becomes 0.
+// this package cannot see, such as errors or an A/A' difference, failed. The
+// metric and the number of blocks remain; every estimate becomes 0.
 func (c Comparison) Refuse(reason string) Comparison {
 	return Comparison{Metric: c.Metric, Decision: Refused, Blocks: c.Blocks, Reason: reason}
-}
-
-// AAClean compares the baseline with its own copy, alone at Alpha. It is false
-// when the interval excludes equality, which means that the set-up tells two
-// identical programs apart, and also when the comparison was refused, so that
-// nothing is known: no other verdict on m may stand then.
-func AAClean(m Metric, base, twin []float64) (Comparison, bool) {
-	c := Compare(m, base, twin, 1)
-	return c, c.Decision != Refused && !c.excludesOne()
 }
 
 // unfit says why the values cannot be compared at all, or "".

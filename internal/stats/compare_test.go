@@ -3,6 +3,7 @@ package stats
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,10 @@ func metric(t testing.TB, name string) Metric {
 }
 
 // blocks returns a baseline and an arm of twelve blocks whose interval for one
-// comparison (ranks 3 and 10) and median ratio are the ones given.
+// comparison (ranks 1 and 10 of the first ten, 2 and 11 of all) and median ratio, of ten
+// and of twelve, are the ones given.
 func blocks(low, median, high float64) (base, arm []float64) {
-	ratios := []float64{low, low, low, low, low, median, median, high, high, high, high, high}
+	ratios := []float64{low, high, low, high, low, high, low, high, median, median, low, high}
 	for i, r := range ratios {
 		unit := math.Exp2(float64(i*5%7) - 3) // a scale per block, exact in binary, that must cancel
 		base = append(base, unit)
@@ -98,44 +100,102 @@ func TestCompareCountsBlocks(t *testing.T) {
 	}
 }
 
-// The interval widens with the number of comparisons that share Alpha.
-func TestCompareRanks(t *testing.T) {
+// The interval is what the intervals of all looks so far have in common, and blocks after
+// a look count for the median alone.
+func TestCompareLooks(t *testing.T) {
 	t.Parallel()
-	var base, arm []float64
-	for i := range 27 {
-		base = append(base, 1)
-		arm = append(arm, float64(27-i)) // ratios 1..27
-	}
-	for comparisons, k := range map[int]float64{-1: 8, 0: 8, 1: 8, 2: 8, 3: 7, 6: 7, 10: 6} {
-		c := Compare(metric(t, "p50"), base, arm, comparisons)
-		if c.Low != k || c.High != 28-k || math.Abs(c.Ratio-14) > 1e-12 {
-			t.Errorf("%d comparisons: %v, %v..%v, want 14, %v..%v", comparisons, c.Ratio, c.Low, c.High, k, 28-k)
+	rng := rand.New(rand.NewPCG(1, 2))
+	none := Metric{Name: "x", Effect: 1e9, Same: 1e-9} // never decided
+	for range 50 {
+		var base, arm []float64
+		low, high := 0.0, math.Inf(1)
+		for n := 1; n <= 45; n++ {
+			base, arm = append(base, 1), append(arm, math.Exp(rng.NormFloat64()))
+			if k := LookRank(n, Alpha/6); k > 0 {
+				sorted := slices.Sorted(slices.Values(arm))
+				low, high = max(low, sorted[k-1]), min(high, sorted[n-k])
+			}
+			if low > high {
+				break
+			}
+			c := Compare(none, base, arm, 6)
+			if n < 10 {
+				if c.Low != 0 || c.High != 0 || c.Decision != Inconclusive || c.Needed != 10 {
+					t.Fatalf("%d blocks: %+v, want no interval, and 10 blocks needed", n, c)
+				}
+				continue
+			}
+			if median := math.Exp(Median(logs(arm))); c.Low != low || c.High != high || math.Abs(c.Ratio/min(max(median, low), high)-1) > 1e-9 {
+				t.Fatalf("%d blocks: %v, %v..%v, want %v, %v..%v", n, c.Ratio, c.Low, c.High, median, low, high)
+			}
 		}
 	}
 }
 
-func TestCompareNeeded(t *testing.T) {
+func logs(x []float64) (all []float64) {
+	for _, v := range x {
+		all = append(all, math.Log(v))
+	}
+	return all
+}
+
+// A decision stands, whatever the blocks after it say, with the look that took it. Looks
+// that have nothing in common leave what was known before them.
+func TestCompareLatches(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		metric    string
-		low, high float64
-		want      int
-	}{
-		{"p50", 1 / 1.21, 1.21, 48}, // twice as wide as SAME allows: four times the blocks
-		{"p50", 1 / math.Pow(1.1, 1.5), math.Pow(1.1, 1.5), 27},
-		{"p50", 1, 1.11, 13}, // narrow enough, but off centre: at least one more
-		{"goodput", 1 / (1.03 * 1.03), 1.03 * 1.03, 48},
-		{"p50", 1e-300, 1e300, 630_342_450},
-	} {
-		base, arm := blocks(tt.low, 1, tt.high)
-		c := Compare(metric(t, tt.metric), base, arm, 1)
-		if off := math.Abs(float64(c.Needed - tt.want)); c.Decision != Inconclusive || off > 1e-5*float64(tt.want) {
-			t.Errorf("%s %v..%v: %s, needed %d, want %d", tt.metric, tt.low, tt.high, c.Decision, c.Needed, tt.want)
+	ones := slices.Repeat([]float64{1}, 40)
+	arm := slices.Concat(slices.Repeat([]float64{1.3}, 13), slices.Repeat([]float64{.7}, 27))
+	for n, look := range map[int]int{9: 0, 10: 10, 13: 10, 20: 10, 40: 10} {
+		c := Compare(metric(t, "p50"), ones[:n], arm[:n], 1)
+		if (c.Decision == Slower) != (look > 0) || c.Look != look {
+			t.Errorf("%d blocks: %s at look %d, want it decided at %d", n, c.Decision, c.Look, look)
 		}
 	}
-	wild := Compare(Metric{Same: 1e-300}, []float64{1, 1, 1, 1, 1, 1}, []float64{1, 2, 3, 4, 5, 6}, 1)
-	if wild.Needed <= 0 {
-		t.Errorf("needed = %d, want it positive however small the limit", wild.Needed)
+	late := slices.Concat(slices.Repeat([]float64{.7, 1.3}, 3), slices.Repeat([]float64{1.3}, 34))
+	if c := Compare(metric(t, "p50"), ones, late, 1); c.Decision != Slower || c.Look != 20 {
+		t.Errorf("%s at look %d, want SLOWER at 20: %+v", c.Decision, c.Look, c)
+	}
+	turns := slices.Concat(slices.Repeat([]float64{3}, 10), slices.Repeat([]float64{1. / 3}, 30))
+	m := Metric{Name: "x", Effect: 9, Same: .01}
+	if c := Compare(m, ones, turns, 1); c.Decision != Inconclusive || c.Low != 3 || c.High != 3 {
+		t.Errorf("%s %v..%v, want the interval of the first look", c.Decision, c.Low, c.High)
+	}
+}
+
+func TestCompareLeans(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		metric      string
+		up, down    int // blocks with 30 % more, and with 30 % less, these first
+		comparisons int
+		lean        Decision
+		needed      int
+	}{
+		{"too few to lean", "p50", 4, 0, 6, "", 10},
+		{"all so far", "p50", 5, 0, 6, Slower, 10},
+		{"nine of nine", "p50", 9, 0, 6, Slower, 10},
+		{"nine of nine, nine comparisons", "p50", 9, 0, 9, Slower, 12},
+		{"more goodput", "goodput", 9, 0, 6, Faster, 10},
+		{"one against", "p50", 12, 1, 6, Slower, 20},
+		{"as many against", "p50", 5, 5, 6, "", 76},
+	} {
+		var base, arm []float64
+		for i := range c.up + c.down {
+			r := 1.3
+			if i < c.down {
+				r = 1 / 1.3
+			}
+			base, arm = append(base, 1), append(arm, r)
+		}
+		got := Compare(metric(t, c.metric), base, arm, c.comparisons)
+		if got.Decision != Inconclusive || got.Lean != c.lean || got.Needed != c.needed {
+			t.Errorf("%s: %s, leans %q, needs %d; want %q, %d", c.name, got.Decision, got.Lean, got.Needed, c.lean, c.needed)
+		}
+	}
+	wild := Compare(Metric{Same: 1e-300}, slices.Repeat([]float64{1}, 10), []float64{1, 2, 3, 4, 5, .6, .7, .8, .9, 1}, 1)
+	if wild.Needed != math.MaxInt32 {
+		t.Errorf("needed = %d, want the largest number however small the limit", wild.Needed)
 	}
 }
 
@@ -151,9 +211,7 @@ func TestCompareRefuses(t *testing.T) {
 		comparisons int
 		want        string // part of the reason
 	}{
-		{"nothing", p99, nil, nil, 1, "0 blocks give no interval at error 0.05: run at least 6"},
-		{"too few for one", p99, ones(5), ones(5), 1, "5 blocks give no interval at error 0.05: run at least 6"},
-		{"too few for six", p99, ones(7), ones(7), 6, "7 blocks give no interval at error 0.00833: run at least 8"},
+		{"nothing", p99, nil, nil, 1, "no blocks"},
 		{"unpaired", p99, ones(12), ones(11), 1, "12 blocks of the baseline against 11 of the arm"},
 		{"zero", p99, with(0), ones(12), 1, "block 12 has p99 0 for the baseline and 1 for the arm: want positive finite values"},
 		{"negative", p99, ones(12), with(-1), 1, "block 12 has p99 1 for the baseline and -1"},
@@ -186,29 +244,6 @@ func TestRefuse(t *testing.T) {
 	want := Comparison{Metric: metric(t, "p99"), Decision: Refused, Blocks: 12, Reason: "lag p99 3 ms > 1 ms"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-func TestAAClean(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name              string
-		low, median, high float64
-		want              bool
-	}{
-		{"around equality", 0.98, 1.01, 1.03, true},
-		{"touching equality", 1, 1.01, 1.03, true},
-		{"wide but around equality", 0.5, 1.2, 2, true},
-		{"above", 1.001, 1.01, 1.03, false},
-		{"below", 0.9, 0.95, 0.999, false},
-	} {
-		base, twin := blocks(tt.low, tt.median, tt.high)
-		if c, clean := AAClean(metric(t, "p99"), base, twin); clean != tt.want {
-			t.Errorf("%s: clean = %v (%s, %v..%v), want %v", tt.name, clean, c.Decision, c.Low, c.High, tt.want)
-		}
-	}
-	if c, clean := AAClean(metric(t, "p99"), []float64{1}, []float64{1}); clean || c.Decision != Refused {
-		t.Errorf("one block: %s, clean = %v, want REFUSED, not clean", c.Decision, clean)
 	}
 }
 
@@ -266,10 +301,11 @@ func FuzzCompare(f *testing.F) {
 			}
 			return
 		}
-		if !(0 < c.Low && c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || c.Reason != "" {
+		if known := c.Low > 0; c.Reason != "" || !(c.Ratio > 0) ||
+			known && !(c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || !known && (c.High != 0 || c.Decision != Inconclusive) {
 			t.Fatalf("estimates out of order: %+v", c)
 		}
-		if (c.Decision == Inconclusive) != (c.Needed > c.Blocks) || c.Won+c.Lost > c.Blocks {
+		if (c.Decision == Inconclusive) != (c.Needed > c.Blocks) || (c.Decision == Inconclusive) != (c.Look == 0) || c.Won+c.Lost > c.Blocks {
 			t.Fatalf("counts out of range: %+v", c)
 		}
 	})

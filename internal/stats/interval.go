@@ -27,20 +27,6 @@ func IntervalRank(n int, alpha float64) int {
 	return (n + 1) / 2
 }
 
-// minBlocks returns the fewest values for which IntervalRank(n, alpha) > 0,
-// for alpha in (0, 1): the first n with 2·2^-n <= alpha.
-func minBlocks(alpha float64) int {
-	n := 1
-	for math.Ldexp(1, 1-n) > alpha*(1+rounding) {
-		n++
-	}
-	return n
-}
-
-// MinBlocks returns the fewest blocks of which [Compare] makes an interval when so many
-// comparisons, 1 or more, share Alpha.
-func MinBlocks(comparisons int) int { return minBlocks(Alpha / float64(max(comparisons, 1))) }
-
 // halfBinomial returns P(Bin(n, 1/2) = k). It works on logarithms because 2^-n
 // alone underflows beyond n = 1074.
 func halfBinomial(n, k int) float64 {

@@ -68,13 +68,3 @@ func TestIntervalRankAgainstIntegers(t *testing.T) {
 		}
 	}
 }
-
-func TestMinBlocks(t *testing.T) {
-	t.Parallel()
-	for _, m := range []float64{1, 2, 3, 6, 10, 1000} {
-		n := minBlocks(0.05 / m)
-		if IntervalRank(n, 0.05/m) != 1 || IntervalRank(n-1, 0.05/m) != 0 {
-			t.Errorf("minBlocks(0.05/%v) = %d: ranks %d there and %d before, want 1 and 0", m, n, IntervalRank(n, 0.05/m), IntervalRank(n-1, 0.05/m))
-		}
-	}
-}

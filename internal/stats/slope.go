@@ -1,0 +1,57 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// TheilSen is the slope of y on x, the median of those of all pairs that differ in x
+// (Sen, 1968); 0 when no two differ. x and y are of one length.
+func TheilSen(x, y []float64) float64 {
+	var slopes []float64
+	for i := range x {
+		for k := range i {
+			if x[i] != x[k] {
+				slopes = append(slopes, (y[i]-y[k])/(x[i]-x[k]))
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0
+	}
+	return Median(slopes)
+}
+
+// RankCorrelation is Spearman's correlation of y with x, of one length, in -1..1, and the
+// probability, two-sided, of one at least as large between unrelated values. Equal values
+// share their mean rank. p is 1 for fewer than ten pairs, where the series that it comes
+// from is rough, and when either does not vary.
+func RankCorrelation(x, y []float64) (rho, p float64) {
+	a, b := centredRanks(x), centredRanks(y)
+	product, squaresA, squaresB := 0, 0, 0
+	for i := range a {
+		product += a[i] * b[i]
+		squaresA += a[i] * a[i]
+		squaresB += b[i] * b[i]
+	}
+	if squaresA == 0 || squaresB == 0 {
+		return 0, 1
+	}
+	rho = min(max(float64(product)/math.Sqrt(float64(squaresA)*float64(squaresB)), -1), 1)
+	if len(a) <= exactSpearman {
+		return rho, 1
+	}
+	return rho, edgeworthP(rho, len(a))
+}
+
+// Lowest returns the places of the n least values of x, ascending by value, equal ones
+// in their order.
+func Lowest(x []float64, n int) []int {
+	places := make([]int, len(x))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	return places[:min(max(n, 0), len(x))]
+}
