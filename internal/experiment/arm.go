@@ -120,7 +120,7 @@ func (a *Arm) set(key, value string) {
 	to := &a.Clients
 	if name, is := strings.CutPrefix(key, envPrefix); is {
 		key, to = name, &a.Env
-	} else if isFlag(key, value) {
+	} else if isFlag(key) {
 		to = &a.Flags
 	}
 	if *to == nil {
@@ -207,9 +207,9 @@ func (a *Arm) check() error {
 func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
 
 // isFlag reports whether a setting is a serve flag, not one of the arm's load or
-// environment. spin is both: of the load true or false, of serve a number.
-func isFlag(key, value string) bool {
-	return !strings.HasPrefix(key, envPrefix) && (!slices.Contains(clientKeys, key) || slices.Contains(armFlags, key) && value != "true" && value != "false")
+// environment.
+func isFlag(key string) bool {
+	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }
 
 // armSettings are the names of all an arm may set, each once.
@@ -225,7 +225,7 @@ func armSettings() []string {
 
 func (a *Arm) variesFlags() bool {
 	for factor, values := range a.Vary {
-		if slices.ContainsFunc(values, func(v string) bool { return isFlag(factor, v) }) {
+		if slices.ContainsFunc(values, func(v string) bool { return isFlag(factor) }) {
 			return true
 		}
 	}
@@ -257,7 +257,7 @@ func (a *Arm) expand() []Arm {
 // nameOf is a varied value within an arm's name: 500/s as 500, burst(12) as
 // burst-12.
 func nameOf(factor, value string) string {
-	if isFlag(factor, value) {
+	if isFlag(factor) {
 		return value
 	}
 	unnamed := func(r rune) rune {

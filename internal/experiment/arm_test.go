@@ -114,7 +114,7 @@ func TestSettingsAndFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, argv, clients string }{
 		{"pool-ring,spin=40", "--stamps full --spin 40", "map[]"},
-		{"nethttp,spin=true,loop=closed", "--stamps full", "map[loop:closed spin:true]"},
+		{"nethttp,pipeline=4,loop=closed", "--stamps full", "map[loop:closed pipeline:4]"},
 		{"pool-perworker,steal=true,queue=p2c", "--stamps full --queue p2c --steal=true", "map[]"},
 		{"pool,stamps=basic", "--stamps basic", "map[]"},
 		{"pool,stamps=off", "--stamps off", "map[]"},

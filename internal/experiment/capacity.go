@@ -43,7 +43,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if o.Stamps == "" {
 		o.Stamps = stampsOff // nobody reads them
 	}
-	p := &plan{scenario: s, self: o.Self, cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),
@@ -83,7 +83,7 @@ func (s *Scenario) steady() error {
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !isFlag(l.Factor, l.Value) })
+		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !isFlag(l.Factor) })
 		switch {
 		case l.Loop == "closed":
 			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)

@@ -147,7 +147,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
-	client, variable := !isFlag(factor, values[0]), strings.HasPrefix(factor, envPrefix)
+	client, variable := !isFlag(factor), strings.HasPrefix(factor, envPrefix)
 	var refused, unknown error
 	taken := false
 	for i := range s.Arms {

@@ -107,11 +107,11 @@ func TestPlanLengthensWindows(t *testing.T) {
 	t.Parallel()
 	budget := func(o *Options) { o.Budget = 3 * time.Minute }
 	p := planned(t, good, budget)
-	if p.Window != 3.7 || p.Feasible.Planned != 1.05 || p.Estimate > 180 || len(p.Order) < p.Blocks {
+	if p.Window != 3.7 || p.Feasible.Planned != .5 || p.Estimate > 180 || len(p.Order) < p.Blocks {
 		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window, p.Feasible, p.Estimate, p.Blocks, len(p.Order))
 	}
 	p = planned(t, good+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
-	if p.Window != 1.05 || len(Undecided(*p.Feasible, false)) > 0 {
+	if p.Window != .5 || len(Undecided(*p.Feasible, false)) > 0 {
 		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window, p.Feasible)
 	}
 	p = planned(t, good, func(o *Options) { budget(o); o.Window = time.Second })
@@ -120,10 +120,10 @@ func TestPlanLengthensWindows(t *testing.T) {
 	}
 	// A rate that the probes choose is judged when it is known.
 	p = planned(t, strings.Replace(good, "rate: 300/s", "rate: 0.5x", 1), budget)
-	if p.Window != 1.05 {
+	if p.Window != .5 {
 		t.Errorf("before the probes: got windows of %g s", p.Window)
 	}
-	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}); err != nil || p.Window != 2.2 || p.Feasible.Planned != 1.05 {
+	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
 		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window, p.Feasible, err)
 	}
 }

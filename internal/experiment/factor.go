@@ -123,7 +123,7 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) err
 		}
 		return err
 	}
-	if isFlag(f.Name, value) {
+	if isFlag(f.Name) {
 		return s.setFlag(f, value, modes)
 	}
 	for k := range s.Arms {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -56,6 +57,15 @@ func (l *launcher) floor(ctx context.Context, self string, shared bool) (*record
 		Rate: floorRate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
 		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: string(got.Proof.Rest),
 	}, nil
+}
+
+// runnable is the path of a program that can be started, "" for none.
+func runnable(path string) string {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return ""
+	}
+	return found
 }
 
 // Floor is what the load itself adds to every response time, measured of a server that

@@ -153,7 +153,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if o.Rate != (Rate{}) {
 		s.Load.Rate, s.Load.MaxRate = o.Rate, Rate{} // what is asked for is offered
 	}
-	p := &plan{scenario: s, self: o.Self, cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),

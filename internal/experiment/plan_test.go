@@ -244,7 +244,7 @@ func TestPlanDoubts(t *testing.T) {
 	t.Parallel()
 	kept := strings.Replace(armed("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
-		{"p99 of too few requests", good, "p99 cannot be decided: a window holds 315 requests, it needs 1100; --window 3.7s --budget 2m3s would do"},
+		{"p99 of too few requests", good, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m1s would do"},
 		{"a sticky pool", kept, "pool,workers=4: a sticky pool: 60 of 64 kept connections are never served while 4 workers hold the others"},
 		{"Little's law", strings.Replace(armed("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},

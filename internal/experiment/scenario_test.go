@@ -121,7 +121,6 @@ func TestScenarioErrors(t *testing.T) {
 		{"above the limit", swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 16385"), "8:16: load.connections: 16385 is above 16384, the most one load holds"},
 		{"above the limit with idle ones", swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 384\n  idle: 16001"), "9:9: load.idle: 16001 beside 384 connections are above 16384, the most one load holds"},
 		{"ramp of an open loop", swap("rate: 300/s", "rate: 300/s\n  ramp: 2s"), "7:9: load.ramp: belongs to loop: closed"},
-		{"ramp and spin", swap("rate: 300/s", "loop: closed\n  connections: 4\n  keepalive: true\n  spin: true\n  ramp: 2s"), "10:9: load.ramp: excludes spin, which starts all at once"},
 		{"neither true nor false", swap("rate: 300/s", "rate: 300/s\n  keepalive: maybe"), `7:14: load.keepalive: "maybe" is neither true nor false`},
 		{"list for a name", swap("name: demo", "name: [demo]"), "1:7: name: want one value, not a list"},
 		{"bad name", swap("name: demo", "name: De mo"), `1:7: name: "De mo" is not a name of lower-case letters, digits and dashes, up to 40`},

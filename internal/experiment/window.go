@@ -107,6 +107,9 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	}
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
 	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
+	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does
+		w.generator = p.Busy
+	}
 	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
 	w.values["owed"] = 0
 	if clients.Closed() {
