@@ -311,7 +311,7 @@ func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(),
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
 	}
-	o.Shared, undo, err = experiment.SettleGenerator(ctx, addr, f.rest)
+	o.Shared, undo, err = experiment.SettleGenerator(ctx, addr, o.Engine, f.rest)
 	return undo, err
 }
 

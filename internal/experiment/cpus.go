@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"schedlab/internal/load"
 )
 
 // A cpuSet lists CPU numbers, ascending.
@@ -17,6 +20,7 @@ type cpuSet []int
 type cpuSets struct {
 	server, load cpuSet
 	pin, shared  bool
+	vegeta       bool // the load is the engine vegeta: many goroutines, and a pacer that sleeps in the kernel
 }
 
 // errNoAffinity says that this system cannot bind threads to CPUs.
@@ -26,7 +30,7 @@ var errNoAffinity = errors.New("this system cannot pin threads to CPUs")
 // server, the rest for the load, unless told otherwise.
 func chooseCPUs(o Options) (cpuSets, error) {
 	all, err := affinity()
-	sets := cpuSets{server: all, load: all, pin: o.Pin != "none" && err == nil, shared: true}
+	sets := cpuSets{server: all, load: all, pin: o.Pin != "none" && err == nil, shared: true, vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
 	told := o.ServerCPUs != "" || o.LoadCPUs != ""
 	switch {
 	case o.Pin != "" && o.Pin != "auto" && o.Pin != "none":
@@ -120,7 +124,7 @@ func (s cpuSet) String() string {
 // another P would have it moved from thread to thread; where it sleeps in the kernel it
 // must not hold the only one.
 func (c cpuSets) loadProcs() int {
-	if c.shared {
+	if c.shared || c.vegeta {
 		return max(2, len(c.load))
 	}
 	return 1

@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"net"
+
+	"schedlab/internal/load"
 )
 
 // How a generator rests between requests, for [SettleGenerator].
@@ -19,14 +22,14 @@ const manyCPUs = 4
 // SettleGenerator prepares this process to be the load of a server at addr (host:port):
 // it moves to the CPUs that the server may not use, if there are any, and holds the
 // garbage collector off. shared says that the load has no CPU of its own and should sleep
-// between requests; undo takes everything back.
-func SettleGenerator(ctx context.Context, addr, rest string) (shared bool, undo func(), err error) {
+// between requests, as the engine vegeta does anyway; undo takes everything back.
+func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
 	quiet := quietCollector()
 	ours, err := affinity()
 	if err != nil { // this system binds nothing
 		return true, quiet, nil
 	}
-	sets := cpuSets{server: ours, load: ours}
+	sets := cpuSets{server: ours, load: ours, vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
 	host, port, _ := net.SplitHostPort(addr)
 	if pid := listener(ctx, host, port); pid > 0 {
 		if own := ours.without(mayRun(pid)); len(own) > 0 {
