@@ -813,7 +813,7 @@ func TestSpinAmongChaos(t *testing.T) {
 						}
 					}
 				})
-				o := openTo(s, Poisson(1500, time.Second, seeded(3))...)
+				o := openTo(s, Poisson(1500, 500*time.Millisecond, seeded(3))...)
 				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, 60*time.Millisecond
 				res := openRun(t, o)
 				ends := map[string]int{}

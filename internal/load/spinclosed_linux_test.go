@@ -251,7 +251,7 @@ func TestSpinClosedSessions(t *testing.T) {
 					return test.answer(conn, n)
 				})
 				o := closedTo(s)
-				o.Shared, o.Session, o.Pipeline, o.Connections = shared, size, test.depth, 2
+				o.Shared, o.Session, o.Pipeline, o.Connections, o.Duration = shared, size, test.depth, 2, 120*time.Millisecond
 				if test.method != "" {
 					o.Targets[0].Method = test.method
 				}
@@ -482,7 +482,7 @@ func TestSpinClosedAmongChaos(t *testing.T) {
 					})
 				})
 				o := closedTo(s)
-				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, 20*time.Millisecond, time.Second
+				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, 20*time.Millisecond, 600*time.Millisecond
 				res := closedRun(t, o)
 				live := 0
 				for _, n := range res.ConnAnswers {
