@@ -428,15 +428,20 @@ func TestSpinTimesOutWhileItWaits(t *testing.T) {
 func TestSpinWaitsInOrder(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		const takes = 5 * time.Millisecond
+		var mu sync.Mutex
 		var order []int
 		s := answering(t, func(_, _ int, req *http.Request) string {
+			mu.Lock()
 			order = append(order, seqOf(t, req))
+			mu.Unlock()
 			time.Sleep(takes)
 			return spinOK
 		})
 		o := openTo(s, Constant(1000, 10*time.Millisecond)...)
 		o.Shared = shared
 		res := openRun(t, o)
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
 			t.Errorf("served in the order %v, want %v", order, want)
 		}
@@ -621,6 +626,8 @@ func TestSpinAsksWhatTheTraceSays(t *testing.T) {
 	o.Trace.Which = []uint32{0, 0, 1, 2, 2, 1}
 	res := openRun(t, o)
 	want := []string{"GET /work?a=b 1", "GET /work?a=b&iters=1 1", "HEAD /head ", "POST /work?iters=3&sleep=1ns ", "POST /work ", "HEAD /head "}
+	mu.Lock()
+	defer mu.Unlock()
 	for i, r := range res.Requests {
 		d := o.Trace.Demand[i]
 		if o.Trace.Which[i] == 1 {
