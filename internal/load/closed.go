@@ -38,8 +38,9 @@ type ClosedOptions struct {
 	Seed  uint64
 	// Rate paces the clients to so many requests a second in all: request k of
 	// client i of N is due (i + kN)/Rate seconds after the loop's start, which is
-	// its Scheduled time. A client still waiting for a reply then is late, and
-	// catches up. 0: each sends as soon as it can.
+	// its Scheduled time; what is due before a ramp starts the client is left out. A
+	// client still waiting for a reply then is late, and catches up. 0: each sends as
+	// soon as it can.
 	Rate float64
 	// Session is how many requests a client sends before it closes its connection
 	// and opens another; a failure or the server's close ends one early. 0: it

@@ -53,6 +53,8 @@ func bareServer() {
 
 const plainReply = "HTTP/1.1 200 OK\r\nServer: bare\r\nDate: Sat, 21 Nov 2026 08:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
 
+const spinOK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
 // answerAll answers every end of a request head; requests have no body.
 func answerAll(nc net.Conn, answer string) {
 	defer nc.Close()

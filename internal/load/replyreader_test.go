@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -250,7 +251,7 @@ func FuzzHeadCache(f *testing.F) {
 	f.Add([]byte("HTTP/1.0 200 OK\n\n"), []byte("HTTP/1.0 200 OK\n\nbody"))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		var c headCache
-		for _, b := range [][]byte{first, second, first, append(first[:len(first):len(first)], second...)} {
+		for _, b := range [][]byte{first, second, first, append(slices.Clip(first), second...)} {
 			var none headCache
 			want, wantErr := none.parse(b)
 			got, err := c.parse(b)
@@ -271,8 +272,8 @@ func FuzzChunks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, piece uint8) {
 		read := func(size int) (c chunkReader, left int, whole bool, err error) {
-			rest := stream
 			for at := 0; at < len(stream) && err == nil && !whole; at += size {
+				var rest []byte
 				rest, whole, err = c.next(stream[at:min(at+size, len(stream))])
 				left = len(rest) + max(0, len(stream)-at-size)
 			}

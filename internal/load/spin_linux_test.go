@@ -27,10 +27,7 @@ import (
 // These tests use real sockets, and machines that are busy: they hold times to what must
 // come first, and to no more than that.
 
-const (
-	spinOK   = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-	spinBusy = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-)
+const spinBusy = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 // A rawServer gives every connection to serve, which need not close it.
 type rawServer struct {
@@ -283,7 +280,7 @@ func TestSpinOutcomes(t *testing.T) {
 		"silence":       {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string { io.Copy(io.Discard, nc); return "" }), want: both(record.TimedOut)},
 		"half a reply":  {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return half }), want: both(record.TimedOut)},
 		"interim alone": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "HTTP/1.1 100 Continue\r\n\r\n" }), want: both(record.TimedOut)},
-		"bytes that nobody asked for": {serve: onEach(func(_ *rawServer, _, n int, nc *net.TCPConn) string {
+		"bytes that nobody asked for": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, spinOK)
 			time.Sleep(20 * time.Millisecond)
 			return spinOK
@@ -431,15 +428,20 @@ func TestSpinTimesOutWhileItWaits(t *testing.T) {
 func TestSpinWaitsInOrder(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		const takes = 5 * time.Millisecond
+		var mu sync.Mutex
 		var order []int
 		s := answering(t, func(_, _ int, req *http.Request) string {
+			mu.Lock()
 			order = append(order, seqOf(t, req))
+			mu.Unlock()
 			time.Sleep(takes)
 			return spinOK
 		})
 		o := openTo(s, Constant(1000, 10*time.Millisecond)...)
 		o.Shared = shared
 		res := openRun(t, o)
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
 			t.Errorf("served in the order %v, want %v", order, want)
 		}
@@ -624,6 +626,8 @@ func TestSpinAsksWhatTheTraceSays(t *testing.T) {
 	o.Trace.Which = []uint32{0, 0, 1, 2, 2, 1}
 	res := openRun(t, o)
 	want := []string{"GET /work?a=b 1", "GET /work?a=b&iters=1 1", "HEAD /head ", "POST /work?iters=3&sleep=1ns ", "POST /work ", "HEAD /head "}
+	mu.Lock()
+	defer mu.Unlock()
 	for i, r := range res.Requests {
 		d := o.Trace.Demand[i]
 		if o.Trace.Which[i] == 1 {
@@ -642,7 +646,7 @@ func TestSpinIdleCrowd(t *testing.T) {
 		var asked [main + idle]atomic.Int32
 		closing := make(chan struct{})
 		s := newRawServer(t, func(_ *rawServer, conn int, nc *net.TCPConn) {
-			each(nc, func(_ int, req *http.Request) string {
+			each(nc, func(int, *http.Request) string {
 				asked[conn].Add(1)
 				switch {
 				case conn < main:
@@ -816,10 +820,12 @@ func TestSpinAmongChaos(t *testing.T) {
 						}
 					}
 				})
-				o := openTo(s, Poisson(1500, time.Second, seeded(3))...)
+				o := openTo(s, Poisson(1500, 500*time.Millisecond, seeded(3))...)
 				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, 60*time.Millisecond
 				res := openRun(t, o)
 				ends := map[string]int{}
+				mu.Lock() // a server may be reading still
+				defer mu.Unlock()
 				for i, r := range res.Requests {
 					ends[r.End()]++
 					if n := served[i]; n > 2 || n == 0 && r.Outcome == record.Answered || n > 0 && r.Outcome == record.Refused || !test.keep && n > 1 {

@@ -27,7 +27,7 @@ type closedLoop struct {
 
 // A spinClient is what the loop keeps of one client beside its connection.
 type spinClient struct {
-	begun   int // requests it has sent
+	begun   int // turns of its pace that it has had
 	session int // of those, on the present connection
 	last    int // the place of its last request in the log
 	due     int64
@@ -44,10 +44,11 @@ type laterTurn struct {
 func (l *closedLoop) begin() {
 	for i := range l.clients {
 		c, k := &l.clients[i], &l.conns[i]
-		c.due = l.paced(i)
-		if start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients)); start > 0 && c.due < start {
-			c.due = start
+		start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients))
+		for c.due = l.paced(i); l.options.Rate > 0 && c.due < start; c.due = l.paced(i) {
+			c.begun++
 		}
+		c.due = max(c.due, start)
 		if c.due > 0 {
 			l.wake(c.due, k.index)
 		} else {

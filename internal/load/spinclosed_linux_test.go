@@ -251,7 +251,7 @@ func TestSpinClosedSessions(t *testing.T) {
 					return test.answer(conn, n)
 				})
 				o := closedTo(s)
-				o.Shared, o.Session, o.Pipeline, o.Connections = shared, size, test.depth, 2
+				o.Shared, o.Session, o.Pipeline, o.Connections, o.Duration = shared, size, test.depth, 2, 120*time.Millisecond
 				if test.method != "" {
 					o.Targets[0].Method = test.method
 				}
@@ -393,6 +393,14 @@ func TestSpinClosedRamps(t *testing.T) {
 		if early > 0 || res.Dialled != 10 || res.Asked != 10 || len(res.ConnAnswers) != 10 {
 			t.Errorf("%d requests of one client within 20ms, %d dialled, %d asked", early, res.Dialled, res.Asked)
 		}
+		paced := o
+		paced.Think, paced.Rate = nil, 400
+		for _, r := range closedRun(t, paced).Requests {
+			turn := int64(math.Round(float64(r.Scheduled) * 400 / 1e9))
+			if r.Scheduled < turn%10*int64(20*time.Millisecond) || r.Scheduled != int64(float64(turn)/400*1e9) {
+				t.Fatalf("paced: turn %d is due at %v, before its client starts or off its pace", turn, time.Duration(r.Scheduled))
+			}
+		}
 		if first, last := res.ConnAnswers[0], res.ConnAnswers[9]; first <= last {
 			t.Errorf("answers %v, want more on those that began earlier", res.ConnAnswers)
 		}
@@ -482,7 +490,7 @@ func TestSpinClosedAmongChaos(t *testing.T) {
 					})
 				})
 				o := closedTo(s)
-				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, 20*time.Millisecond, time.Second
+				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, 20*time.Millisecond, 600*time.Millisecond
 				res := closedRun(t, o)
 				live := 0
 				for _, n := range res.ConnAnswers {
