@@ -95,6 +95,8 @@ const (
 	probeWarmup  = 50 * time.Millisecond
 	// shortProbe is enough to see that an arm can take a rate which is not chosen from it.
 	shortProbe = 300 * time.Millisecond
+	// crowdedClients fill the workers of a large pool also while clients reconnect.
+	crowdedClients = 256
 
 	// highestLoad is the share of the slowest arm's throughput above which a
 	// rate chosen from it is refused: the queue would never end.

@@ -96,6 +96,10 @@ func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		return nil, err
 	}
 	// Who has the port may have answered in its place.
+	if p.listens() {
+		p.showsMetrics("")
+		return p, nil
+	}
 	select {
 	case <-p.exited:
 		err := p.died("before it answered")

@@ -47,6 +47,16 @@ func (p *plan) probeFor() time.Duration {
 	return shortProbe
 }
 
+// probeWith is with how many clients. Only to show that a rate can be taken needs more
+// of them: with as many as a pool has workers, each worker waits for its client's next
+// connection.
+func (p *plan) probeWith() int {
+	if p.probeFor() == shortProbe {
+		return crowdedClients
+	}
+	return probeClients
+}
+
 // lowerRates keeps rates that are bounded by a share of the slowest arm's throughput
 // within it, and says so.
 func (p *plan) lowerRates(slowest float64, name string) {

@@ -219,7 +219,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: probeClients, KeepAlive: p.Arms[arm].KeepAlive,
+			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.shared,
 		})
 		switch {

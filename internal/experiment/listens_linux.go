@@ -1,0 +1,76 @@
+package experiment
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// listens reports whether the server, or a process below it, is seen to hold the socket
+// that takes connections to its address, so that nobody else answers there. It asks the
+// process's own sockets: the kernel's table of all of them has every connection that
+// closed within the last minute.
+func (p *process) listens() bool {
+	addr, err := netip.ParseAddrPort(p.addr)
+	if err != nil {
+		return false
+	}
+	for _, pid := range family(p.pid()) {
+		handle, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		found := holdsListener(handle, pid, addr.Port())
+		_ = unix.Close(handle)
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsListener looks at the sockets of one process. It sees none where it may not.
+func holdsListener(handle, pid int, port uint16) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		number, err := strconv.Atoi(f.Name())
+		if link, _ := os.Readlink(dir + "/" + f.Name()); err != nil || !strings.HasPrefix(link, "socket:") {
+			continue
+		}
+		fd, err := unix.PidfdGetfd(handle, number, 0)
+		if err != nil {
+			continue
+		}
+		found := takesConnections(fd, port)
+		_ = unix.Close(fd)
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+func takesConnections(fd int, port uint16) bool {
+	if accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || accepts == 0 {
+		return false
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return false
+	}
+	switch at := name.(type) {
+	case *unix.SockaddrInet4:
+		return at.Port == int(port)
+	case *unix.SockaddrInet6:
+		return at.Port == int(port)
+	}
+	return false
+}
