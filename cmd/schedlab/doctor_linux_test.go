@@ -155,7 +155,7 @@ func TestDoctorJudgesNoise(t *testing.T) {
 		t.Fatalf("got %+v, want a judgement, or why there is none", r.Noise)
 	}
 	for _, j := range r.Noise.Judges {
-		window := .58
+		window := .53
 		if j.Protocol == "full" {
 			window = 3.6
 		}
