@@ -87,7 +87,7 @@ func HTML(w io.Writer, r *record.Result) error {
 	p.Refusals = refusals(r.Refused)
 	p.Answers, p.Tally = answers(r), tally(r.Expectations)
 	p.Disturbed = disturbed(r.Arms)
-	p.Generator, p.Laws, p.Sweeps, p.Theory = generator(r.Arms), laws(r.Laws), sweeps(r), predictions(r)
+	p.Generator, p.Laws, p.Sweeps, p.Theory = generator(r), laws(r.Laws), sweeps(r), predictions(r)
 	p.Fairness, p.Sessions = fairness(r.Arms), sessions(r.Arms)
 	p.Twins, p.TwinTitle = twins(r), twinTitle
 	p.Scales, p.ScaleTitle, p.ScaleLegend = scaleTables(r), scaleTitle, scaleLegend

@@ -73,7 +73,7 @@ func Markdown(w io.Writer, r *record.Result) error {
 		markdownScales(line, r)
 		line("\n### Reservations\n")
 		line("- A/A: %s", md(controls(r.AA)))
-		if g := generator(r.Arms); g != "" {
+		if g := generator(r); g != "" {
 			line("- generator: %s", md(g))
 		}
 		if l := disturbed(r.Arms); l != "" {

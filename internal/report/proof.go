@@ -6,12 +6,22 @@ import (
 	"schedlab/internal/record"
 )
 
+// floor says what the load itself adds to every response time; "" when that was not
+// measured.
+func floor(f *record.Floor) string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+		seconds(f.P50), seconds(f.P99), rate(f.Rate))
+}
+
 // generator says what the load side did, at its worst over the arms; "" when
 // that was not recorded.
-func generator(arms []record.Arm) string {
+func generator(r *record.Result) string {
 	var worst record.Proofs
 	known := false
-	for _, a := range arms {
+	for _, a := range r.Arms {
 		g := a.Generator
 		if g == nil {
 			continue
@@ -33,5 +43,5 @@ func generator(arms []record.Arm) string {
 	if worst.Missing > 0 {
 		text += fmt.Sprintf(", %s planned and never sent", plural(worst.Missing, "request"))
 	}
-	return text
+	return text + floor(r.Env.Floor)
 }

@@ -252,7 +252,7 @@ func (p printer) theory(r *record.Result) {
 func (p printer) reservations(r *record.Result) {
 	p.line("")
 	p.item("A/A", controls(r.AA))
-	if g := generator(r.Arms); g != "" {
+	if g := generator(r); g != "" {
 		p.item("Generator", g)
 	}
 	if l := disturbed(r.Arms); l != "" {
