@@ -224,12 +224,7 @@ func armSettings() []string {
 }
 
 func (a *Arm) variesFlags() bool {
-	for factor, values := range a.Vary {
-		if slices.ContainsFunc(values, func(v string) bool { return isFlag(factor) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), isFlag)
 }
 
 // expand makes one arm of every combination of varied flags, in order.

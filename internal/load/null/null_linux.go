@@ -26,11 +26,11 @@ func Serve(ctx context.Context, addr string) error {
 	if s.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return err
 	}
-	defer unix.Close(s.listener)
+	defer func() { _ = unix.Close(s.listener) }()
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err
 	}
-	defer unix.Close(s.epoll)
+	defer func() { _ = unix.Close(s.epoll) }()
 	at := &unix.SockaddrInet4{Port: tcp.Port, Addr: [4]byte(tcp.IP.To4())}
 	for _, step := range []func() error{
 		func() error { return unix.SetsockoptInt(s.listener, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) },
