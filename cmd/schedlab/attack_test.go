@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -105,12 +106,15 @@ func TestAttackInterrupted(t *testing.T) {
 	for _, loop := range []string{"open", "closed"} {
 		t.Run(loop, func(t *testing.T) {
 			t.Parallel()
-			target := "http://" + serve(t, "nethttp").addr + "/work?sleep=20ms"
-			a := attackChild(t, target, "--rate", "500/s", "--duration", "30s", "--loop", loop)
+			c := serve(t, "nethttp")
+			a := attackChild(t, "http://"+c.addr+"/work?sleep=20ms", "--rate", "500/s", "--duration", "30s", "--loop", loop)
 			if loop == "open" {
 				a.underWay(t)
-			} else {
-				time.Sleep(2 * time.Second) // it writes its results at the end, and a busy machine starts it late
+			} else { // it writes its results at the end
+				eventually(t, "requests answered", func() (bool, string) {
+					n := sum(t, c.metrics(t), "schedlab_requests_started_total")
+					return n >= 100, fmt.Sprint(n)
+				})
 			}
 			a.cmd.Process.Signal(os.Interrupt)
 			sum := a.end(t, exitInterrupted)
