@@ -263,7 +263,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		_, blocks := c.Budget()
 		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
 	}
-	m.Noise = doctor.NewNoise(f.scenario, measured, protocols, m.Pause)
+	m.Noise = doctor.NewNoise(f.scenario, measured, protocols)
 	return nil
 }
 

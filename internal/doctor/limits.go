@@ -44,8 +44,8 @@ func (m *Machine) descriptors() seen {
 
 const (
 	fewPorts    = 10_000
-	tooFewPorts = 2_000 // a quick window at its lowest rate takes 1,375
-	quickSpan   = 1.25  // seconds of a quick trial, warm-up included
+	tooFewPorts = 2_000 // a quick trial at its lowest rate takes 1,540
+	quickSpan   = 0.7   // seconds of a quick trial, warm-up included
 )
 
 // ports counts what a trial may use up: each has a server port of its own, and a

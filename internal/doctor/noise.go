@@ -44,8 +44,8 @@ type Noise struct {
 	Scenario string      `json:"scenario"`          // whose load it is
 	Rate     float64     `json:"rate"`              // requests per second; 0 in a closed loop without a pace
 	Blocks   int         `json:"blocks"`            // that were measured
-	Ran      int         `json:"ran"`               // with those that a rule refused
-	Refused  string      `json:"refused,omitempty"` // why the first of those was
+	Ran      int         `json:"ran"`               // with those whose data were wrong
+	Refused  string      `json:"refused,omitempty"` // what was wrong with the first of those
 	Err      string      `json:"error,omitempty"`   // why there is nothing to judge by
 	Judges   []Judgement `json:"judges,omitempty"`  // by metric, and within it by protocol
 }
@@ -65,8 +65,8 @@ type Judgement struct {
 	// Scaled says that it was measured with other windows, and taken to fall with
 	// the square root of their length.
 	Scaled bool `json:"scaled,omitempty"`
-	// NeedsWindow is the window that the platform's pauses, or the requests that a
-	// quantile takes, ask for, if it is longer than the protocol's.
+	// NeedsWindow is the window that the requests which a quantile takes ask for, if it
+	// is longer than the protocol's.
 	NeedsWindow float64 `json:"needs_window,omitempty"`
 }
 
@@ -74,9 +74,8 @@ type Judgement struct {
 const fewestBlocks = 3
 
 // NewNoise judges protocols by A/A comparisons on a scenario's load, of which there is one at least:
-// each protocol by the one whose windows are nearest its own. pause is the
-// platform's; 0 or less when it is not known.
-func NewNoise(scenario string, measured []AA, protocols []Protocol, pause time.Duration) *Noise {
+// each protocol by the one whose windows are nearest its own.
+func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 	n := &Noise{Scenario: scenario, Rate: measured[0].Rate}
 	for _, a := range measured {
 		n.Ran += a.Ran
@@ -92,7 +91,7 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol, pause time.D
 	}
 	for _, m := range stats.Metrics() {
 		for _, p := range protocols {
-			n.Judges = append(n.Judges, judge(m.Name, nearest(measured, p.Window), p, pause))
+			n.Judges = append(n.Judges, judge(m.Name, nearest(measured, p.Window), p))
 		}
 	}
 	return n
@@ -111,10 +110,10 @@ func nearest(measured []AA, window time.Duration) *AA {
 // tails are the shares of the requests beyond the judged quantiles.
 var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
 
-func judge(metric string, a *AA, p Protocol, pause time.Duration) Judgement {
+func judge(metric string, a *AA, p Protocol) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
 	if tail, ok := tails[metric]; ok {
-		if need := window(tail, a.Rate, pause); need > j.Window {
+		if need := window(tail, a.Rate); need > j.Window {
 			j.NeedsWindow = need
 			return j
 		}
@@ -131,14 +130,12 @@ func judge(metric string, a *AA, p Protocol, pause time.Duration) Judgement {
 const surplus = 1.1
 
 // window is how long one must be, in seconds, for a quantile with that share of the
-// requests beyond it: so that no pause decides it, and with requests enough. A rate
-// of 0 is not known.
-func window(tail, rate float64, pause time.Duration) float64 {
-	need := max(0, pause.Seconds()/tail)
-	if rate > 0 {
-		need = max(need, surplus*float64(stats.MinRequests(1-tail))/rate)
+// requests beyond it. A rate of 0 is not known.
+func window(tail, rate float64) float64 {
+	if rate <= 0 {
+		return 0
 	}
-	return need
+	return surplus * float64(stats.MinRequests(1-tail)) / rate
 }
 
 // logRatios are the logarithms of the ratios of every two arms in every block, both
@@ -160,7 +157,7 @@ func (a *AA) logRatios(metric string) (d []float64) {
 const primaries = 3
 
 // HalfWidth is half the expected width of the interval [d_(k), d_(n+1-k)] that a
-// verdict of n blocks rests on, if the blocks' log-ratios come from the values of
+// comparison's last look at n blocks gives (see [stats.LookRank]), if the blocks' log-ratios come from the values of
 // d, which lie evenly about 0. It is exact, not drawn: with the values sorted,
 //
 //	P(d_(r:n) <= x_i) = P(Bin(n, i/len(d)) >= r)
@@ -168,7 +165,8 @@ const primaries = 3
 // (Hutson and Ernst, "The exact bootstrap mean and variance of an L-estimator",
 // 2000). 0 when d is empty, or n too few for an interval.
 func HalfWidth(d []float64, n int) float64 {
-	k := stats.IntervalRank(n, stats.Alpha/primaries)
+	n = lastLook(n)
+	k := stats.LookRank(n, stats.Alpha/primaries)
 	if k == 0 || len(d) == 0 {
 		return 0
 	}
@@ -180,6 +178,16 @@ func HalfWidth(d []float64, n int) float64 {
 		below = upTo
 	}
 	return max(0, mean)
+}
+
+// lastLook is the last look that a comparison of n blocks takes, 0 when it has none.
+func lastLook(n int) (last int) {
+	for _, look := range stats.Looks() {
+		if look <= n {
+			last = look
+		}
+	}
+	return last
 }
 
 // atLeast is P(Bin(n, p) >= r).
@@ -204,7 +212,7 @@ func (m *Machine) noise() seen {
 	case m.Noise == nil:
 		return seen{}
 	case m.Noise.Err != "":
-		return seen{Bad, m.Noise.Err, "mend what else is found here; then look at the refused blocks of a run: schedlab compare --arms nethttp,fasthttp"}
+		return seen{Bad, m.Noise.Err, "mend what else is found here; then look at the blocks that a run leaves out: schedlab compare --arms nethttp,fasthttp"}
 	}
 	var told, undecided []string
 	worst := map[string]int{}
@@ -231,7 +239,7 @@ func (m *Machine) noise() seen {
 		return s
 	}
 	s.state, s.found = Warn, "cannot tell a tenth: "+strings.Join(undecided, ", ")+m.Noise.left()
-	s.fix = "compare --protocol full, or more --blocks and a longer --window; mend what else is found here"
+	s.fix = "compare --protocol full, or with a longer --window; mend what else is found here"
 	if len(worst) == len(tails) && len(undecided) == protocols*len(tails) {
 		s.state = Bad
 		s.fix = "use a quieter machine; mend what else is found here"

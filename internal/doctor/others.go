@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Limits on what other programs may take of the CPUs in use, in CPUs. A
-// comparison refuses blocks in which they take a twentieth of the server's.
+// Limits on what other programs may take of the CPUs in use, in CPUs.
 const (
 	someForeign = .05
 	muchForeign = .25
@@ -68,16 +67,22 @@ func (m *Machine) others() seen {
 	return s
 }
 
-// stealLimit is that of a comparison, a ratio: above it every verdict is refused.
-const stealLimit = .01
+// Limits on the share of the CPUs' time that the hypervisor gives to others.
+const (
+	someSteal = .01
+	muchSteal = .10
+)
 
 func (m *Machine) steal() seen {
 	if m.Usage.Interval == 0 {
 		return unknown("steal is not told here")
 	}
 	s := fine("%.1f %% of the CPUs' time over %v", 100*m.Usage.Steal, m.Usage.Interval.Round(10*time.Millisecond))
-	if m.Usage.Steal > stealLimit {
-		s.state = Bad
+	if m.Usage.Steal > someSteal {
+		s.state = Warn
+		if m.Usage.Steal > muchSteal {
+			s.state = Bad
+		}
 		s.fix = "use a machine with CPUs of its own (a dedicated instance), or another hour"
 	}
 	return s

@@ -22,12 +22,8 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 	return late
 }
 
-// Limits on the 99th percentile of lateness: what this program's generator must
-// reach, and what a window is refused for.
-const (
-	lateTimer    = 300 * time.Microsecond
-	tooLateTimer = time.Millisecond
-)
+// lateTimer is how late a hundredth of sleeps may end.
+const lateTimer = 300 * time.Microsecond
 
 func (m *Machine) timer() seen {
 	n := len(m.Lateness)
@@ -36,29 +32,16 @@ func (m *Machine) timer() seen {
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
 	s := fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50))
-	switch {
-	case p99 > tooLateTimer:
-		s.state = Bad
-	case p99 > lateTimer:
-		s.state = Warn
-	default:
+	if p99 <= lateTimer {
 		return s
 	}
+	s.state = Warn
 	s.fix = "give the load CPUs that nothing else runs on (--load-cpus, and see the check of other programs)"
 	return s
 }
 
-// The windows of the two protocols.
-const (
-	quickWindow = 1050 * time.Millisecond
-	fullWindow  = 3600 * time.Millisecond
-)
-
-// decides reports whether a pause can decide a quantile of a window by itself: it
-// delays more than the share of the requests that lies beyond the quantile.
-func decides(pause time.Duration, tail float64, window time.Duration) bool {
-	return pause.Seconds() > tail*window.Seconds()
-}
+// quickWindow is the window of quick comparisons.
+const quickWindow = 500 * time.Millisecond
 
 func (m *Machine) pause() seen {
 	switch {
@@ -70,33 +53,23 @@ func (m *Machine) pause() seen {
 	return m.paused(fmt.Sprintf("a busy thread is off its CPU for up to %v", rounded(m.Pause)), m.Pause)
 }
 
-// paused judges a pause by the quantiles that it decides. One that server and load may
-// have made themselves is theirs first.
+// paused judges a pause by the windows whose p99 it is: those of which it takes more than
+// a hundredth. One that server and load may have made themselves is theirs first.
 func (m *Machine) paused(found string, d time.Duration) seen {
 	cpu, together := m.together()
 	if together {
 		found += fmt.Sprintf(", where server and load take turns on CPU %d", cpu)
 	}
-	s := decided(found, d)
-	if together && s.state != OK {
+	if d <= quickWindow/100 {
+		return fine("%s", found)
+	}
+	needs := (100 * d).Round(10 * time.Millisecond)
+	s := seen{Warn, fmt.Sprintf("%s: the p99 of any window shorter than %v that it falls into", found, needs),
+		"keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine), or compare --window " + needs.String()}
+	if together {
 		s.fix = m.cpus().fix
 	}
 	return s
-}
-
-// decided judges it whoever made it.
-func decided(found string, d time.Duration) seen {
-	needs := (100 * d).Round(10 * time.Millisecond)
-	tail := tails["p99"]
-	switch {
-	case !decides(d, tail, quickWindow):
-		return fine("%s: p99 needs windows longer than %v", found, needs)
-	case !decides(d, tail, fullWindow):
-		return seen{Warn, fmt.Sprintf("%s: p99 needs windows longer than %v, quick ones have %v", found, needs, quickWindow),
-			"compare --protocol full, or --window " + needs.String() + "; or keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine)"}
-	}
-	return seen{Bad, fmt.Sprintf("%s: p99 needs windows longer than %v, full ones have %v", found, needs, fullWindow),
-		"keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine), or compare --window " + needs.String()}
 }
 
 // A Gap is the longest time in which a server that has next to nothing to do gave
