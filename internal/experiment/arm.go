@@ -33,6 +33,9 @@ type Arm struct {
 	Family string
 }
 
+// given is the name that its user knows it by: the baseline's, of the baseline's copy.
+func (a Arm) given() string { return strings.TrimSuffix(a.Name, "'") }
+
 // armName leaves out ', which marks the baseline's copy.
 var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
 

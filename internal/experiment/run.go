@@ -156,6 +156,9 @@ func (r *runner) onItsCPUs(f func() error) error {
 }
 
 func (r *runner) carryOut(ctx context.Context) error {
+	if err := r.answers(ctx); err != nil {
+		return err
+	}
 	if self := r.plan.self; self != "" {
 		r.tell("measuring the load itself", 0, len(r.plan.Arms))
 		floor, err := r.launcher.floor(ctx, self, r.plan.cpus.shared)
@@ -180,6 +183,23 @@ func (r *runner) carryOut(ctx context.Context) error {
 		return err
 	}
 	return r.runBlocks(ctx)
+}
+
+// answers asks the servers that run already before anything is measured, so that one which
+// does not answer is told of at once. A search for capacity goes on without such an arm.
+func (r *runner) answers(ctx context.Context) error {
+	if r.plan.slo != nil {
+		return nil
+	}
+	for _, a := range r.plan.arms {
+		if a.URL == "" {
+			continue
+		}
+		if _, err := r.launcher.attach(ctx, a.URL, r.plan.scenario.readyPath(a)); err != nil {
+			return fmt.Errorf("arm %q: %w", a.given(), err)
+		}
+	}
+	return nil
 }
 
 func (r *runner) probeAll(ctx context.Context) error {
@@ -260,7 +280,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			soFar.take(t, nil)
 			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					p.Arms[arm].Name, strings.TrimPrefix(p.scenario.targets(addrMark)[0].URL, "http://"+addrMark), w.requests)
+					p.arms[arm].given(), strings.TrimPrefix(p.scenario.targets(addrMark)[0].URL, "http://"+addrMark), w.requests)
 			}
 			measure(kept, t, p.until)
 		}

@@ -40,7 +40,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	server, err := r.launcher.start(ctx, p.command(arm), p.scenario.readyPath(a))
 	if err != nil {
-		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
 	}
 	defer server.kill()
 	r.others.guest(server.found)
@@ -62,7 +62,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	quiet()
 	if err != nil {
 		clocks.abandon()
-		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Name, err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
 	}
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
@@ -74,7 +74,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
 	if !got.ran {
-		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.Name)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.given())
 	}
 	if brokeOff(got.requests) {
 		server.awaitDeath()
@@ -83,7 +83,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if p.accounts(arm) && server.alive() {
 		stamps, lost, err := server.timeline(ctx)
 		if err != nil {
-			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err)
+			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err)
 		}
 		t.Server.StampsLost = lost
 		join(got.start, got.stamps, got.place, stamps)
@@ -95,7 +95,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	if err != nil {
 		t.Failure = err.Error()
-		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Name, block+1, err),
+		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err),
 			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.log.Bytes()}))
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
