@@ -24,6 +24,9 @@ func attackProof(sum *record.Attack, p load.Proof, wanted float64) {
 		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(), LagAt: p.LagAt.Seconds(),
 		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(),
 	}
+	if l := p.ReadLate; l.Replies > 0 {
+		sum.Generator.ReadLate = &record.ReadLate{Replies: l.Replies, P50: l.P50.Seconds(), P99: l.P99.Seconds()}
+	}
 	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
 		who := "the generator fell behind or was stopped"
 		if sum.Loop == "closed" {

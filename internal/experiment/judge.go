@@ -349,7 +349,8 @@ func measured(v float64) *float64 {
 // that was not recorded.
 func (j *judge) generator(arm string) *record.Proofs {
 	var g record.Proofs
-	var busy []float64
+	var late record.ReadLate
+	var busy, lateP50, lateP99 []float64
 	for _, block := range j.valid {
 		p := j.windows[block][arm].trial.Client.Proof
 		if p == nil {
@@ -359,10 +360,18 @@ func (j *judge) generator(arm string) *record.Proofs {
 		g.GCs += p.GCs
 		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
 		g.Missing += max(0, p.Planned-p.Sent)
+		if l := p.ReadLate; l != nil {
+			late.Replies += l.Replies
+			lateP50, lateP99 = append(lateP50, l.P50), append(lateP99, l.P99)
+		}
 	}
 	if len(busy) == 0 {
 		return nil
 	}
 	g.Busy = stats.Median(busy)
+	if late.Replies > 0 {
+		late.P50, late.P99 = stats.Median(lateP50), stats.Median(lateP99)
+		g.ReadLate = &late
+	}
 	return &g
 }

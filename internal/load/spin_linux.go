@@ -53,6 +53,7 @@ type spinner struct {
 	opening            int  // connections being opened
 	freed              bool // one may take a request
 	watch              turnWatch
+	audit              readAudit
 	moments            []time.Duration
 	moment             func(i int)
 	past               int // moments that were told

@@ -34,7 +34,8 @@ type spinConn struct {
 	ring          []int32 // requests under way, by their place in the log
 	oldest, count int
 
-	idle bool // one of the idle crowd
+	idle    bool // one of the idle crowd
+	audited bool // how long its replies wait is noted
 }
 
 func (k *spinConn) push(i int) {
@@ -194,7 +195,7 @@ func (s *spinner) handle(k *spinConn, events uint32, life int32) {
 func (s *spinner) read(k *spinConn, ending bool) {
 	life := k.life
 	for k.life == life && k.state == spinOpen {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(k.fd), uintptr(unsafe.Pointer(&s.in[0])), readSize)
+		n, errno := s.receive(k)
 		s.now = s.clock()
 		switch {
 		case errno == unix.EINTR:
@@ -213,6 +214,15 @@ func (s *spinner) read(k *spinConn, ending bool) {
 			return
 		}
 	}
+}
+
+// receive reads what k's socket has.
+func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
+	if k.audited && s.running {
+		return s.audit.receive(k.fd, s.in)
+	}
+	n, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(k.fd), uintptr(unsafe.Pointer(&s.in[0])), readSize)
+	return n, errno
 }
 
 // hungUp takes the end of what the server sends.
@@ -321,7 +331,10 @@ func (s *spinner) connect(k *spinConn) {
 	k.fd, k.state, k.fresh, k.heard, k.full = int(fd), spinOpening, true, false, false
 	k.life++
 	s.opening++
-	if errno = noDelay(k.fd); errno == 0 {
+	if errno = noDelay(k.fd); errno == 0 && k.audited {
+		errno = tellArrival(k.fd)
+	}
+	if errno == 0 {
 		errno = s.addr.connect(k.fd)
 	}
 	if errno != 0 && errno != unix.EINPROGRESS && errno != unix.EINTR {

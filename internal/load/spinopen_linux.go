@@ -130,6 +130,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	priority, undo := s.settle()
 	defer undo()
 	if o.KeepAlive && o.Connections > 0 {
+		s.auditReplies(s.conns[:n])
 		s.open(s.stop.Load, s.conns[:n], o.OpenRate)
 	}
 	s.openCrowd(s.stop.Load, s.conns[n:])

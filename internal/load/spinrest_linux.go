@@ -60,6 +60,7 @@ func exactTimers() {
 // spun adds what the spinner noted on itself.
 func (p *Proof) spun(s *spinner, rest Rest) {
 	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest), time.Duration(s.watch.away)
+	p.audited(&s.audit)
 	if p.Elapsed > 0 {
 		p.Busy = min(1, float64(s.watch.work)/float64(p.Elapsed))
 	}

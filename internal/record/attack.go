@@ -97,6 +97,8 @@ type Generator struct {
 	LagAt        float64 `json:"longest_lag_at"`
 	LongestGap   float64 `json:"longest_gap,omitempty"` // between two looks of the engine spin for what is due or has come
 	Away         float64 `json:"away,omitempty"`        // for which it had nothing to do and was kept from its CPU
+
+	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
 }
 
 // Quantiles of one time, in seconds, from an HDR histogram of three digits. A

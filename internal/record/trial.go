@@ -119,6 +119,16 @@ type Proof struct {
 	Rest         string  `json:"rest,omitempty"`        // what the engine spin did between requests: spins, waits, or waits, goes first
 	LongestGap   float64 `json:"longest_gap,omitempty"` // between two looks of the engine spin for what is due or has come
 	Away         float64 `json:"away,omitempty"`        // for which it had nothing to do and was kept from its CPU
+
+	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
+}
+
+// ReadLate is how long replies lay in the kernel before the engine spin read them, by the
+// kernel's stamps on a few kept connections of an open loop. Times are seconds.
+type ReadLate struct {
+	Replies int64   `json:"replies"`
+	P50     float64 `json:"p50"`
+	P99     float64 `json:"p99"`
 }
 
 // Proofs sum up those of an arm's valid windows.
@@ -128,4 +138,6 @@ type Proofs struct {
 	LongestPause float64 `json:"longest_pause"` // seconds
 	LongestLag   float64 `json:"longest_lag"`   // seconds
 	Missing      int     `json:"missing"`       // requests planned and not sent
+
+	ReadLate *ReadLate `json:"read_late,omitempty"` // medians of the windows' p50 and p99; nil: not audited
 }

@@ -101,6 +101,7 @@ func generated(g *record.Generator) string {
 			text += " (as SCHED_RR, so that it goes first when it wakes)"
 		}
 	}
+	text += readLate(g.ReadLate)
 	if g.GCs > 0 {
 		text += fmt.Sprintf(", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
 	}

@@ -21,6 +21,7 @@ func floor(f *record.Floor) string {
 func generator(r *record.Result) string {
 	var worst record.Proofs
 	known := false
+	var late *record.ReadLate
 	for _, a := range r.Arms {
 		g := a.Generator
 		if g == nil {
@@ -30,6 +31,9 @@ func generator(r *record.Result) string {
 		worst.Busy, worst.GCs = max(worst.Busy, g.Busy), worst.GCs+g.GCs
 		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
 		worst.Missing += g.Missing
+		if l := g.ReadLate; l != nil && (late == nil || l.P99 > late.P99) {
+			late = l
+		}
 	}
 	if !known {
 		return ""
@@ -43,5 +47,13 @@ func generator(r *record.Result) string {
 	if worst.Missing > 0 {
 		text += fmt.Sprintf(", %s planned and never sent", plural(worst.Missing, "request"))
 	}
-	return text + floor(r.Env.Floor)
+	return text + readLate(late) + floor(r.Env.Floor)
+}
+
+// readLate says how long replies waited to be read; "" when that was not audited.
+func readLate(l *record.ReadLate) string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
