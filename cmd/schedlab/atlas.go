@@ -257,7 +257,7 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 	if c, err = a.plan(at.X, at.Y, blocks, most); err != nil {
 		return err
 	}
-	label := fmt.Sprintf("cell %d (%s): ", a.sampled+1, a.name(at.X, at.Y))
+	label := fmt.Sprintf("measurement %d (%s): ", a.sampled+1, a.name(at.X, at.Y))
 	spent := a.opts.Budget - left
 	c.UntilOutcome(a.m.Plan.Metric)
 	dir, run, err := a.compare(ctx, c, a.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {

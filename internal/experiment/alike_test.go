@@ -54,7 +54,7 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 		r := run.judged(t)
 		want := "No one winner, for the arms' loads differ: fasthttp against nethttp: goodput SAME ("
 		if name == "" {
-			want = "No single winner: fasthttp is slower than nethttp (p50 ×12"
+			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
 		}
 		if !strings.HasPrefix(r.Headline, want) || r.Winner != "undecided" {
 			t.Errorf("%s: got %q, %q", name, r.Winner, r.Headline)

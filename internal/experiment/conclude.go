@@ -75,7 +75,10 @@ func (s standing) undecided() string {
 	}
 	leaning := ""
 	for to, vs := range leans {
-		leaning = fmt.Sprintf(" and leans %s (%s): %d blocks would settle it", strings.ToLower(string(to)), changes(vs), needed)
+		leaning = fmt.Sprintf(" and leans %s (%s)", strings.ToLower(string(to)), changes(vs))
+		if needed <= maxBlocks {
+			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
+		}
 	}
 	if len(leans) > 1 {
 		leaning = ""
@@ -168,7 +171,7 @@ func (j *judge) conclude() {
 // same as the others.
 func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) {
 	var better []string
-	worse, trades := 0, 0
+	worse, equal, trades := 0, 0, 0
 	phrases := make([]string, len(all))
 	for i, s := range all {
 		phrases[i] = s.phrase()
@@ -176,6 +179,7 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 			better = append(better, s.arm)
 		}
 		worse += count(s.worse())
+		equal += count(s.equal())
 		trades += count(s.trade())
 	}
 	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
@@ -190,6 +194,12 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		return "trade", "A trade: " + detail
 	case len(all) > 0 && worse == len(all) && base.StarvedConnections == 0:
 		return base.Name, base.Name + " wins: " + detail
+	}
+	if equal == len(all) {
+		return "undecided", "A tie: " + detail
+	}
+	if equal > 0 && equal+worse == len(all) {
+		return "undecided", "A tie for the best: " + detail
 	}
 	return "undecided", "No single winner: " + detail
 }

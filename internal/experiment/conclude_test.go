@@ -29,7 +29,7 @@ func TestConclusions(t *testing.T) {
 	}{
 		{
 			"all the same", synthetic{}, same, same,
-			"undecided", "No single winner: fasthttp is the same as nethttp; pool is the same as nethttp.",
+			"undecided", "A tie: fasthttp is the same as nethttp; pool is the same as nethttp.",
 		},
 		{
 			"the baseline wins", synthetic{times: scaled(map[string]float64{"fasthttp": 1.2, "pool": 1.5})}, times("SLOWER"), times("SLOWER"),
@@ -37,7 +37,7 @@ func TestConclusions(t *testing.T) {
 		},
 		{
 			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER"), same,
-			"undecided", "No single winner: fasthttp is slower than nethttp (p50 ×8.0, p90 ×8.0, p99 ×8.0); pool is the same as nethttp.",
+			"undecided", "A tie for the best: fasthttp is slower than nethttp (p50 ×8.0, p90 ×8.0, p99 ×8.0); pool is the same as nethttp.",
 		},
 		{
 			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER"), same,

@@ -25,7 +25,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		winner   string
 		headline string
 	}{
-		{"nobody", nil, 0, "undecided", "No single winner: fasthttp is the same as nethttp; pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %)."},
+		{"nobody", nil, 0, "undecided", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %)."},
 		{"a challenger", map[string]int{"pool": 9}, 0, "undecided", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
 		{
 			"the baseline, and its copy once less", map[string]int{"nethttp": 2, "nethttp'": 1}, 0,

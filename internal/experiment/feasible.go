@@ -31,16 +31,16 @@ func (p *plan) takeAsks(o Options) {
 	p.fixed, p.most, p.asks = o.Window > 0, o.Blocks, o.Asks
 	switch {
 	case p.asks != nil:
-	case len(p.Expect) > 0:
-		p.asks = namedQuantiles(p.Expect)
 	default:
-		p.asks = Quantiles()
+		if p.asks = namedQuantiles(p.Expect); p.asks == nil {
+			p.asks = Quantiles()
+		}
 	}
 }
 
 var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
 
-// namedQuantiles are those that expectations name.
+// namedQuantiles are those that expectations name; nil for none.
 func namedQuantiles(expect []string) (names []string) {
 	for _, text := range expect {
 		names = append(names, quantileName.FindAllString(text, -1)...)
@@ -168,6 +168,8 @@ func Undecided(f record.Feasibility, all bool) (lines []string) {
 		}
 		if flags := wouldDo(f.Would); u.Asked && flags != "" {
 			text += "; " + flags + " would do"
+		} else if !u.Asked {
+			text += "; no expectation asks for it"
 		}
 		lines = append(lines, text)
 	}

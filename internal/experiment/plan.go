@@ -222,9 +222,14 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	if p.slo != nil && len(arms) == 0 {
 		return impossible("a search needs an arm; name one with --arm or --arms")
 	}
+	for _, a := range arms {
+		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
+			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+		}
+	}
 	if p.slo == nil {
 		if len(arms) < 2 {
-			return impossible("a comparison needs at least two arms, a baseline and a challenger; name another with --arm")
+			return impossible("a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
 		}
 		twin := arms[0]
 		twin.Name += "'"
@@ -242,9 +247,6 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 			role = record.Baseline
 		case i == 1 && p.slo == nil:
 			role = record.Copy
-		}
-		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
-			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
 		}
 		if mode, ok := o.Modes[a.Mode]; ok && mode.Check != nil {
 			if err := mode.Check(a.Flags); err != nil {

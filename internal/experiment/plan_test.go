@@ -180,7 +180,7 @@ func TestRatesAreLowered(t *testing.T) {
 		}
 		said := 0
 		for _, d := range doubts(p.Plan) {
-			said += count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most")
+			said += count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most; leave it out with --arms, or give --rate")
 		}
 		if said != count(want < 900) {
 			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.Plan))
@@ -225,7 +225,7 @@ func TestImpossible(t *testing.T) {
 	}
 	s := scenario(t, good)
 	s.Arms = s.Arms[:1]
-	if _, err := Plan(s, options()); err == nil || err.Error() != "a comparison needs at least two arms, a baseline and a challenger; name another with --arm" {
+	if _, err := Plan(s, options()); err == nil || err.Error() != "a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms" {
 		t.Errorf("one arm: got %v", err)
 	}
 	s.Arms = append(s.Arms, s.Arms[0])

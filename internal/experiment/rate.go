@@ -66,7 +66,7 @@ func (p *plan) lowerRates(slowest float64, name string) {
 			continue
 		}
 		p.Arms[i].Clients.Rate = bound
-		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most", perSecond(bound), perSecond(rate), name, perSecond(slowest))}
+		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most; leave it out with --arms, or give --rate", perSecond(bound), perSecond(rate), name, perSecond(slowest))}
 		if !slices.Contains(p.Doubts, said) {
 			p.Doubts = append(p.Doubts, said)
 		}

@@ -94,7 +94,7 @@ func TestOverload(t *testing.T) {
 	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
 		t.Errorf("got the doubts %q", got)
 	}
-	if got, want := r.Headline, "No single winner: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
+	if got, want := r.Headline, "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
 		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
 	}
 }

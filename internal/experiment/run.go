@@ -254,18 +254,21 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	}
 	kept := map[figureKey]float64{}
 	number := 0
-	first := time.Now()
+	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
 		each := p.blockCost()
 		if block > 0 {
 			each = time.Since(first) / time.Duration(block)
 		}
-		if time.Since(r.began)+each+closing > p.budget {
+		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
 			if block < minBlocks {
 				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, plural(block, "block"), minBlocks, r.pace(each))
+			} else if p.until == nil && p.outcome == nil {
+				r.tellOpen(soFar, block, each)
 			}
 			return nil
 		}
+		begun := time.Now()
 		for _, arm := range p.Order[block] {
 			r.tell(fmt.Sprintf("block %d: %s", block+1, p.Arms[arm].Name), number, p.Blocks*len(p.Arms))
 			if err := ctx.Err(); err != nil {
@@ -284,11 +287,37 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			}
 			measure(kept, t, p.until)
 		}
-		if soFar.look(p, kept) {
+		if last = time.Since(begun); soFar.look(p, kept) {
 			return nil
 		}
 	}
 	return nil
+}
+
+// tellOpen says that the budget ended the run with verdicts open, and what would decide
+// them.
+func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
+	now := soFar.again()
+	now.validated()
+	now.finish(0)
+	open, needed := 0, 0
+	for _, v := range now.result.Verdicts {
+		if v.Primary && v.Verdict == string(stats.Inconclusive) {
+			open, needed = open+1, max(needed, v.Needed)
+		}
+	}
+	if open == 0 {
+		return
+	}
+	text := fmt.Sprintf("the budget of %v ended the run after %s with %s open: ", r.plan.budget, plural(blocks, "block"), plural(open, "verdict"))
+	i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1))
+	if i == len(stats.Looks()) {
+		r.plan.doubt("", "%s", text+fmt.Sprintf("%d blocks, the most, would not be enough; lengthen --window", maxBlocks))
+		return
+	}
+	more := stats.Looks()[i]
+	budget := r.plan.budget + time.Duration(more-blocks)*(each+time.Duration(len(r.plan.Arms))*judging)
+	r.plan.doubt("", "%s", text+fmt.Sprintf("--budget %v has room for %d blocks, which may decide them", roundUp(budget), more))
 }
 
 // look judges what was taken so far, without an end to it, if as many blocks count as a look
@@ -335,8 +364,11 @@ func (j *judge) validated() []int {
 	return j.valid
 }
 
-// closing is what remains to be done after the last block: the reports.
-const closing = 1500 * time.Millisecond
+// What remains to be done after the last block: the reports, and for each trial its judging.
+const (
+	closing = 1500 * time.Millisecond
+	judging = 10 * time.Millisecond
+)
 
 func (r *runner) tell(doing string, done, total int) {
 	r.others.between()

@@ -41,7 +41,12 @@ func Attack(w io.Writer, a *record.Attack) error {
 		if !a.Paced() {
 			from = "the sending, as there is no schedule"
 		}
-		row("response", "%s", quantiles(a.Response)+", from "+from)
+		nobody := a.Good == 0 && a.Sent > a.CutOff && len(a.Statuses) == 0
+		if nobody {
+			row("response", "none: nothing answered at %s", a.Target)
+		} else {
+			row("response", "%s", quantiles(a.Response)+", from "+from)
+		}
 		if a.Good > 0 && a.Good < a.Sent-a.CutOff {
 			row("good replies", "%s", quantiles(a.GoodResponse))
 		}
@@ -51,7 +56,9 @@ func Attack(w io.Writer, a *record.Attack) error {
 		if a.Connect.Max >= 1e-6 {
 			row("connection", "%s", quantiles(a.Connect)+", waiting for a free one or opening one")
 		}
-		row("service", "%s", quantiles(a.Service)+", from the writing")
+		if !nobody {
+			row("service", "%s", quantiles(a.Service)+", from the writing")
+		}
 		var statuses []string
 		for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
 			statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))

@@ -177,7 +177,11 @@ func mapPlan(m *record.Map) string {
 	if m.Sessions > 1 {
 		took = fmt.Sprintf("took %s in %d sessions, the last with a budget of %s", seconds(m.Spent), m.Sessions, seconds(p.Budget))
 	}
-	return fmt.Sprintf("%s offered, cells of %s of %s windows, seed %d; %s", m.Rate, plural(p.Blocks, "block"), seconds(p.Window), p.Seed, took)
+	windows := "windows as long as each needs"
+	if p.Window > 0 {
+		windows = seconds(p.Window) + " windows"
+	}
+	return fmt.Sprintf("%s offered, cells of %s at most, %s, seed %d; %s", m.Rate, plural(p.Blocks, "block"), windows, p.Seed, took)
 }
 
 // mapState says what is missing, "" when nothing is.

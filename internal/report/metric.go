@@ -51,6 +51,9 @@ func find(name string) metric {
 // word is a verdict as people read it, in whichever words the record has it.
 func (m metric) word(verdict string) string { return m.Word(m.Decision(verdict)) }
 
+// tooFarApart is from which ratio on times are written in a unit each.
+const tooFarApart = 100
+
 // cells writes one metric of every arm, aligned.
 func (m metric) cells(arms []record.Arm) []string {
 	var values []float64
@@ -60,11 +63,15 @@ func (m metric) cells(arms []record.Arm) []string {
 		}
 	}
 	s := timeScale(values...)
+	low, high := span(values)
+	apart := high >= tooFarApart*low // no one unit shows digits of both
 	cells := make([]string, len(arms))
 	for i := range arms {
 		switch v := m.value(&arms[i]); {
 		case v == nil || *v == 0 && m.unit == "s":
 			cells[i] = none
+		case m.unit == "s" && apart:
+			cells[i] = seconds(*v)
 		case m.unit == "s":
 			cells[i] = s.format(*v)
 		default:

@@ -142,11 +142,10 @@ func (p printer) remarks(r *record.Result) {
 
 // mediansOf says what the table of arms holds, without a full stop.
 func mediansOf(r *record.Result) string {
-	s := "Medians over the blocks"
 	if c := caveat(r); c != "" {
-		s += ". These figures are " + c
+		return "Medians over the blocks. These figures are " + c
 	}
-	return s
+	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
 }
 
 // columns prints a table, its first column to the left and the others to the

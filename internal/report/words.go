@@ -69,14 +69,14 @@ func leaning(v record.Verdict) string {
 }
 
 // lean says where an undecided verdict points, by how many blocks, and how many would
-// settle it: "slower: 9 of 9 blocks; 10 would settle it".
+// decide it: "slower: 9 of 9 blocks, about 10 blocks would decide".
 func lean(v record.Verdict) string {
 	m := find(v.Metric)
 	n := v.Won
 	if m.Decision(v.Lean) == stats.Slower {
 		n = v.Lost
 	}
-	return fmt.Sprintf("%s: %d of %s; %d would settle it", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), v.Needed)
+	return fmt.Sprintf("%s: %d of %s%s", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), needed(v))
 }
 
 func between(v record.Verdict) string {
@@ -92,11 +92,11 @@ func within(m metric) string {
 	return fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 }
 
-// mostBlocks is beyond what anybody runs.
-const mostBlocks = 200
+// mostBlocks is what a run may have.
+var mostBlocks = slices.Max(stats.Looks())
 
-// hopelessly says that no run could decide the verdict.
-const hopelessly = "no affordable number of blocks would decide"
+// hopelessly says that no run of such windows could decide the verdict.
+var hopelessly = fmt.Sprintf("%d blocks, the most, would not decide: lengthen --window", mostBlocks)
 
 func needed(v record.Verdict) string {
 	switch {
