@@ -25,8 +25,8 @@ const (
 const NullServer = "null-server"
 
 // floor measures what the load itself, and the kernel, are in every response time: the
-// figures of the null server on the servers' CPUs.
-func (l *launcher) floor(ctx context.Context, self string, shared bool) (*record.Floor, error) {
+// figures of the null server on the servers' CPUs, under an engine.
+func (l *launcher) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
 	server, err := l.start(ctx, []string{self, NullServer, "--addr", addrMark}, "/")
 	if err != nil {
 		return nil, fmt.Errorf("starting the null server: %w", err)
@@ -35,6 +35,7 @@ func (l *launcher) floor(ctx context.Context, self string, shared bool) (*record
 	quiet := quietCollector()
 	defer quiet()
 	got, err := load.Attack(ctx, load.Options{
+		Engine: engine,
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
 		Trace: load.Trace{At: load.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
 	})
@@ -81,5 +82,5 @@ func (s *Survey) Floor(ctx context.Context) (*record.Floor, error) {
 		return nil, err
 	}
 	defer launcher.close()
-	return launcher.floor(ctx, s.self, s.cpus.shared)
+	return launcher.floor(ctx, s.self, load.DefaultEngine, s.cpus.shared)
 }

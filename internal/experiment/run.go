@@ -161,7 +161,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 	}
 	if self := r.plan.self; self != "" {
 		r.tell("measuring the load itself", 0, len(r.plan.Arms))
-		floor, err := r.launcher.floor(ctx, self, r.plan.cpus.shared)
+		floor, err := r.launcher.floor(ctx, self, r.plan.Arms[0].Clients.Engine, r.plan.cpus.shared)
 		if err != nil {
 			return err
 		}
