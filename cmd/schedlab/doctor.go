@@ -46,7 +46,7 @@ that a comparison of all its arms would offer: what copies of one program differ
 is what this machine cannot tell apart on that load. A table says which differences
 a quick and a full comparison can judge, and how long they take.
 
-It takes about 20 seconds; --quick leaves the servers out (2 s), --full compares
+It takes about 15 seconds; --quick leaves the servers out (2 s), --full compares
 more blocks, and the longer windows of the full protocol too (2 min). It changes
 nothing, and keeps no record.
 
