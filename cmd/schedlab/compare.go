@@ -30,6 +30,7 @@ type compareFlags struct {
 	output        string
 	dryRun        bool
 	strict        bool
+	verbose       bool
 	progress      string
 	adhoc         adhocFlags
 	allowRemote   bool
@@ -57,9 +58,10 @@ VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:
 takes one that runs already. --path, --targets or --log ask without a scenario, of
 the arms you name and no others.
 
-Verdicts are FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED; a run whose
-measurement cannot be trusted is refused with its reason. The record, with
-report.html, is kept below --out; 'schedlab report' renders it again.
+It prints the answer; --verbose prints the whole report, as 'schedlab report' does
+from the record, which is kept below --out with report.html. Verdicts are FASTER,
+SLOWER, SAME, INCONCLUSIVE or REFUSED; what cannot be trusted is refused with its
+reason.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
 (what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
@@ -105,6 +107,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
 	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
 	complete(cmd, "protocol", "quick", "full")
@@ -274,7 +277,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, sho
 	if run.Result == nil || run.Trials == 0 {
 		return exitDone, f.failure(err, dir, run)
 	}
-	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
+	if werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose)); werr != nil {
 		return exitDone, f.failure(errors.Join(err, werr), dir, run)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -81,18 +82,35 @@ func checkFormat(name string) error {
 	return nil
 }
 
-// render writes a result to stdout; text follows the terminal.
+// render writes a result to stdout, all of it.
 func render(cmd *cobra.Command, format string, r *record.Result) error {
 	w := cmd.OutOrStdout()
-	if f, ok := w.(*os.File); ok && format == "text" && term.IsTerminal(int(f.Fd())) {
-		width, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			width = 0
-		}
-		return report.Text(w, r, report.TextOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""})
+	if format == "text" {
+		return report.Text(w, r, textOptions(w))
 	}
 	if err := report.Render(w, format, r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
+}
+
+// renderBriefly is render, of text the answer only unless all of it is wanted.
+func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose bool) error {
+	if w := cmd.OutOrStdout(); format == "text" && !verbose {
+		return report.Brief(w, r, textOptions(w))
+	}
+	return render(cmd, format, r)
+}
+
+// textOptions fit a text to the terminal that w is, if it is one.
+func textOptions(w io.Writer) (o report.TextOptions) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return o
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		o.Width = width
+	}
+	o.Colour = os.Getenv("NO_COLOR") == ""
+	return o
 }

@@ -1,0 +1,237 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// What a brief report has room for, so that it fits a screen of 24 lines.
+const (
+	briefAnswer = 4 // lines
+	briefArms   = 8
+	briefNotes  = 3 // reasons, open verdicts, expectations not met: so many of each
+)
+
+// Brief renders r for a first look in a terminal: the answer, the figures with what they
+// differ by, why, how sure that is, and where the rest is. A search for capacity is
+// rendered as by [Text].
+func Brief(w io.Writer, r *record.Result, o TextOptions) error {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	if r.Capacity != nil {
+		return capacityText(w, r, o)
+	}
+	return emit(w, "text", func(b *bytes.Buffer) {
+		p := printer{b, o}
+		p.answer(r)
+		p.line("")
+		p.prose("", briefly(offered(r), o.Width))
+		if len(r.Arms) > 0 {
+			p.line("")
+			p.marked(r)
+		}
+		p.line("")
+		for i, l := range briefReasons(r) {
+			p.item(first(i, "Why"), l)
+		}
+		for i, l := range sure(r) {
+			p.item(first(i, "Sure"), l)
+		}
+		for i, l := range unmet(r) {
+			p.item(first(i, "Expected"), briefly(l, o.Width-10))
+		}
+		if len(r.Doubts) > 0 {
+			p.item("Doubts", briefly(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), o.Width-10))
+		}
+		p.item("Report", "schedlab report "+quote(r.Dir)+" tells all of it (so does --verbose); report.html is there")
+	})
+}
+
+// answer prints what became of the run, and its answer.
+func (p printer) answer(r *record.Result) {
+	if s := state(r); s != "" {
+		p.prose("", s)
+	}
+	answer := r.Headline
+	if answer == "" {
+		answer = "No answer."
+	}
+	lines := wrap(r.Scenario+": "+answer, p.o.Width, 0)
+	if len(lines) > briefAnswer {
+		lines = append(lines[:briefAnswer-1], briefly(strings.Join(lines[briefAnswer-1:], " "), p.o.Width))
+	}
+	for _, l := range lines {
+		if p.o.Colour {
+			l = "\x1b[1m" + l + "\x1b[0m"
+		}
+		p.line(l)
+	}
+}
+
+// briefly cuts s to one line of so many columns.
+func briefly(s string, width int) string {
+	s = strings.ReplaceAll(s, nbsp, " ")
+	if runes := []rune(s); len(runes) > width {
+		return strings.TrimRight(string(runes[:width-1]), " ,;:") + "…"
+	}
+	return s
+}
+
+// marked prints the arms by their figures, each with what the verdict on it says.
+func (p printer) marked(r *record.Result) {
+	shown := shownArms(r)
+	columns := [][]string{{""}}
+	for _, a := range shown {
+		columns[0] = append(columns[0], a.Name)
+	}
+	used := map[string]bool{}
+	for _, m := range metrics() {
+		figures, marks := append([]string{m.label}, m.cells(shown)...), []string{""}
+		for _, a := range shown {
+			mark := verdictMark(r, a.Name, m)
+			used[mark] = true
+			marks = append(marks, mark)
+		}
+		columns = append(columns, figures, marks)
+	}
+	p.columns(columns)
+	if legend := markLegend(r, used); legend != "" {
+		p.prose("", legend)
+	}
+	if all := len(r.Arms) - 1; all > len(shown) {
+		p.prose("", plural(all-len(shown), "arm")+" more")
+	}
+}
+
+// shownArms are the baseline and the first challengers: its copy is not one to choose.
+func shownArms(r *record.Result) (arms []record.Arm) {
+	for _, a := range r.Arms {
+		if a.Role != record.Copy && len(arms) < briefArms {
+			arms = append(arms, a)
+		}
+	}
+	return arms
+}
+
+// verdictMark is what an arm's verdict on a metric comes to, beside the figure: the change
+// where it is sure, else a mark as on maps.
+func verdictMark(r *record.Result, arm string, m metric) string {
+	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.name })
+	if i < 0 {
+		return ""
+	}
+	switch v := r.Verdicts[i]; m.Decision(v.Verdict) {
+	case stats.Same:
+		return markSame
+	case stats.Faster, stats.Slower:
+		return change(v.Ratio)
+	case stats.Inconclusive:
+		return markOpen
+	}
+	return markRefused
+}
+
+// markLegend says what the marks mean that are used.
+func markLegend(r *record.Result, used map[string]bool) string {
+	if len(r.Verdicts) == 0 {
+		return ""
+	}
+	base := r.Verdicts[0].Baseline
+	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
+		base = "the arm it is compared with"
+	}
+	var parts []string
+	for _, m := range []struct{ mark, means string }{{markSame, "the same"}, {markOpen, "not decided"}, {markRefused, "refused"}} {
+		if used[m.mark] {
+			parts = append(parts, m.mark+" "+m.means)
+		}
+	}
+	text := "Beside a figure: what it surely differs by from " + base
+	if len(parts) > 0 {
+		text += "; " + strings.Join(parts, ", ")
+	}
+	return text + "."
+}
+
+// briefReasons are where the time of the arms went that differ in it.
+func briefReasons(r *record.Result) []string {
+	tables := breakdowns(r)
+	if len(tables) == 0 {
+		return nil
+	}
+	return few(tables[0].Differences)
+}
+
+// few are the first of many lines, and how many more there are.
+func few(lines []string) []string {
+	if len(lines) <= briefNotes {
+		return lines
+	}
+	return append(slices.Clone(lines[:briefNotes-1]), plural(len(lines)-briefNotes+1, "line")+" more")
+}
+
+// sure says what the verdicts rest on, and what would change it.
+func sure(r *record.Result) []string {
+	text := blocks(r)
+	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
+		text += fmt.Sprintf("; the verdicts on p50, p90 and p99 hold together with 95%s%%", nbsp)
+	}
+	lines := []string{text + "; " + aaBriefly(r.AA)}
+	if c := complaints(r.Arms); len(c) > 0 {
+		lines = append(lines, c[len(c)-1])
+	}
+	var open []string
+	for _, v := range r.Verdicts {
+		if v.Primary && find(v.Metric).Decision(v.Verdict) == stats.Inconclusive {
+			text := fmt.Sprintf("%s %s is open", v.Arm, find(v.Metric).in)
+			if v.Lean != "" {
+				text += " and leans " + lean(v)
+			} else {
+				text += needed(v)
+			}
+			open = append(open, text)
+		}
+	}
+	return append(lines, few(open)...)
+}
+
+// aaBriefly says whether the baseline and its copy differ.
+func aaBriefly(aa []record.Verdict) string {
+	if len(aa) == 0 {
+		return "no A/A control"
+	}
+	var bad []string
+	for _, v := range aa {
+		if judgedControl(v) && !clean(v) {
+			bad = append(bad, find(v.Metric).label)
+		}
+	}
+	switch {
+	case !slices.ContainsFunc(aa, judgedControl):
+		return aa[0].Baseline + " against its own copy is not judged"
+	case len(bad) > 0:
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))
+	}
+	return aa[0].Baseline + " does not differ from its own copy"
+}
+
+// unmet are the expectations that did not pass, after how many there are.
+func unmet(r *record.Result) []string {
+	if len(r.Expectations) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, e := range r.Expectations {
+		if e.Outcome != record.Passed {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason))
+		}
+	}
+	return append([]string{tally(r.Expectations)}, few(lines)...)
+}
