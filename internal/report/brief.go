@@ -32,7 +32,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		p := printer{b, o}
 		p.answer(r)
 		p.line("")
-		p.prose("", briefly(offered(r), o.Width))
+		p.prose("", briefly(askedBriefly(r), o.Width))
 		if len(r.Arms) > 0 {
 			p.line("")
 			p.marked(r)
@@ -50,8 +50,26 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		if len(r.Doubts) > 0 {
 			p.item("Doubts", briefly(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), o.Width-10))
 		}
-		p.item("Report", "schedlab report "+quote(r.Dir)+" tells all of it (so does --verbose); report.html is there")
+		p.item("Report", quote(r.Dir)+"/report.html, or --verbose")
 	})
+}
+
+// askedBriefly says what every arm was asked.
+func askedBriefly(r *record.Result) string {
+	text := "no rate chosen yet"
+	switch loads := loads(r.Arms); {
+	case len(loads) == 1 && r.Rate == 0:
+		text = loads[0]
+	case len(loads) > 1:
+		text = "each arm's own load"
+	case r.Rate > 0:
+		text = strings.TrimSuffix(rate(r.Rate), "/s") + " requests/s to each arm"
+	}
+	text += ", windows of " + seconds(r.Window)
+	if e := r.Env; e.ServerCPUs != "" {
+		text += fmt.Sprintf("; servers on %s %s, load on %s %s", cpus(e.ServerCPUs), e.ServerCPUs, cpus(e.LoadCPUs), e.LoadCPUs)
+	}
+	return text
 }
 
 // answer prints what became of the run, and its answer.
@@ -160,13 +178,30 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	return text + "."
 }
 
-// briefReasons are where the time of the arms went that differ in it.
-func briefReasons(r *record.Result) []string {
-	tables := breakdowns(r)
-	if len(tables) == 0 {
+// briefReasons are where the time of the arms went that surely differ in it: on average,
+// or where that hardly differs in their slowest requests.
+func briefReasons(r *record.Result) (lines []string) {
+	if caveat(r) != "" {
 		return nil
 	}
-	return few(tables[0].Differences)
+	for _, a := range r.Arms {
+		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
+			continue
+		}
+		l := difference(r, a, onAverage)
+		if l == "" && slowest(r) >= tailRequests {
+			l = difference(r, a, inTheTail)
+		}
+		if l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return few(lines)
+}
+
+func differs(v record.Verdict) bool {
+	d := find(v.Metric).Decision(v.Verdict)
+	return d == stats.Faster || d == stats.Slower
 }
 
 // few are the first of many lines, and how many more there are.

@@ -23,16 +23,23 @@ const (
 // Both need the server's stamps.
 func differences(r *record.Result) (lines []string) {
 	for _, a := range r.Arms {
-		base := rival(r, a.Name)
-		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
-			continue
-		}
-		if l := difference(a, base); l != "" {
+		if l := difference(r, a, onAverage); l != "" {
 			lines = append(lines, l)
 		}
 	}
 	return lines
 }
+
+// A sample is requests of an arm whose mean time is compared.
+type sample struct {
+	of   func(record.Phase) float64
+	when string
+}
+
+var (
+	onAverage = sample{func(p record.Phase) float64 { return p.Mean }, "on average"}
+	inTheTail = sample{func(p record.Phase) float64 { return p.Tail }, "in the slowest 1" + nbsp + "%"}
+)
 
 // rival is the arm that another is compared with.
 func rival(r *record.Result, arm string) record.Arm {
@@ -49,7 +56,11 @@ func rival(r *record.Result, arm string) record.Arm {
 	return r.Arms[0]
 }
 
-func difference(a, base record.Arm) string {
+func difference(r *record.Result, a record.Arm, s sample) string {
+	base := rival(r, a.Name)
+	if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
+		return ""
+	}
 	type part struct {
 		name string
 		by   float64
@@ -57,8 +68,7 @@ func difference(a, base record.Arm) string {
 	var parts []part
 	whole, was := 0.0, 0.0
 	for _, st := range record.Stretches() {
-		mean := func(p record.Phase) float64 { return p.Mean }
-		own, its := st.In(a.Phases, mean), st.In(base.Phases, mean)
+		own, its := st.In(a.Phases, s.of), st.In(base.Phases, s.of)
 		parts = append(parts, part{st.Name, own - its})
 		whole, was = whole+own-its, was+its
 	}
@@ -86,5 +96,5 @@ func difference(a, base record.Arm) string {
 	if math.Abs(rest.by) > negligible {
 		tell(rest)
 	}
-	return fmt.Sprintf("%s is %s %s on average than %s: %s", a.Name, unit.format(math.Abs(whole)), way, base.Name, strings.Join(told, ", "))
+	return fmt.Sprintf("%s is %s %s %s than %s: %s", a.Name, unit.format(math.Abs(whole)), way, s.when, base.Name, strings.Join(told, ", "))
 }
