@@ -13,9 +13,9 @@ import (
 
 // What a brief report has room for, so that it fits a screen of 24 lines.
 const (
+	briefLines  = 24
 	briefAnswer = 4 // lines
 	briefArms   = 8
-	briefNotes  = 3 // reasons, open verdicts, expectations not met: so many of each
 )
 
 // Brief renders r for a first look in a terminal: the answer, the figures with what they
@@ -29,29 +29,40 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		return capacityText(w, r, o)
 	}
 	return emit(w, "text", func(b *bytes.Buffer) {
-		p := printer{b, o}
-		p.answer(r)
-		p.line("")
-		p.prose("", briefly(askedBriefly(r), o.Width))
-		if len(r.Arms) > 0 {
-			p.line("")
-			p.marked(r)
+		for most := 3; ; most-- {
+			if b.Reset(); briefly(r, printer{b, o}, most) <= briefLines || most == 0 {
+				return
+			}
 		}
-		p.line("")
-		for i, l := range briefReasons(r) {
-			p.item(first(i, "Why"), l)
-		}
-		for i, l := range sure(r) {
-			p.item(first(i, "Sure"), l)
-		}
-		for i, l := range unmet(r) {
-			p.item(first(i, "Expected"), briefly(l, o.Width-10))
-		}
-		if len(r.Doubts) > 0 {
-			p.item("Doubts", briefly(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), o.Width-10))
-		}
-		p.item("Report", quote(r.Dir)+"/report.html, or --verbose")
 	})
+}
+
+// briefly prints the whole of it, with so many reasons and expectations not met at the most,
+// and returns how many lines it took.
+func briefly(r *record.Result, p printer, most int) (lines int) {
+	width := p.o.Width
+	p.answer(r)
+	p.line("")
+	p.prose("", cut(askedBriefly(r), width))
+	if len(r.Arms) > 0 {
+		p.line("")
+		p.marked(r)
+	}
+	p.line("")
+	for i, l := range few(briefReasons(r), most) {
+		p.item(first(i, "Why"), l)
+	}
+	for i, l := range sure(r) {
+		p.item(first(i, "Sure"), l)
+	}
+	for i, l := range few(unmet(r), max(most, 1)+1) {
+		p.item(first(i, "Expected"), cut(l, width-10))
+	}
+	if len(r.Doubts) > 0 {
+		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), width-10))
+	}
+	p.item("Report", quote(r.Dir)+"/report.html, or --verbose")
+	return bytes.Count(p.b.Bytes(), []byte("\n"))
 }
 
 // askedBriefly says what every arm was asked.
@@ -83,7 +94,7 @@ func (p printer) answer(r *record.Result) {
 	}
 	lines := wrap(r.Scenario+": "+answer, p.o.Width, 0)
 	if len(lines) > briefAnswer {
-		lines = append(lines[:briefAnswer-1], briefly(strings.Join(lines[briefAnswer-1:], " "), p.o.Width))
+		lines = append(lines[:briefAnswer-1], cut(strings.Join(lines[briefAnswer-1:], " "), p.o.Width))
 	}
 	for _, l := range lines {
 		if p.o.Colour {
@@ -93,8 +104,8 @@ func (p printer) answer(r *record.Result) {
 	}
 }
 
-// briefly cuts s to one line of so many columns.
-func briefly(s string, width int) string {
+// cut shortens s to one line of so many columns.
+func cut(s string, width int) string {
 	s = strings.ReplaceAll(s, nbsp, " ")
 	if runes := []rune(s); len(runes) > width {
 		return strings.TrimRight(string(runes[:width-1]), " ,;:") + "…"
@@ -196,7 +207,7 @@ func briefReasons(r *record.Result) (lines []string) {
 			lines = append(lines, l)
 		}
 	}
-	return few(lines)
+	return lines
 }
 
 func differs(v record.Verdict) bool {
@@ -205,36 +216,57 @@ func differs(v record.Verdict) bool {
 }
 
 // few are the first of many lines, and how many more there are.
-func few(lines []string) []string {
-	if len(lines) <= briefNotes {
-		return lines
+func few(lines []string, most int) []string {
+	if len(lines) <= most || most == 0 {
+		return lines[:min(len(lines), most)]
 	}
-	return append(slices.Clone(lines[:briefNotes-1]), plural(len(lines)-briefNotes+1, "line")+" more")
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
 }
 
 // sure says what the verdicts rest on, and what would change it.
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
-		text += fmt.Sprintf("; the verdicts on p50, p90 and p99 hold together with 95%s%%", nbsp)
+		text += fmt.Sprintf("; verdicts on p50, p90 and p99 hold together with 95%s%%", nbsp)
 	}
-	lines := []string{text + "; " + aaBriefly(r.AA)}
-	if c := complaints(r.Arms); len(c) > 0 {
-		lines = append(lines, c[len(c)-1])
+	text += "; " + aaBriefly(r.AA)
+	lines := failings(r.Arms)
+	if len(lines) == 0 && r.Valid > 0 {
+		text += "; every request got a good reply"
 	}
+	lines = append([]string{text}, lines...)
+	if o := openVerdicts(r); o != "" {
+		lines = append(lines, o)
+	}
+	return lines
+}
+
+// openVerdicts says what is not decided, and what would decide it; "" for nothing.
+func openVerdicts(r *record.Result) string {
 	var open []string
+	needed := 0
 	for _, v := range r.Verdicts {
-		if v.Primary && find(v.Metric).Decision(v.Verdict) == stats.Inconclusive {
-			text := fmt.Sprintf("%s %s is open", v.Arm, find(v.Metric).in)
-			if v.Lean != "" {
-				text += " and leans " + lean(v)
-			} else {
-				text += needed(v)
-			}
-			open = append(open, text)
+		m := find(v.Metric)
+		if !v.Primary || m.Decision(v.Verdict) != stats.Inconclusive {
+			continue
 		}
+		text := v.Arm + " " + m.in
+		if v.Lean != "" {
+			text += " (leans " + strings.ToLower(m.word(v.Lean)) + ")"
+		}
+		open, needed = append(open, text), max(needed, v.Needed)
 	}
-	return append(lines, few(open)...)
+	if len(open) == 0 {
+		return ""
+	}
+	text := "not decided: " + strings.Join(open, ", ")
+	switch {
+	case needed > mostBlocks:
+		text += "; a longer --window would help"
+	case needed > 0:
+		text += fmt.Sprintf("; about %s would decide", plural(needed, "block"))
+	}
+	return text
 }
 
 // aaBriefly says whether the baseline and its copy differ.
@@ -254,7 +286,7 @@ func aaBriefly(aa []record.Verdict) string {
 	case len(bad) > 0:
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))
 	}
-	return aa[0].Baseline + " does not differ from its own copy"
+	return "A/A clean"
 }
 
 // unmet are the expectations that did not pass, after how many there are.
@@ -268,5 +300,5 @@ func unmet(r *record.Result) []string {
 			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason))
 		}
 	}
-	return append([]string{tally(r.Expectations)}, few(lines)...)
+	return append([]string{tally(r.Expectations)}, lines...)
 }

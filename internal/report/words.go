@@ -301,10 +301,23 @@ func conditions(r *record.Result) string {
 // complaints says what went wrong with requests, per arm; one reassuring line
 // when nothing did.
 func complaints(arms []record.Arm) []string {
-	var lines []string
+	lines := failings(arms)
 	requests, errors := 0, 0
 	for _, a := range arms {
 		requests, errors = requests+a.Requests, errors+a.Errors
+	}
+	if a := leastWorth(arms); a != nil {
+		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
+	}
+	if requests > 0 && errors == 0 {
+		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
+	}
+	return lines
+}
+
+// failings says which arms failed requests or starved connections.
+func failings(arms []record.Arm) (lines []string) {
+	for _, a := range arms {
 		if a.Errors > 0 {
 			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests))+ends(a.Failures))
 		}
@@ -314,12 +327,6 @@ func complaints(arms []record.Arm) []string {
 		if o := a.Overflows; o != nil && *o > 0 {
 			lines = append(lines, fmt.Sprintf("%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(int(*o), "connection")))
 		}
-	}
-	if a := leastWorth(arms); a != nil {
-		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
-	}
-	if requests > 0 && errors == 0 {
-		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines
 }
