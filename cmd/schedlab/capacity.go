@@ -81,6 +81,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	fl.StringVar(&f.output, "output", "text", strings.Join(capacityFormats, ", "))
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	complete(cmd, "output", capacityFormats...)
 	complete(cmd, "arms", modeNames()...)
@@ -127,7 +128,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if run.Result == nil || run.Trials == 0 {
 		return f.failure(err, dir, run)
 	}
-	if werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result)); werr != nil {
+	if werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose)); werr != nil {
 		return f.failure(errors.Join(err, werr), dir, run)
 	}
 	if err != nil {

@@ -19,14 +19,13 @@ const (
 )
 
 // Brief renders r for a first look in a terminal: the answer, the figures with what they
-// differ by, why, how sure that is, and where the rest is. A search for capacity is
-// rendered as by [Text].
+// differ by, why, how sure that is, and where the rest is.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
 	if r.Capacity != nil {
-		return capacityText(w, r, o)
+		return emit(w, "text", func(b *bytes.Buffer) { capacityBriefly(r, printer{b, o}) })
 	}
 	return emit(w, "text", func(b *bytes.Buffer) {
 		for most := 3; ; most-- {
@@ -41,7 +40,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // and returns how many lines it took.
 func briefly(r *record.Result, p printer, most int) (lines int) {
 	width := p.o.Width
-	p.answer(r)
+	p.answer(r, state(r))
 	p.line("")
 	p.prose("", cut(askedBriefly(r), width))
 	if len(r.Arms) > 0 {
@@ -58,11 +57,34 @@ func briefly(r *record.Result, p printer, most int) (lines int) {
 	for i, l := range few(unmet(r), max(most, 1)+1) {
 		p.item(first(i, "Expected"), cut(l, width-10))
 	}
+	p.rest(r)
+	return bytes.Count(p.b.Bytes(), []byte("\n"))
+}
+
+// rest says how many doubts there are, and where all of the report is.
+func (p printer) rest(r *record.Result) {
 	if len(r.Doubts) > 0 {
-		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), width-10))
+		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), p.o.Width-10))
 	}
 	p.item("Report", quote(r.Dir)+"/report.html, or --verbose")
-	return bytes.Count(p.b.Bytes(), []byte("\n"))
+}
+
+// capacityBriefly is briefly for a search for capacity.
+func capacityBriefly(r *record.Result, p printer) {
+	p.answer(r, searchState(r))
+	p.line("")
+	p.prose("", searched(r))
+	p.line("")
+	rows := capacityTable(r)
+	for i, row := range rows { // the estimate lies within the interval, and saturation beyond it
+		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
+	}
+	p.table(rows)
+	p.line("")
+	for i, l := range capacityCompared(r) {
+		p.item(first(i, "That is"), l)
+	}
+	p.rest(r)
 }
 
 // askedBriefly says what every arm was asked.
@@ -84,9 +106,9 @@ func askedBriefly(r *record.Result) string {
 }
 
 // answer prints what became of the run, and its answer.
-func (p printer) answer(r *record.Result) {
-	if s := state(r); s != "" {
-		p.prose("", s)
+func (p printer) answer(r *record.Result, state string) {
+	if state != "" {
+		p.prose("", state)
 	}
 	answer := r.Headline
 	if answer == "" {

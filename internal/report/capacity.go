@@ -27,14 +27,7 @@ func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
 		p.prose("", searched(r))
 		p.prose("", machine(r.Env, r.Arms))
 		p.line("")
-		rows := capacityTable(r)
-		columns := make([][]string, len(rows[0]))
-		for i := range columns {
-			for _, row := range rows {
-				columns[i] = append(columns[i], row[i])
-			}
-		}
-		p.columns(columns)
+		p.table(capacityTable(r))
 		p.line("")
 		for _, l := range wrap(r.Headline, o.Width, 0) {
 			if o.Colour {
@@ -156,13 +149,19 @@ func capacityLines(r *record.Result) (lines []string) {
 			lines = append(lines, a.Text)
 		}
 	}
+	lines = append(lines, capacityCompared(r)...)
+	return append(lines, capacityCost(r)...)
+}
+
+// capacityCompared says how the arms' answers compare, and what gives way first.
+func capacityCompared(r *record.Result) (lines []string) {
 	lines = append(lines, r.Capacity.Lines...)
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
 		}
 	}
-	return append(lines, capacityCost(r)...)
+	return lines
 }
 
 // capacityCost says at which rates the CPU time of a request was measured, and why

@@ -31,7 +31,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 		p.context(r)
 		if len(r.Arms) > 0 {
 			p.line("")
-			p.table(r)
+			p.arms(r)
 			p.remarks(r)
 		}
 		p.verdicts(r)
@@ -110,8 +110,8 @@ func (p printer) context(r *record.Result) {
 	p.prose("", machine(r.Env, r.Arms))
 }
 
-// table prints the arms by their figures, with the numbers of their doubts.
-func (p printer) table(r *record.Result) {
+// arms prints the arms by their figures, with the numbers of their doubts.
+func (p printer) arms(r *record.Result) {
 	columns := [][]string{{"arm"}}
 	for _, a := range r.Arms {
 		name := a.Name
@@ -146,6 +146,17 @@ func mediansOf(r *record.Result) string {
 		return "Medians over the blocks. These figures are " + c
 	}
 	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
+}
+
+// table prints rows as columns does columns.
+func (p printer) table(rows [][]string) {
+	columns := make([][]string, len(rows[0]))
+	for i := range columns {
+		for _, row := range rows {
+			columns[i] = append(columns[i], row[i])
+		}
+	}
+	p.columns(columns)
 }
 
 // columns prints a table, its first column to the left and the others to the
