@@ -101,7 +101,7 @@ func TestMapHeadline(t *testing.T) {
 	m := chart("= b ~", "a! a! .")
 	m.Cells[0].State = record.Inferred
 	m.Theory = MapBorder(m)
-	want := "Of 6 cells, 4 of them measured: 2 won by a, 1 won by b, 1 the same, 1 undecided, 1 not reached." +
+	want := "a and b overtake one another here. Of 6 cells, 4 of them measured: 2 won by a, 1 won by b, 1 the same, 1 undecided, 1 not reached." +
 		" Where b loses lies within one cell of Little's law in 2 of 3 columns (in 1 no border can be told)."
 	if got := MapHeadline(m); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -42,7 +42,7 @@ func MapHeadline(m *record.Map) string {
 	add(open, "undecided")
 	add(refused, "refused")
 	add(unreached, "not reached")
-	text := fmt.Sprintf("Of %s, %d of them measured: %s.", plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	text := overtaking(m.Arms, wins, ties) + fmt.Sprintf("Of %s, %d of them measured: %s.", plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
 	if m.Theory == nil {
 		return text
 	}
@@ -60,4 +60,24 @@ func MapHeadline(m *record.Map) string {
 		text += fmt.Sprintf(" (in %d no border can be told)", unknown)
 	}
 	return text + "."
+}
+
+// overtaking answers what a map asks: whether one arm overtakes another, by the cells that
+// each wins; "" when nothing is decided.
+func overtaking(arms []string, wins map[string]int, ties int) string {
+	var winners []string
+	for _, arm := range arms {
+		if wins[arm] > 0 {
+			winners = append(winners, arm)
+		}
+	}
+	switch {
+	case len(winners) == 0 && ties == 0:
+		return ""
+	case len(winners) == 0:
+		return "None of them wins anywhere here. "
+	case len(winners) == 1:
+		return winners[0] + " wins where any of them does. "
+	}
+	return strings.Join(winners, " and ") + " overtake one another here. "
 }

@@ -73,21 +73,20 @@ func mapGrid(m *record.Map) (rows [][]string) {
 func MapText(w io.Writer, m *record.Map) error {
 	return emit(w, "text", func(b *bytes.Buffer) {
 		p := printer{b, TextOptions{Width: 100}}
-		p.prose("", m.Plan.Scenario+": "+m.Question)
 		if s := mapState(m); s != "" {
 			p.prose("", s)
 		}
+		p.prose("", m.Plan.Scenario+": "+m.Headline)
+		for _, l := range theoryLines(m) {
+			p.line("  " + l)
+		}
+		p.line("")
 		p.prose("", mapPlan(m))
 		p.prose("", machine(m.Env, nil))
 		p.line("")
 		p.grid(mapGrid(m))
 		p.line("")
 		for _, l := range mapLegend(m) {
-			p.line("  " + l)
-		}
-		p.line("")
-		p.prose("", m.Headline)
-		for _, l := range theoryLines(m) {
 			p.line("  " + l)
 		}
 		p.line("")
