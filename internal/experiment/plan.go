@@ -157,7 +157,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	}
 	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Expect: s.Expect, Predict: s.Predict,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
 	}
 	if err := p.takeStamps(o); err != nil {
@@ -170,6 +170,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	if err := p.takeArms(s, o); err != nil {
 		return nil, err
 	}
+	p.takeExpectations(s)
 	if err := p.takeProtocol(s, o); err != nil {
 		return nil, err
 	}
@@ -196,6 +197,26 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	p.warn()
 	p.identify()
 	return p, nil
+}
+
+// takeExpectations takes the scenario's assertions but for those about arms that are not
+// compared, as --arms and --vary leave some of its own out.
+func (p *plan) takeExpectations(s Scenario) {
+	var arms []string
+	for _, a := range p.arms {
+		arms = append(arms, a.Name)
+	}
+	absent := 0
+	for _, text := range s.Expect {
+		if _, err := parseExpectation(text, arms); err != nil {
+			absent++
+			continue
+		}
+		p.Expect = append(p.Expect, text)
+	}
+	if absent > 0 {
+		p.doubt("", "left out of the scenario: %s about arms that are not compared here", plural(absent, "expectation"))
+	}
 }
 
 func (p *plan) takeStamps(o Options) error {

@@ -400,3 +400,18 @@ func TestOneProbeForAlikeArms(t *testing.T) {
 		}
 	}
 }
+
+// Assertions about arms that the user left out are left out too, and that is said.
+func TestExpectationsOfAbsentArms(t *testing.T) {
+	t.Parallel()
+	s := scenario(t, good+"  - pool\nexpect:\n  - errors(\"fasthttp\") == 0\n  - errors(\"pool\") == 0\n")
+	s.Arms = s.Arms[:2]
+	p, err := newPlan(s, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const said = "left out of the scenario: 1 expectation about arms that are not compared here"
+	if !slices.Equal(p.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(p.Plan), said) {
+		t.Errorf("got %q and doubts %q, want the first and %q", p.Expect, doubts(p.Plan), said)
+	}
+}
