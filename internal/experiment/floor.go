@@ -35,7 +35,7 @@ func (l *launcher) floor(ctx context.Context, self, engine string, shared bool) 
 	quiet := quietCollector()
 	defer quiet()
 	got, err := load.Attack(ctx, load.Options{
-		Engine: engine,
+		Engine:  engine,
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
 		Trace: load.Trace{At: load.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
 	})
