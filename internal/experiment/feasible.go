@@ -31,16 +31,16 @@ func (p *plan) takeAsks(o Options) {
 	p.fixed, p.most, p.asks = o.Window > 0, o.Blocks, o.Asks
 	switch {
 	case p.asks != nil:
+	case len(p.Expect) > 0:
+		p.asks = namedQuantiles(p.Expect)
 	default:
-		if p.asks = namedQuantiles(p.Expect); p.asks == nil {
-			p.asks = Quantiles()
-		}
+		p.asks = Quantiles()
 	}
 }
 
 var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
 
-// namedQuantiles are those that expectations name; nil for none.
+// namedQuantiles are those that expectations name.
 func namedQuantiles(expect []string) (names []string) {
 	for _, text := range expect {
 		names = append(names, quantileName.FindAllString(text, -1)...)
