@@ -22,10 +22,7 @@ func attackProof(sum *record.Attack, p load.Proof, wanted float64) {
 	sum.Generator = &record.Generator{
 		Planned: p.Planned, Rest: string(p.Rest), CPU: p.CPU.Seconds(), Busy: p.Busy, GCs: p.GCs, Paused: p.Paused.Seconds(),
 		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(), LagAt: p.LagAt.Seconds(),
-		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(),
-	}
-	if l := p.ReadLate; l.Replies > 0 {
-		sum.Generator.ReadLate = &record.ReadLate{Replies: l.Replies, P50: l.P50.Seconds(), P99: l.P99.Seconds()}
+		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
 	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
 		who := "the generator fell behind or was stopped"

@@ -59,15 +59,11 @@ func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Op
 
 // proven is a load's proof as a record keeps it.
 func proven(p load.Proof) *record.Proof {
-	r := &record.Proof{
+	return &record.Proof{
 		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
 		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(),
-		Rest: string(p.Rest), LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(),
+		Rest: string(p.Rest), LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
-	if l := p.ReadLate; l.Replies > 0 {
-		r.ReadLate = &record.ReadLate{Replies: l.Replies, P50: l.P50.Seconds(), P99: l.P99.Seconds()}
-	}
-	return r
 }
 
 // driveClosed is drive for clients that wait for their replies.

@@ -101,10 +101,10 @@ func (j *judge) decide(n ast.Node, alpha float64, denied bool) finding {
 	return finding{first.outcome, first.reason + "; " + second.reason}
 }
 
-// state puts one statement to the valid blocks, in order, up to the last look at verdicts.
-// There it passes when it is true in so many blocks that their median is on its side of the
-// border with confidence 1-alpha over all looks, and fails when it is false in as many. What
-// an earlier look said does not stand against more blocks, as no earlier interval does.
+// state puts one statement to the valid blocks, in order, and looks at it when verdicts
+// are looked at. At a look it passes when it is true in so many blocks that their median
+// is on its side of the border with confidence 1-alpha over all looks, and fails when it
+// is false in as many; the first look that says one of both decides.
 func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 	s := &scope{j: j}
 	words := s.words()
@@ -136,13 +136,11 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 		}
 		had := s.block + 1
 		switch k := stats.LookRank(had, alpha); {
-		case k == 0:
+		case k == 0 || verdict != record.Undecided:
 		case max(low, high)+unsure < k:
 			verdict = record.Passed
 		case max(low, high) >= had+1-k:
 			verdict = record.Failed
-		default:
-			verdict = record.Undecided
 		}
 	}
 	blocks := len(j.valid)

@@ -38,15 +38,7 @@ type Proof struct {
 	// or has come, and Away the time for which it had nothing to do and was kept from
 	// its CPU all the same. 0 of another engine, and asleep.
 	LongestGap, Away time.Duration
-	ReadLate         ReadLate
-}
-
-// ReadLate is how long replies lay in the kernel before the spinner read them, on the few
-// kept connections of an open loop that it audits, by the kernel's own stamps. The zero
-// value says that nothing was audited.
-type ReadLate struct {
-	Replies  int64 // audited
-	P50, P99 time.Duration
+	ReadLate         *record.ReadLate // nil: nothing was audited
 }
 
 // Work is the time in which the engine worked.

@@ -61,5 +61,5 @@ func (p *Proof) audited(a *readAudit) {
 	if a.waits == nil || a.waits.Count() == 0 {
 		return
 	}
-	p.ReadLate = ReadLate{Replies: a.waits.Count(), P50: a.waits.Quantile(.5), P99: a.waits.Quantile(.99)}
+	p.ReadLate = &record.ReadLate{Replies: a.waits.Count(), P50: a.waits.Quantile(.5).Seconds(), P99: a.waits.Quantile(.99).Seconds()}
 }

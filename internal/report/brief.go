@@ -118,12 +118,7 @@ func (p printer) answer(r *record.Result, state string) {
 	if len(lines) > briefAnswer {
 		lines = append(lines[:briefAnswer-1], cut(strings.Join(lines[briefAnswer-1:], " "), p.o.Width))
 	}
-	for _, l := range lines {
-		if p.o.Colour {
-			l = "\x1b[1m" + l + "\x1b[0m"
-		}
-		p.line(l)
-	}
+	p.bold(lines)
 }
 
 // cut shortens s to one line of so many columns.

@@ -2,13 +2,10 @@ package report
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The answer of every run fits a screen, and stands first.
@@ -22,19 +19,7 @@ func TestBriefGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := b.String()
-		path := filepath.Join("testdata", name+".brief.txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-		}
+		golden(t, filepath.Join("testdata", name+".brief.txt"), got)
 		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 		if len(lines) > 24 {
 			t.Errorf("%s has %d lines, want 24 at most", name, len(lines))

@@ -29,12 +29,7 @@ func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
 		p.line("")
 		p.table(capacityTable(r))
 		p.line("")
-		for _, l := range wrap(r.Headline, o.Width, 0) {
-			if o.Colour {
-				l = "\x1b[1m" + l + "\x1b[0m"
-			}
-			p.line(l)
-		}
+		p.bold(wrap(r.Headline, o.Width, 0))
 		p.line("")
 		for _, l := range capacityLines(r) {
 			p.prose("  ", l)

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,19 +101,7 @@ func TestCapacityGolden(t *testing.T) {
 	}
 	files["capacity.svg"] = svg.String()
 	for file, got := range files {
-		path := filepath.Join("testdata", file)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-		}
+		golden(t, filepath.Join("testdata", file), got)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,19 +69,7 @@ func TestMapGolden(t *testing.T) {
 	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "svg": "svg"}
 	for _, f := range MapFormats() {
 		got := renderedMap(t, f.Name, atlas())
-		path := filepath.Join("testdata", "map."+extension[f.Name])
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-		}
+		golden(t, filepath.Join("testdata", "map."+extension[f.Name]), got)
 	}
 }
 

@@ -33,6 +33,23 @@ func rendered(t *testing.T, format string, r *record.Result) string {
 	return b.String()
 }
 
+// golden holds a rendering to the file that has it.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
+	}
+}
+
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
@@ -42,19 +59,7 @@ func TestGolden(t *testing.T) {
 				continue
 			}
 			got := rendered(t, f.Name, r)
-			path := filepath.Join("testdata", name+"."+extension[f.Name])
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-			}
+			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), got)
 		}
 	}
 }

@@ -57,6 +57,16 @@ func (p printer) line(s string) {
 	p.b.WriteString(strings.TrimRight(strings.ReplaceAll(s, nbsp, " "), " ") + "\n")
 }
 
+// bold prints an answer's lines.
+func (p printer) bold(lines []string) {
+	for _, l := range lines {
+		if p.o.Colour {
+			l = "\x1b[1m" + l + "\x1b[0m"
+		}
+		p.line(l)
+	}
+}
+
 // prose wraps s, its later lines indented two further than indent.
 func (p printer) prose(indent, s string) {
 	for i, l := range wrap(s, p.o.Width-len(indent), 2) {
@@ -183,12 +193,7 @@ func (p printer) columns(columns [][]string) {
 func (p printer) verdicts(r *record.Result) {
 	if r.Headline != "" {
 		p.line("")
-		for _, l := range wrap(r.Headline, p.o.Width, 0) {
-			if p.o.Colour {
-				l = "\x1b[1m" + l + "\x1b[0m"
-			}
-			p.line(l)
-		}
+		p.bold(wrap(r.Headline, p.o.Width, 0))
 	}
 	if len(r.Verdicts) == 0 {
 		return
