@@ -272,11 +272,11 @@ func (l *Listener) stopAccepting() {
 // stop closes the socket, and with the last one says that all are.
 func (s *socket) stop() {
 	s.close.Do(func() {
+		close(s.closed) // first: who finds the socket closed must learn here that it was meant
 		s.tcp.Close()
 		if s.ready != nil {
 			_ = s.ready.Close()
 		}
-		close(s.closed)
 		if s.reading.Add(-1) == 0 {
 			close(s.swept)
 		}
