@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"schedlab/internal/workload"
 )
 
 // A client that has its answer may send the next request before net/http calls the
@@ -77,4 +79,21 @@ func fdOf(t *testing.T, c *Conn) (descriptor int) {
 		t.Fatal(err)
 	}
 	return descriptor
+}
+
+// In a pipeline the next request may have been read by the time that one begins; it
+// was read before it began all the same.
+func TestReadBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		unflushed                int
+		first, last, begun, want int64
+	}{{0, 10, 10, 20, 10}, {1, 5, 10, 20, 10}, {0, 30, 30, 20, 20}, {1, 5, 30, 20, 20}} {
+		s := stamps{unflushed: c.unflushed}
+		s.first.Store(c.first)
+		s.last.Store(c.last)
+		if s.begin(&workload.Exchange{Begun: c.begun}); s.read != c.want {
+			t.Errorf("%+v: got %d", c, s.read)
+		}
+	}
 }

@@ -77,7 +77,8 @@ func (e *entry) dequeue() {
 
 // begin takes the stamps of reading for a request that is served now: of its
 // first byte, or in a pipeline of the read that completed it. The first request of
-// a connection that was queued has that one's wait.
+// a connection that was queued has that one's wait. net/http's second goroutine may
+// have read of the next request since the clock said that this one begins.
 func (s *stamps) begin(x *workload.Exchange) {
 	if s.taken != 0 {
 		x.Queued, x.Taken = s.queued, s.taken
@@ -87,6 +88,7 @@ func (s *stamps) begin(x *workload.Exchange) {
 	if s.read == 0 || s.unflushed > 0 {
 		s.read = s.last.Load()
 	}
+	s.read = min(s.read, x.Begun)
 	s.reached = s.received.Load()
 }
 
