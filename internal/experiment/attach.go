@@ -54,14 +54,14 @@ func (l *launcher) attach(ctx context.Context, address, path string) (*process, 
 	return p, nil
 }
 
-// listener is the process that listens at host:port on this machine, the eldest
+// listener is the process that listens at name:port on this machine, the eldest
 // of a family of them; 0 when there is none, more than one, or it is hidden.
-func listener(ctx context.Context, host, port string) int {
+func listener(ctx context.Context, name, port string) int {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return 0
 	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 	if err != nil {
 		return 0
 	}
@@ -163,12 +163,12 @@ func eldest(pids []int) int {
 	return roots[0]
 }
 
-// place notes where a server may run when that is not only where the plan has
+// placed notes where a server may run when that is not only where the plan has
 // servers: it was not started here, or set an affinity of its own. What others took
 // of its CPUs cannot be told then.
-func (c cpuSets) place(p *process, side *record.ServerSide) {
+func placed(p *process, c cpuSets, side *record.ServerSide) {
 	where := mayRun(p.pid())
-	if where == nil || len(where.without(c.server)) == 0 || !c.pin && p.cmd != nil {
+	if where == nil || len(where.Without(c.server)) == 0 || !c.pin && p.cmd != nil {
 		return
 	}
 	side.CPUs, side.Foreign = where.String(), -1
@@ -177,14 +177,14 @@ func (c cpuSets) place(p *process, side *record.ServerSide) {
 		why = "it was not started here"
 	}
 	shared := ""
-	if rest := where.without(c.load); len(rest) < len(where) {
-		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", where.without(rest).words())
+	if rest := where.Without(c.load); len(rest) < len(where) {
+		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", cpuWords(where.Without(rest)))
 	}
-	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", where.words(), c.server.words(), why, shared))
+	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", cpuWords(where), cpuWords(c.server), why, shared))
 }
 
-// words is a set in a sentence: CPU 1, or CPUs 0-3.
-func (s cpuSet) words() string {
+// cpuWords is a set in a sentence: CPU 1, or CPUs 0-3.
+func cpuWords(s record.CPUs) string {
 	if len(s) == 1 {
 		return "CPU " + s.String()
 	}

@@ -143,18 +143,18 @@ func TestPlace(t *testing.T) {
 	}
 	p := &process{found: os.Getpid()}
 	side := record.ServerSide{Foreign: .5}
-	cpuSets{server: where, load: where, pin: true}.place(p, &side)
+	placed(p, cpuSets{server: where, load: where, pin: true}, &side)
 	if side.CPUs != "" || len(side.Doubts) > 0 || side.Foreign != .5 {
 		t.Errorf("where the plan has servers: got %+v", side)
 	}
-	cpuSets{server: cpuSet{1 << 15}, load: where[:1], pin: true}.place(p, &side)
-	want := "may run on " + where.words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
+	placed(p, cpuSets{server: record.CPUs{1 << 15}, load: where[:1], pin: true}, &side)
+	want := "may run on " + cpuWords(where) + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
 	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0] != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
 	mine := record.ServerSide{}
 	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
-	cpuSets{server: cpuSet{1 << 15}, load: cpuSet{1 << 14}, pin: true}.place(p, &mine)
+	placed(p, cpuSets{server: record.CPUs{1 << 15}, load: record.CPUs{1 << 14}, pin: true}, &mine)
 	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0], "it set its own affinity") {
 		t.Errorf("got %q", mine.Doubts)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/record"
 )
 
 // A reading is the state of the machine's clocks at one moment. Seconds;
@@ -43,7 +44,7 @@ func unread() reading {
 	}
 }
 
-func readClocks(pid int, cpus cpuSet) reading {
+func readClocks(pid int, cpus record.CPUs) reading {
 	r := reading{
 		at:        time.Now(),
 		server:    familyCPU(pid),
@@ -128,7 +129,7 @@ func steal() float64 {
 }
 
 // cpuFieldsSum sums fields of /proc/stat over a set of CPUs; -1 where they are not told.
-func cpuFieldsSum(cpus cpuSet, which ...int) float64 {
+func cpuFieldsSum(cpus record.CPUs, which ...int) float64 {
 	sum, found := 0.0, 0
 	for l := range strings.Lines(read("/proc/stat")) {
 		name, _, _ := strings.Cut(l, " ")

@@ -303,7 +303,7 @@ func (j *judge) wrong() string {
 
 // oneCPU reports whether no arm had more than one CPU.
 func (j *judge) oneCPU() bool {
-	return serverCPUs(j.result.Env) == 1 && !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return cpuCount(a.CPUs, 1) > 1 })
+	return serverCPUs(j.result.Env) == 1 && !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
 }
 
 // plural writes n and the word, with an s unless n is 1.

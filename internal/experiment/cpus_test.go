@@ -3,12 +3,13 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
+
+	"schedlab/internal/record"
 )
 
 // everyCPU lists the CPUs this process may use.
-func everyCPU(t *testing.T) cpuSet {
+func everyCPU(t *testing.T) record.CPUs {
 	t.Helper()
 	all, err := affinity()
 	if err != nil && !errors.Is(err, errNoAffinity) {
@@ -17,36 +18,15 @@ func everyCPU(t *testing.T) cpuSet {
 	return all
 }
 
-func TestCPULists(t *testing.T) {
+func TestParseCPUs(t *testing.T) {
 	t.Parallel()
-	all := cpuSet{0, 1, 2, 3, 4, 5, 8, 9, 1023}
-	for _, c := range []struct {
-		list, again string
-		want        cpuSet
-	}{
-		{"0", "0", cpuSet{0}},
-		{"0-3,5", "0-3,5", cpuSet{0, 1, 2, 3, 5}},
-		{"5,0-1,1-3", "0-3,5", cpuSet{0, 1, 2, 3, 5}},
-		{"8-9,1023", "8-9,1023", cpuSet{8, 9, 1023}},
-	} {
-		got, err := parseCPUs("--server-cpus", c.list, all)
-		if err != nil || !slices.Equal(got, c.want) || got.String() != c.again {
-			t.Errorf("%q: got %v (%s), %v, want %v (%s)", c.list, []int(got), got, err, []int(c.want), c.again)
-		}
-		if n := cpuCount(c.list, 1); c.list == c.again && n != len(c.want) {
-			t.Errorf("%q counts as %d CPUs, want %d", c.list, n, len(c.want))
-		}
-	}
-	if n := cpuCount("", 4); n != 4 {
-		t.Errorf("no list counts as %d CPUs, want all 4", n)
+	all := record.CPUs{0, 1, 2, 3, 4, 5, 8, 9, 1023}
+	if got, err := parseCPUs("--server-cpus", "8-9,1023,0", all); err != nil || got.String() != "0,8-9,1023" {
+		t.Errorf("got %v, %v", got, err)
 	}
 	for list, want := range map[string]string{
-		"x":      `--load-cpus "x" is not a list of CPUs like 0-3,5`,
-		"1-":     `--load-cpus "1-" is not a list of CPUs like 0-3,5`,
-		"3-1":    `--load-cpus "3-1" is not a list of CPUs like 0-3,5`,
-		"0,,1":   `--load-cpus "0,,1" is not a list of CPUs like 0-3,5`,
-		"0-1024": `--load-cpus "0-1024" is not a list of CPUs like 0-3,5`,
-		"0-7":    `--load-cpus "0-7": CPU 6 is not one this process may use (0-5,8-9,1023)`,
+		"x":   `--load-cpus "x" is not a list of CPUs like 0-3,5`,
+		"0-7": `--load-cpus "0-7": CPU 6 is not one this process may use (0-5,8-9,1023)`,
 	} {
 		_, err := parseCPUs("--load-cpus", list, all)
 		var bad *Impossible

@@ -86,3 +86,15 @@ func cpuMax() string {
 	}
 	return fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 }
+
+// maxProcs is the variable by which Go takes its number of Ps.
+const maxProcs = "GOMAXPROCS"
+
+// procsOf is what Go makes of the variable: it passes over what is no positive
+// 32-bit number.
+func procsOf(value string, cpus int) int {
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
+		return int(n)
+	}
+	return cpus
+}

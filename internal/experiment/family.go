@@ -182,7 +182,7 @@ func procFields(text string) map[string]int64 {
 
 // mayRun is the set of CPUs that any thread of a server and its children may run
 // on; nil when it is not known.
-func mayRun(pid int) (all cpuSet) {
+func mayRun(pid int) (all record.CPUs) {
 	if pid <= 0 {
 		return nil
 	}
@@ -194,30 +194,12 @@ func mayRun(pid int) (all cpuSet) {
 		for _, t := range tasks {
 			for l := range strings.Lines(read(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))) {
 				if list, ok := strings.CutPrefix(l, "Cpus_allowed_list:"); ok {
-					all = append(all, listedCPUs(strings.TrimSpace(list))...)
+					set, _ := record.ParseCPUs(strings.TrimSpace(list)) // one that is odd names none
+					all = append(all, set...)
 				}
 			}
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// listedCPUs reads the kernel's own lists, like 0-3,5.
-func listedCPUs(list string) (set cpuSet) {
-	for part := range strings.SplitSeq(list, ",") {
-		lo, hi, ranged := strings.Cut(part, "-")
-		if !ranged {
-			hi = lo
-		}
-		from, err1 := strconv.Atoi(lo)
-		to, err2 := strconv.Atoi(hi)
-		if err1 != nil || err2 != nil || to >= 1<<16 {
-			continue
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			set = append(set, cpu)
-		}
-	}
-	return set
 }

@@ -30,9 +30,9 @@ func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared boo
 		return true, quiet, nil
 	}
 	sets := cpuSets{server: ours, load: ours, vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
-	host, port, _ := net.SplitHostPort(addr)
-	if pid := listener(ctx, host, port); pid > 0 {
-		if own := ours.without(mayRun(pid)); len(own) > 0 {
+	name, port, _ := net.SplitHostPort(addr)
+	if pid := listener(ctx, name, port); pid > 0 {
+		if own := ours.Without(mayRun(pid)); len(own) > 0 {
 			sets.load, sets.pin = own, len(own) < len(ours)
 		} else {
 			sets.shared = len(ours) < manyCPUs

@@ -44,14 +44,14 @@ func TestIdentifiability(t *testing.T) {
 	computes := strings.Replace(armed("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
 	for _, c := range []struct {
 		name, text string
-		cpus       cpuSet
+		cpus       record.CPUs
 		told       bool
 	}{
-		{"one CPU", computes, cpuSet{0}, true},
-		{"two CPUs", computes, cpuSet{0, 1}, false},
-		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), cpuSet{0}, false},
-		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), cpuSet{0}, false},
-		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), cpuSet{0}, false},
+		{"one CPU", computes, record.CPUs{0}, true},
+		{"two CPUs", computes, record.CPUs{0, 1}, false},
+		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), record.CPUs{0}, false},
+		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), record.CPUs{0}, false},
+		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), record.CPUs{0}, false},
 	} {
 		p := planned(t, c.text, nil)
 		p.cpus.server = c.cpus

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -159,25 +158,8 @@ type judge struct {
 	result    *record.Result
 }
 
-func loadCPUs(e record.Env) int   { return cpuCount(e.LoadCPUs, e.CPUs) }
-func serverCPUs(e record.Env) int { return cpuCount(e.ServerCPUs, e.CPUs) }
-
-// cpuCount counts a list like 0-3,5; "" is all CPUs. At least 1.
-func cpuCount(list string, all int) int {
-	if list == "" {
-		return max(all, 1)
-	}
-	n := 0
-	for part := range strings.SplitSeq(list, ",") {
-		var from, to int
-		if k, _ := fmt.Sscanf(part, "%d-%d", &from, &to); k == 2 {
-			n += to - from + 1
-		} else {
-			n++
-		}
-	}
-	return max(n, 1)
-}
+func loadCPUs(e record.Env) int   { return record.CountCPUs(e.LoadCPUs, e.CPUs) }
+func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
 func (j *judge) newResult(name, path string) {
 	p := j.run.Plan

@@ -50,7 +50,7 @@ func (w *window) laws(serverCPUs int) (all []law) {
 		add(lawInteractive, "ratio", off, limit)
 	}
 	if own := w.trial.Server.CPUs; own != "" {
-		serverCPUs = cpuCount(own, serverCPUs)
+		serverCPUs = record.CountCPUs(own, serverCPUs)
 	}
 	if used := w.trial.Server.CPU; used >= 0 {
 		add(lawUtilisation, "ratio of CPU time", used/(w.trial.Window*float64(serverCPUs)), cpuSlack)

@@ -3,21 +3,24 @@ package experiment
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/record"
 )
 
+// cpuLimit is above every CPU number the kernel's affinity calls here can take.
+const cpuLimit = 1024
+
 // affinity is the set of CPUs the calling thread may use.
-func affinity() (cpuSet, error) {
+func affinity() (record.CPUs, error) {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
 		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
 	}
-	var set cpuSet
+	var set record.CPUs
 	for cpu := range cpuLimit {
 		if mask.IsSet(cpu) {
 			set = append(set, cpu)
@@ -26,19 +29,19 @@ func affinity() (cpuSet, error) {
 	return set, nil
 }
 
-func (s cpuSet) mask() *unix.CPUSet {
+func mask(set record.CPUs) *unix.CPUSet {
 	var mask unix.CPUSet
-	for _, cpu := range s {
+	for _, cpu := range set {
 		mask.Set(cpu)
 	}
 	return &mask
 }
 
 // bindThread sets the affinity of the calling thread.
-func bindThread(set cpuSet) error { return unix.SchedSetaffinity(0, set.mask()) }
+func bindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
 
 // bindThreads sets the affinity of all threads, again until no new one shows up.
-func bindThreads(set cpuSet) error {
+func bindThreads(set record.CPUs) error {
 	for seen, last := 0, -1; seen != last; {
 		last = seen
 		tasks, err := os.ReadDir("/proc/self/task")
@@ -51,18 +54,12 @@ func bindThreads(set cpuSet) error {
 			if err != nil {
 				continue
 			}
-			if err := unix.SchedSetaffinity(tid, set.mask()); err != nil && err != unix.ESRCH {
+			if err := unix.SchedSetaffinity(tid, mask(set)); err != nil && err != unix.ESRCH {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// isolate puts a server into its own process group, so that Ctrl-C reaches only
-// us, and makes the kernel end it when its launcher's thread ends.
-func isolate(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // processCPU reads a process's CPU clock in nanoseconds' resolution, where

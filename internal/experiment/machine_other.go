@@ -3,25 +3,22 @@
 package experiment
 
 import (
-	"os/exec"
 	"runtime"
-	"syscall"
+
+	"schedlab/internal/record"
 )
 
 // affinity lists every CPU; the error says that nothing can be pinned.
-func affinity() (cpuSet, error) {
-	set := make(cpuSet, runtime.NumCPU())
+func affinity() (record.CPUs, error) {
+	set := make(record.CPUs, runtime.NumCPU())
 	for cpu := range set {
 		set[cpu] = cpu
 	}
 	return set, errNoAffinity
 }
 
-func bindThread(cpuSet) error  { return errNoAffinity }
-func bindThreads(cpuSet) error { return errNoAffinity }
-
-// isolate puts a server into its own process group.
-func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func bindThread(record.CPUs) error  { return errNoAffinity }
+func bindThreads(record.CPUs) error { return errNoAffinity }
 
 // processCPU is unknown: only Linux's CPU clocks are read.
 func processCPU(int) float64 { return -1 }

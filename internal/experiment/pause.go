@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // The platform's pauses are looked for so often and so long each time.
@@ -32,7 +34,7 @@ func platformPause(cpus cpuSets) time.Duration {
 // longestPause reads the clock without rest on a CPU of each side.
 func longestPause(cpus cpuSets, span time.Duration) time.Duration {
 	results := make(chan time.Duration, 2)
-	watch := func(set cpuSet) {
+	watch := func(set record.CPUs) {
 		runtime.LockOSThread() // never unlocked: the thread ends, and its affinity with it
 		if len(set) == 0 || bindThread(set[:1]) != nil {
 			results <- -1

@@ -1,12 +1,6 @@
 package experiment
 
-import (
-	"os"
-	"strconv"
-)
-
-// maxProcs is the variable by which Go takes its number of Ps.
-const maxProcs = "GOMAXPROCS"
+import "os"
 
 // procs is how many Ps an arm's server has: as many as its own environment says, or
 // that which it inherits, else one for each of the servers' CPUs.
@@ -24,13 +18,4 @@ func (p *plan) ownProcs(a Arm) int {
 		return 0
 	}
 	return p.procs(a)
-}
-
-// procsOf is what Go makes of the variable: it passes over what is no positive
-// 32-bit number.
-func procsOf(value string, cpus int) int {
-	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
-		return int(n)
-	}
-	return cpus
 }

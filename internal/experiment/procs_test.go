@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/record"
 )
 
 // What an arm's server makes of its environment, the plan makes of it, too: workers
@@ -40,7 +42,7 @@ func TestProcsAreTheArms(t *testing.T) {
 		t.Run(fmt.Sprintf("%q %s", c.inherited, c.arm), func(t *testing.T) {
 			t.Setenv(maxProcs, c.inherited)
 			p := planned(t, armed(c.arm), onTwo)
-			p.cpus.server = cpuSet{0, 1}
+			p.cpus.server = record.CPUs{0, 1}
 			a := p.arms[2]
 			s := p.stationOf(a)
 			if p.procs(a) != c.procs || p.ownProcs(a) != c.own || s.Workers != c.workers || s.Cores != c.cores {
@@ -68,7 +70,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		{armed("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {
 		p := planned(t, c.text, nil)
-		p.cpus.server = cpuSet{0, 1}
+		p.cpus.server = record.CPUs{0, 1}
 		p.Doubts = nil
 		p.warn()
 		p.warnShort()

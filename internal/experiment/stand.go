@@ -149,7 +149,7 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	used := clocks.end()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
 	t.Server.Footprint = clocks.footprint
-	p.cpus.place(s.process, &t.Server)
+	placed(s.process, p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
 	if brokeOff(got.requests) {

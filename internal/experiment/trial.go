@@ -70,7 +70,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if used.server < 0 && familyCPU(server.pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
-	p.cpus.place(server, &t.Server)
+	placed(server, p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
 	if !got.ran {

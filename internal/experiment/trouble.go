@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,11 +105,8 @@ func softirqThread(name string) (cpu int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	set := listedCPUs(number)
-	if len(set) != 1 {
-		return 0, false
-	}
-	return set[0], true
+	cpu, err := strconv.Atoi(number)
+	return cpu, err == nil
 }
 
 // oursUntil is the CPU time of this process and of all below it, also of those that have
@@ -142,7 +140,7 @@ func (m *meter) isOurs(l look, pid int) bool {
 func (m *meter) inUse(l look, cpu int) bool { return slices.Contains(m.used(l), cpu) }
 
 // used are the CPUs of server and load; all there are where neither is bound.
-func (m *meter) used(l look) (set cpuSet) {
+func (m *meter) used(l look) (set record.CPUs) {
 	if len(m.cpus.server)+len(m.cpus.load) == 0 || !m.cpus.pin {
 		for cpu := range l.cpus {
 			set = append(set, cpu)

@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// mostThreads bounds the threads whose context switches are read, some 20 µs each
+// of the load's CPU: of servers with more they are not known.
+const mostThreads = 128
+
+// switches sums the context switches of the threads of a process and its children:
+// those they made to wait for something, and those that took them off a CPU. Both
+// are negative when not known. Threads that have ended take theirs along.
+func switches(pid int) (voluntary, involuntary float64) {
+	if pid <= 0 {
+		return -1, -1
+	}
+	threads, buf := 0, make([]byte, 8<<10)
+	for _, p := range family(pid) {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
+		if err != nil {
+			continue // it has ended
+		}
+		if threads += len(tasks); threads > mostThreads {
+			return -1, -1
+		}
+		for _, t := range tasks {
+			v, i := threadSwitches(head(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()), buf))
+			voluntary, involuntary = voluntary+v, involuntary+i
+		}
+	}
+	if voluntary == 0 { // threads that never waited: the kernel does not count
+		return -1, -1
+	}
+	return voluntary, involuntary
+}
+
+// head reads what of a file fits into buf; nothing of one that cannot be read.
+func head(name string, buf []byte) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	n, _ := f.Read(buf)
+	return buf[:n]
+}
+
+// threadSwitches are the last two lines of a thread's status; 0 where it has ended.
+func threadSwitches(status []byte) (voluntary, involuntary float64) {
+	_, counts, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:"))
+	fields := bytes.Fields(counts)
+	if len(fields) < 3 {
+		return 0, 0
+	}
+	voluntary, _ = strconv.ParseFloat(string(fields[0]), 64)
+	involuntary, _ = strconv.ParseFloat(string(fields[2]), 64)
+	return voluntary, involuntary
+}
+
+// listenCounts are how many connections of this host, or of its own network in a
+// container, found an accept queue full, and how many were dropped before they were
+// accepted, for that and other reasons; negative when not known.
+func listenCounts() (overflows, drops float64) {
+	tcp := tcpCounters(read("/proc/net/netstat"))
+	of := func(name string) float64 {
+		if v, ok := tcp[name]; ok {
+			return v
+		}
+		return -1
+	}
+	return of("ListenOverflows"), of("ListenDrops")
+}
+
+// tcpCounters reads the TcpExt counters of netstat: a line of names, then one of
+// values.
+func tcpCounters(text string) map[string]float64 {
+	counters := map[string]float64{}
+	var names []string
+	for l := range strings.Lines(text) {
+		fields := strings.Fields(l)
+		switch {
+		case len(fields) == 0 || fields[0] != "TcpExt:":
+		case names == nil:
+			names = fields
+		case len(fields) == len(names):
+			for i, name := range names[1:] {
+				if v, err := strconv.ParseFloat(fields[i+1], 64); err == nil {
+					counters[name] = v
+				}
+			}
+		}
+	}
+	return counters
+}
+
+// pressure is the time, in seconds, for which something on this host could run and
+// had no CPU (the kernel's PSI); negative when not known.
+func pressure() float64 {
+	for l := range strings.Lines(read("/proc/pressure/cpu")) {
+		_, total, ok := strings.Cut(strings.TrimSpace(l), " total=")
+		if usec, err := strconv.ParseInt(total, 10, 64); ok && err == nil && strings.HasPrefix(l, "some ") {
+			return (time.Duration(usec) * time.Microsecond).Seconds()
+		}
+	}
+	return -1
+}
+
+// kernel is what the kernel counted between two readings.
+func (r reading) kernel() *record.Kernel {
+	return &record.Kernel{
+		Voluntary: r.voluntary, Involuntary: r.involuntary,
+		ListenOverflows: r.overflows, ListenDrops: r.drops, Pressure: r.pressure,
+	}
+}

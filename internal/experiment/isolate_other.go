@@ -1,0 +1,11 @@
+//go:build !linux
+
+package experiment
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate puts a server into its own process group.
+func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

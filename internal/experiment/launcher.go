@@ -1,0 +1,43 @@
+package experiment
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// A launcher starts processes from one thread that is bound to the server's
+// CPUs, so that they inherit them. The thread lives until close: the kernel
+// kills the processes when it ends, so none outlives this program.
+type launcher struct {
+	jobs                  chan func()
+	readyLimit, stopLimit time.Duration // for a server to answer, and to end
+}
+
+func (c cpuSets) newLauncher() (*launcher, error) {
+	l := &launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
+	bound := make(chan error)
+	go func() {
+		// Never unlocked: a thread with its own affinity must not return to the pool.
+		runtime.LockOSThread()
+		if c.pin {
+			if err := bindThread(c.server); err != nil {
+				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --pin none", c.server, err)
+				return
+			}
+		}
+		close(bound)
+		for job := range l.jobs {
+			job()
+		}
+	}()
+	return l, <-bound
+}
+
+func (l *launcher) run(f func() error) error {
+	done := make(chan error, 1)
+	l.jobs <- func() { done <- f() }
+	return <-done
+}
+
+func (l *launcher) close() { close(l.jobs) }

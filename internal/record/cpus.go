@@ -1,0 +1,69 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CPUs is a set of CPU numbers, ascending. Its text is the kernel's, like 0-3,5.
+type CPUs []int
+
+// mostCPUs is above every CPU number of a machine that Linux runs on.
+const mostCPUs = 1 << 13
+
+// ParseCPUs reads a list like 0-3,5.
+func ParseCPUs(list string) (set CPUs, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		lo, hi, ranged := strings.Cut(part, "-")
+		if !ranged {
+			hi = lo
+		}
+		from, err1 := strconv.Atoi(lo)
+		to, err2 := strconv.Atoi(hi)
+		if err1 != nil || err2 != nil || from < 0 || to < from || to >= mostCPUs {
+			return nil, fmt.Errorf("%q is not a list of CPUs like 0-3,5", list)
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			set = append(set, cpu)
+		}
+	}
+	slices.Sort(set)
+	return slices.Compact(set), nil
+}
+
+// CountCPUs is how many CPUs a list names; otherwise, and at least 1, where it names none.
+func CountCPUs(list string, otherwise int) int {
+	if set, err := ParseCPUs(list); err == nil {
+		return len(set)
+	}
+	return max(otherwise, 1)
+}
+
+// Without are those that are not in other.
+func (s CPUs) Without(other CPUs) (rest CPUs) {
+	for _, cpu := range s {
+		if !slices.Contains(other, cpu) {
+			rest = append(rest, cpu)
+		}
+	}
+	return rest
+}
+
+// String writes a set as 0-3,5.
+func (s CPUs) String() string {
+	var parts []string
+	for i := 0; i < len(s); i++ {
+		first := i
+		for i+1 < len(s) && s[i+1] == s[i]+1 {
+			i++
+		}
+		if i > first {
+			parts = append(parts, fmt.Sprintf("%d-%d", s[first], s[i]))
+		} else {
+			parts = append(parts, strconv.Itoa(s[i]))
+		}
+	}
+	return strings.Join(parts, ",")
+}
