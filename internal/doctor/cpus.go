@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/record"
 )
 
 // used are the CPUs of server and load, each once.
@@ -21,7 +22,7 @@ func (m *Machine) cpus() seen {
 	}
 	s := fine("server %s, load %s", listed(m.ServerCPUs), listed(m.LoadCPUs))
 	shared := slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
-	online := cpuList(m.text("sys/devices/system/cpu/online"))
+	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // none: not told
 	switch {
 	case len(used) == 1:
 		s.state, s.found = Bad, fmt.Sprintf("one CPU only (%s): server and load share it", listed(used))
@@ -83,8 +84,8 @@ func (m *Machine) together() (cpu int, yes bool) {
 func (m *Machine) cores() (cores [][]int, known bool) {
 	used := m.used()
 	for _, cpu := range used {
-		threads := cpuList(m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
-		if threads == nil {
+		threads, err := record.ParseCPUs(m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
+		if err != nil {
 			return nil, false
 		}
 		ours := slices.DeleteFunc(threads, func(t int) bool { return !slices.Contains(used, t) })

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"schedlab/internal/record"
 )
 
 // text is a file's content, "" when it cannot be read: what a machine does not
@@ -34,30 +36,5 @@ func (m *Machine) kibibytes(key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// cpuList reads a list of CPUs like 0-3,5; nil when it is none.
-func cpuList(s string) (cpus []int) {
-	for part := range strings.SplitSeq(strings.TrimSpace(s), ",") {
-		lo, hi, ranged := strings.Cut(part, "-")
-		if !ranged {
-			hi = lo
-		}
-		from, err1 := strconv.Atoi(lo)
-		to, err2 := strconv.Atoi(hi)
-		if err1 != nil || err2 != nil || from < 0 || to < from || to-from > 1<<16 {
-			return nil
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus
-}
-
-// listed writes CPUs as 0,1,5.
-func listed(cpus []int) string {
-	words := make([]string, len(cpus))
-	for i, cpu := range cpus {
-		words[i] = strconv.Itoa(cpu)
-	}
-	return strings.Join(words, ",")
-}
+// listed writes CPUs as 0-3,5.
+func listed(cpus []int) string { return record.CPUs(cpus).String() }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/host"
 )
 
 // However an arm is spelled, its environment and address come before its command.
@@ -117,7 +119,7 @@ func TestMetricsURL(t *testing.T) {
 // A command is given its marks and variables, and its directory goes with it.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	l, err := cpuSets{}.newLauncher()
+	l, err := newLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -71,7 +72,7 @@ func listener(ctx context.Context, name, port string) int {
 			return 0
 		}
 		for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-			for inode := range listening(read(file), netip.AddrPortFrom(a, uint16(number))) {
+			for inode := range listening(host.ReadFile(file), netip.AddrPortFrom(a, uint16(number))) {
 				sockets["socket:["+inode+"]"] = true
 			}
 		}
@@ -149,9 +150,9 @@ func eldest(pids []int) int {
 	}
 	var roots []int
 	for _, pid := range pids {
-		above := parent(pid)
+		above := host.Parent(pid)
 		for above > 1 && !slices.Contains(pids, above) {
-			above = parent(above)
+			above = host.Parent(above)
 		}
 		if !slices.Contains(pids, above) {
 			roots = append(roots, pid)
@@ -166,9 +167,9 @@ func eldest(pids []int) int {
 // placed notes where a server may run when that is not only where the plan has
 // servers: it was not started here, or set an affinity of its own. What others took
 // of its CPUs cannot be told then.
-func placed(p *process, c cpuSets, side *record.ServerSide) {
-	where := mayRun(p.pid())
-	if where == nil || len(where.Without(c.server)) == 0 || !c.pin && p.cmd != nil {
+func placed(p *process, c host.Sides, side *record.ServerSide) {
+	where := host.MayRun(p.pid())
+	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {
 		return
 	}
 	side.CPUs, side.Foreign = where.String(), -1
@@ -177,10 +178,10 @@ func placed(p *process, c cpuSets, side *record.ServerSide) {
 		why = "it was not started here"
 	}
 	shared := ""
-	if rest := where.Without(c.load); len(rest) < len(where) {
+	if rest := where.Without(c.Load); len(rest) < len(where) {
 		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", cpuWords(where.Without(rest)))
 	}
-	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", cpuWords(where), cpuWords(c.server), why, shared))
+	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", cpuWords(where), cpuWords(c.Server), why, shared))
 }
 
 // cpuWords is a set in a sentence: CPU 1, or CPUs 0-3.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -23,7 +24,7 @@ func TestAttach(t *testing.T) {
 	})
 	s := httptest.NewServer(redirecting)
 	defer s.Close()
-	l, err := cpuSets{}.newLauncher()
+	l, err := newLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,24 +138,24 @@ func TestEldest(t *testing.T) {
 // Where a server may run beyond the plan's CPUs is told, with what follows.
 func TestPlace(t *testing.T) {
 	t.Parallel()
-	where := mayRun(os.Getpid())
+	where := host.MayRun(os.Getpid())
 	if len(where) == 0 {
 		t.Skip("NOT RUN: the kernel does not tell affinities")
 	}
 	p := &process{found: os.Getpid()}
 	side := record.ServerSide{Foreign: .5}
-	placed(p, cpuSets{server: where, load: where, pin: true}, &side)
+	placed(p, host.Sides{Server: where, Load: where, Pin: true}, &side)
 	if side.CPUs != "" || len(side.Doubts) > 0 || side.Foreign != .5 {
 		t.Errorf("where the plan has servers: got %+v", side)
 	}
-	placed(p, cpuSets{server: record.CPUs{1 << 15}, load: where[:1], pin: true}, &side)
+	placed(p, host.Sides{Server: record.CPUs{1 << 15}, Load: where[:1], Pin: true}, &side)
 	want := "may run on " + cpuWords(where) + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
 	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0] != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
 	mine := record.ServerSide{}
 	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
-	placed(p, cpuSets{server: record.CPUs{1 << 15}, load: record.CPUs{1 << 14}, pin: true}, &mine)
+	placed(p, host.Sides{Server: record.CPUs{1 << 15}, Load: record.CPUs{1 << 14}, Pin: true}, &mine)
 	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0], "it set its own affinity") {
 		t.Errorf("got %q", mine.Doubts)
 	}

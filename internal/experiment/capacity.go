@@ -61,7 +61,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := p.takeSearch(o); err != nil {
 		return nil, err
 	}
-	if n := len(cpus.server); s.Needs.ServerCPUs > n {
+	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	p.warn()

@@ -5,49 +5,50 @@ import (
 	"errors"
 	"slices"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
 // chooseCPUs splits the CPUs this process may use: the lower half for the
 // server, the rest for the load, unless told otherwise.
-func chooseCPUs(o Options) (cpuSets, error) {
-	all, err := affinity()
-	sets := cpuSets{server: all, load: all, pin: o.Pin != "none" && err == nil, shared: true, vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
+func chooseCPUs(o Options) (host.Sides, error) {
+	all, err := host.Affinity()
+	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
 	told := o.ServerCPUs != "" || o.LoadCPUs != ""
 	switch {
 	case o.Pin != "" && o.Pin != "auto" && o.Pin != "none":
 		return sets, impossible("--pin %q is none of auto, none", o.Pin)
 	case o.Pin == "none" && told:
 		return sets, impossible("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
-	case errors.Is(err, errNoAffinity) && told:
+	case errors.Is(err, host.ErrNoAffinity) && told:
 		return sets, impossible("--server-cpus and --load-cpus: %v", err)
-	case errors.Is(err, errNoAffinity) || o.Pin == "none":
+	case errors.Is(err, host.ErrNoAffinity) || o.Pin == "none":
 		return sets, nil
 	case err != nil:
 		return sets, err
 	case !told && len(all) >= 2:
-		sets.server, sets.load, sets.shared = all[:len(all)/2], all[len(all)/2:], false
+		sets.Server, sets.Load, sets.Shared = all[:len(all)/2], all[len(all)/2:], false
 		return sets, nil
 	}
 	if o.ServerCPUs != "" {
-		if sets.server, err = parseCPUs("--server-cpus", o.ServerCPUs, all); err != nil {
+		if sets.Server, err = parseCPUs("--server-cpus", o.ServerCPUs, all); err != nil {
 			return sets, err
 		}
 	}
 	if o.LoadCPUs != "" {
-		if sets.load, err = parseCPUs("--load-cpus", o.LoadCPUs, all); err != nil {
+		if sets.Load, err = parseCPUs("--load-cpus", o.LoadCPUs, all); err != nil {
 			return sets, err
 		}
 	}
 	// One side given: the other takes what is left, if anything is.
-	if rest := all.Without(sets.server); o.LoadCPUs == "" && len(rest) > 0 {
-		sets.load = rest
+	if rest := all.Without(sets.Server); o.LoadCPUs == "" && len(rest) > 0 {
+		sets.Load = rest
 	}
-	if rest := all.Without(sets.load); o.ServerCPUs == "" && len(rest) > 0 {
-		sets.server = rest
+	if rest := all.Without(sets.Load); o.ServerCPUs == "" && len(rest) > 0 {
+		sets.Server = rest
 	}
-	sets.shared = len(sets.server.Without(sets.load)) < len(sets.server)
+	sets.Shared = len(sets.Server.Without(sets.Load)) < len(sets.Server)
 	return sets, nil
 }
 

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"testing"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
 // everyCPU lists the CPUs this process may use.
 func everyCPU(t *testing.T) record.CPUs {
 	t.Helper()
-	all, err := affinity()
-	if err != nil && !errors.Is(err, errNoAffinity) {
+	all, err := host.Affinity()
+	if err != nil && !errors.Is(err, host.ErrNoAffinity) {
 		t.Fatal(err)
 	}
 	return all
@@ -58,8 +59,8 @@ func TestChooseCPUs(t *testing.T) {
 		{Options{ServerCPUs: all.String()}, all.String(), all.String(), true, true},
 	} {
 		got, err := chooseCPUs(c.o)
-		if err != nil || got.server.String() != c.server || got.load.String() != c.load || got.pin != c.pin || got.shared != c.shared {
-			t.Errorf("%+v: got server %s, load %s, pin %v, shared %v, %v", c.o, got.server, got.load, got.pin, got.shared, err)
+		if err != nil || got.Server.String() != c.server || got.Load.String() != c.load || got.Pin != c.pin || got.Shared != c.shared {
+			t.Errorf("%+v: got server %s, load %s, pin %v, shared %v, %v", c.o, got.Server, got.Load, got.Pin, got.Shared, err)
 		}
 	}
 	for _, c := range []struct {

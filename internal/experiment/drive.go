@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -28,7 +29,7 @@ type loaded struct {
 }
 
 // drive puts an arm's load on a server and reads the clocks meanwhile.
-func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks *watcher) (loaded, error) {
+func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks *host.Watcher) (loaded, error) {
 	if r.plan.Arms[arm].Clients.Closed() {
 		return r.driveClosed(ctx, addr, block, arm, clocks)
 	}
@@ -38,7 +39,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 		return loaded{}, err
 	}
 	o := p.openLoop(addr, c, trace)
-	o.Started, o.Moments, o.Moment, o.Closing = clocks.begin, clocks.moments(), clocks.moment, clocks.closing
+	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {
 		return loaded{}, err
@@ -53,7 +54,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
 	return load.Options{
 		Engine: c.Engine, Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
+		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
 	}
 }
 
@@ -67,13 +68,13 @@ func proven(p load.Proof) *record.Proof {
 }
 
 // driveClosed is drive for clients that wait for their replies.
-func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, clocks *watcher) (loaded, error) {
+func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, clocks *host.Watcher) (loaded, error) {
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	o := load.ClosedOptions{
 		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.shared,
+		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
 		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block),
-		Started: clocks.begin, Moments: clocks.moments(), Moment: clocks.moment, Closing: clocks.closing,
+		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }

@@ -72,15 +72,15 @@ func runnable(path string) string {
 // Floor is what the load itself adds to every response time, measured of a server that
 // does next to nothing, in half a second.
 func (s *Survey) Floor(ctx context.Context) (*record.Floor, error) {
-	undo, err := s.cpus.bindLoad()
+	undo, err := s.cpus.BindLoad()
 	if err != nil {
 		return nil, err
 	}
 	defer undo()
-	launcher, err := s.cpus.newLauncher()
+	launcher, err := newLauncher(s.cpus)
 	if err != nil {
 		return nil, err
 	}
 	defer launcher.close()
-	return launcher.floor(ctx, s.self, load.DefaultEngine, s.cpus.shared)
+	return launcher.floor(ctx, s.self, load.DefaultEngine, s.cpus.Shared)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 )
 
@@ -25,30 +26,30 @@ const manyCPUs = 4
 // between requests, as the engine vegeta does anyway; undo takes everything back.
 func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
 	quiet := quietCollector()
-	ours, err := affinity()
+	ours, err := host.Affinity()
 	if err != nil { // this system binds nothing
 		return true, quiet, nil
 	}
-	sets := cpuSets{server: ours, load: ours, vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
+	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
 	name, port, _ := net.SplitHostPort(addr)
 	if pid := listener(ctx, name, port); pid > 0 {
-		if own := ours.Without(mayRun(pid)); len(own) > 0 {
-			sets.load, sets.pin = own, len(own) < len(ours)
+		if own := ours.Without(host.MayRun(pid)); len(own) > 0 {
+			sets.Load, sets.Pin = own, len(own) < len(ours)
 		} else {
-			sets.shared = len(ours) < manyCPUs
+			sets.Shared = len(ours) < manyCPUs
 		}
 	} else {
-		sets.shared = len(ours) == 1
+		sets.Shared = len(ours) == 1
 	}
 	if rest != RestAuto {
-		sets.shared = rest == RestWait
+		sets.Shared = rest == RestWait
 	}
-	unbind, err := sets.bindLoad()
+	unbind, err := sets.BindLoad()
 	if err != nil {
 		quiet()
 		return false, nil, err
 	}
-	return sets.shared, func() {
+	return sets.Shared, func() {
 		unbind()
 		quiet()
 	}, nil

@@ -57,7 +57,7 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, plural(workers, "worker"), plural(most, "request"))
 		}
 	}
-	procs, cpus := p.procs(a), len(p.cpus.server)
+	procs, cpus := p.procs(a), len(p.cpus.Server)
 	if procs == 1 && slices.Contains(queuesRequests, a.Mode) && asksOfQueue(a) && overflows(a) && p.onlyComputes() {
 		add("on one P no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
 	}

@@ -54,7 +54,7 @@ func TestIdentifiability(t *testing.T) {
 		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), record.CPUs{0}, false},
 	} {
 		p := planned(t, c.text, nil)
-		p.cpus.server = c.cpus
+		p.cpus.Server = c.cpus
 		got := p.cannotMatter(p.arms[2], p.Arms[2].Clients)
 		if told := slices.ContainsFunc(got, func(why string) bool { return strings.Contains(why, "requests wait unread") }); told != c.told {
 			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, got, c.told)

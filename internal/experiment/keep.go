@@ -133,5 +133,5 @@ func answer(blocks, kept int) record.Answer {
 // ServerCPUs is how many CPUs a comparison would give to the server.
 func ServerCPUs(o Options) (int, error) {
 	sets, err := chooseCPUs(o)
-	return max(len(sets.server), 1), err
+	return max(len(sets.Server), 1), err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"schedlab/internal/host"
 )
 
 // A launcher starts processes from one thread that is bound to the server's
@@ -14,15 +16,15 @@ type launcher struct {
 	readyLimit, stopLimit time.Duration // for a server to answer, and to end
 }
 
-func (c cpuSets) newLauncher() (*launcher, error) {
+func newLauncher(c host.Sides) (*launcher, error) {
 	l := &launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
 	bound := make(chan error)
 	go func() {
 		// Never unlocked: a thread with its own affinity must not return to the pool.
 		runtime.LockOSThread()
-		if c.pin {
-			if err := bindThread(c.server); err != nil {
-				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --pin none", c.server, err)
+		if c.Pin {
+			if err := host.BindThread(c.Server); err != nil {
+				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --pin none", c.Server, err)
 				return
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/host"
 )
 
 // listens reports whether the server, or a process below it, is seen to hold the socket
@@ -19,7 +21,7 @@ func (p *process) listens() bool {
 	if err != nil {
 		return false
 	}
-	for _, pid := range family(p.pid()) {
+	for _, pid := range host.Family(p.pid()) {
 		handle, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			continue

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -112,7 +113,7 @@ type plan struct {
 	scenario Scenario
 	arms     []Arm  // as in Plan.Arms, the baseline's copy included
 	loads    []Load // of each
-	cpus     cpuSets
+	cpus     host.Sides
 	modes    map[string]Mode
 	budget   time.Duration
 	self     string    // this program, "" when the caller named none
@@ -187,7 +188,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 		return nil, err
 	}
 	// Last, so that what is wrong with a scenario is found on every machine.
-	if n := len(cpus.server); s.Needs.ServerCPUs > n {
+	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}

@@ -307,7 +307,7 @@ func TestChooseRate(t *testing.T) {
 	// A rate that is a share is never above what the generator can send, and has no more
 	// digits than are printed.
 	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)
-	p.sendable, p.cpus.load = 31000, record.CPUs{1}
+	p.sendable, p.cpus.Load = 31000, record.CPUs{1}
 	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
 		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
 	}

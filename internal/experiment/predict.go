@@ -89,7 +89,7 @@ func (s *Scenario) checkPredict() *fieldError {
 // stationOf is an arm's scheduling as the theory sees it, for the record.
 func (p *plan) stationOf(a Arm) record.Station {
 	mode := p.modes[a.Mode]
-	s := record.Station{Kind: queueing.Goroutines.String(), Cores: min(p.procs(a), len(p.cpus.server))}
+	s := record.Station{Kind: queueing.Goroutines.String(), Cores: min(p.procs(a), len(p.cpus.Server))}
 	switch {
 	case a.Mode == "loop":
 		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", p.procs(a))
@@ -100,7 +100,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 	case mode.Pool:
 		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
 	case a.Mode == "prefork":
-		s.Cores = min(p.number(a, "threads", 1), len(p.cpus.server))
+		s.Cores = min(p.number(a, "threads", 1), len(p.cpus.Server))
 	}
 	p.queueOf(a, &s)
 	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -29,7 +30,7 @@ func stubCommand(t *testing.T, how string) []string {
 // launch starts a stub within the limits; it is killed when the test ends.
 func launch(t *testing.T, how string, ready, stop time.Duration) (*process, error) {
 	t.Helper()
-	l, err := cpuSets{}.newLauncher()
+	l, err := newLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestServerNeverReady(t *testing.T) {
 			}
 		})
 	}
-	l, err := cpuSets{}.newLauncher()
+	l, err := newLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,24 +317,5 @@ schedlab_requests_total{mode="pool",code="200"} 12
 	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestClocks(t *testing.T) {
-	t.Parallel()
-	now := readClocks(os.Getpid(), everyCPU(t))
-	if now.server <= 0 || now.load <= 0 {
-		t.Errorf("this process: got %+v, want CPU time", now)
-	}
-	if later := processCPU(os.Getpid()); later < now.load {
-		t.Errorf("this process's CPU time went from %v s back to %v", now.load, later)
-	}
-	gone := readClocks(1<<22+1, nil) // above every pid
-	if gone.server != -1 {
-		t.Errorf("no such process: got %v s of CPU, want unknown", gone.server)
-	}
-	diff := reading{server: 3, load: 1, idle: -1, steal: 2}.since(reading{server: 1, load: 2, idle: 1, steal: -1})
-	if diff.server != 2 || diff.load != 0 || diff.idle != -1 || diff.steal != -1 {
-		t.Errorf("got %+v, want 2, never below 0, and unknown where either is", diff)
 	}
 }

@@ -1,20 +1,24 @@
 package experiment
 
-import "os"
+import (
+	"os"
+
+	"schedlab/internal/host"
+)
 
 // procs is how many Ps an arm's server has: as many as its own environment says, or
 // that which it inherits, else one for each of the servers' CPUs.
 func (p *plan) procs(a Arm) int {
-	value, own := a.Env[maxProcs]
+	value, own := a.Env[host.MaxProcs]
 	if !own {
-		value = os.Getenv(maxProcs)
+		value = os.Getenv(host.MaxProcs)
 	}
-	return procsOf(value, len(p.cpus.server))
+	return host.ProcsOf(value, len(p.cpus.Server))
 }
 
 // ownProcs is what the record has of it: 0 for an arm that sets none.
 func (p *plan) ownProcs(a Arm) int {
-	if _, own := a.Env[maxProcs]; !own {
+	if _, own := a.Env[host.MaxProcs]; !own {
 		return 0
 	}
 	return p.procs(a)

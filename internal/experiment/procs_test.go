@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -40,9 +41,9 @@ func TestProcsAreTheArms(t *testing.T) {
 		{"-1", "{mode: pool}", 2, 0, 4, 2, ""},
 	} {
 		t.Run(fmt.Sprintf("%q %s", c.inherited, c.arm), func(t *testing.T) {
-			t.Setenv(maxProcs, c.inherited)
+			t.Setenv(host.MaxProcs, c.inherited)
 			p := planned(t, armed(c.arm), onTwo)
-			p.cpus.server = record.CPUs{0, 1}
+			p.cpus.Server = record.CPUs{0, 1}
 			a := p.arms[2]
 			s := p.stationOf(a)
 			if p.procs(a) != c.procs || p.ownProcs(a) != c.own || s.Workers != c.workers || s.Cores != c.cores {
@@ -58,7 +59,7 @@ func TestProcsAreTheArms(t *testing.T) {
 
 // The checks of the plan follow the default that the arm's environment makes.
 func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
-	t.Setenv(maxProcs, "")
+	t.Setenv(host.MaxProcs, "")
 	kept := func(n int) func(string) string {
 		return strings.NewReplacer("rate: 300/s", fmt.Sprintf("rate: 300/s\n  keepalive: true\n  connections: %d", n)).Replace
 	}
@@ -70,7 +71,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		{armed("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {
 		p := planned(t, c.text, nil)
-		p.cpus.server = record.CPUs{0, 1}
+		p.cpus.Server = record.CPUs{0, 1}
 		p.Doubts = nil
 		p.warn()
 		p.warnShort()

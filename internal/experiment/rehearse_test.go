@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -11,7 +12,7 @@ import (
 // offered, or one computed from what its requests cost; where the closed loop tells
 // that there is room, and where no rate is a share, nothing is sent.
 func TestRehearse(t *testing.T) {
-	if processCPU(os.Getpid()) < 0 {
+	if host.ProcessCPU(os.Getpid()) < 0 {
 		t.Skip("NOT RUN: the CPU time of the generator is not known here")
 	}
 	const x = 300_000.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -71,7 +72,7 @@ func (c *Comparison) UntilOutcome(metric string) { c.plan.outcome = &metric }
 
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
-	e := fingerprint(c.opts.Version, c.plan.cpus)
+	e := host.Fingerprint(c.opts.Version, c.plan.cpus)
 	e.ItersPerUsec = c.opts.Iters
 	return e
 }
@@ -90,9 +91,9 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
-	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: newWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
+	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: host.NewWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
 	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
-	run.Others = r.others.end()
+	run.Others = r.others.End()
 	run.Plan = r.plan.Plan
 	run.Ended = time.Now().UTC()
 	switch {
@@ -137,18 +138,18 @@ type runner struct {
 	trials   int    // recorded
 	lingers  string // the last arm whose server did not end when asked to
 	cannot   func()
-	others   *watchdog // nil: nobody asks who else uses the CPUs
+	others   *host.Watchdog // nil: nobody asks who else uses the CPUs
 }
 
 // onItsCPUs binds this process as the load is while f runs, with a launcher for
 // servers.
 func (r *runner) onItsCPUs(f func() error) error {
-	undo, err := r.plan.cpus.bindLoad()
+	undo, err := r.plan.cpus.BindLoad()
 	if err != nil {
 		return err
 	}
 	defer undo()
-	if r.launcher, err = r.plan.cpus.newLauncher(); err != nil {
+	if r.launcher, err = newLauncher(r.plan.cpus); err != nil {
 		return err
 	}
 	defer r.launcher.close()
@@ -161,7 +162,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 	}
 	if self := r.plan.self; self != "" {
 		r.tell("measuring the load itself", 0, len(r.plan.Arms))
-		floor, err := r.launcher.floor(ctx, self, r.plan.Arms[0].Clients.Engine, r.plan.cpus.shared)
+		floor, err := r.launcher.floor(ctx, self, r.plan.Arms[0].Clients.Engine, r.plan.cpus.Shared)
 		if err != nil {
 			return err
 		}
@@ -371,7 +372,7 @@ const (
 )
 
 func (r *runner) tell(doing string, done, total int) {
-	r.others.between()
+	r.others.Between()
 	if r.progress != nil {
 		left := seconds(r.plan.Estimate) - time.Since(r.began)
 		r.progress(doing, done, total, max(0, left))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -92,7 +93,7 @@ func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error
 		}
 		return nil, s.lose(a.Name, 0, err)
 	}
-	s.others.guest(server.found)
+	s.others.Guest(server.found)
 	server.showsMetrics(a.Metrics)
 	return &underTest{stand: s, arm: arm, process: server}, nil
 }
@@ -131,27 +132,27 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	t.Server.PID, t.Server.Doubts = s.process.pid(), s.process.doubts
 
 	quiet := quietCollector()
-	clocks := watch(ctx, s.process.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := host.Watch(ctx, s.process.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	got, err := s.drive(ctx, s.process.addr, t.Block-1, s.arm, clocks)
 	quiet()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		clocks.abandon()
+		clocks.Abandon()
 		return capacity.Window{}, fmt.Errorf("arm %q: %w", name, err)
 	case err != nil:
-		clocks.abandon()
+		clocks.Abandon()
 		return capacity.Window{}, s.lose(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
 	case !got.ran:
-		clocks.abandon()
+		clocks.Abandon()
 		return capacity.Window{}, s.lose(name, step.Rate,
 			fmt.Errorf("arm %q: the load ran out of local ports or descriptors at %.0f/s; keep connections or raise the limits", name, step.Rate))
 	}
-	used := clocks.end()
-	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Server.Footprint = clocks.footprint
+	used := clocks.End()
+	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
+	t.Server.Footprint = clocks.Footprint
 	placed(s.process, p.cpus, &t.Server)
 	t.Client = got.client
-	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
+	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if brokeOff(got.requests) {
 		s.process.awaitDeath()
 	}

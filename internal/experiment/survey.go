@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
@@ -14,7 +15,7 @@ import (
 // A Survey looks at the machine as a comparison with the same options would use
 // it, without comparing anything. It is not safe for concurrent use.
 type Survey struct {
-	cpus cpuSets
+	cpus host.Sides
 	self string
 }
 
@@ -29,23 +30,23 @@ func NewSurvey(o Options) (*Survey, error) {
 }
 
 // ServerCPUs are those of the servers, ascending.
-func (s *Survey) ServerCPUs() []int { return s.cpus.server }
+func (s *Survey) ServerCPUs() []int { return s.cpus.Server }
 
 // LoadCPUs are those of the load, ascending.
-func (s *Survey) LoadCPUs() []int { return s.cpus.load }
+func (s *Survey) LoadCPUs() []int { return s.cpus.Load }
 
 // Pinned reports whether servers and load would be bound to their CPUs.
-func (s *Survey) Pinned() bool { return s.cpus.pin }
+func (s *Survey) Pinned() bool { return s.cpus.Pin }
 
 // Pause is how long the platform takes a busy thread off the first CPU of either
 // side, as a comparison measures it, in 0.6 s; negative where threads cannot be
 // bound.
-func (s *Survey) Pause() time.Duration { return platformPause(s.cpus) }
+func (s *Survey) Pause() time.Duration { return host.Pause(s.cpus) }
 
 // OnLoadCPUs runs f while all threads of this process are bound as the load would
 // be.
 func (s *Survey) OnLoadCPUs(f func()) error {
-	undo, err := s.cpus.bindLoad()
+	undo, err := s.cpus.BindLoad()
 	if err != nil {
 		return err
 	}
@@ -61,12 +62,12 @@ const nullMode = "nethttp"
 // it is answered, for the given time. longest is the longest time between two
 // replies, or from the last to the end.
 func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Duration, replies int, err error) {
-	undo, err := s.cpus.bindLoad()
+	undo, err := s.cpus.BindLoad()
 	if err != nil {
 		return 0, 0, err
 	}
 	defer undo()
-	launcher, err := s.cpus.newLauncher()
+	launcher, err := newLauncher(s.cpus)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -79,7 +80,7 @@ func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Dura
 	}
 	defer server.kill()
 	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.shared,
+		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
 	})
 	if err != nil {
 		return 0, 0, err

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
@@ -43,15 +44,15 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
 	}
 	defer server.kill()
-	r.others.guest(server.found)
+	r.others.Guest(server.found)
 	server.showsMetrics(a.Metrics)
 	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
 	before := server.scrapeOwn(ctx, a, &t.Server)
 
 	quiet := quietCollector()
-	clocks := watch(ctx, server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := host.Watch(ctx, server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	if a.Mode != "" && usesAny(p.Expect, "accepted", "done", "open") {
-		clocks.count = func() (sums map[string]float64) {
+		clocks.Count = func() (sums map[string]float64) {
 			if text, err := server.scrape(ctx); err == nil && text != nil {
 				sums = counters(text)
 			}
@@ -61,18 +62,18 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	got, err := r.drive(ctx, server.addr, block, arm, clocks)
 	quiet()
 	if err != nil {
-		clocks.abandon()
+		clocks.Abandon()
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
 	}
-	used := clocks.end()
-	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.server, used.runWait, p.cpus.foreign(used, p.Window)
-	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.connections(), clocks.footprint, used.kernel()
-	if used.server < 0 && familyCPU(server.pid()) >= 0 {
+	used := clocks.End()
+	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
+	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
+	if used.Server < 0 && host.FamilyCPU(server.pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
 	placed(server, p.cpus, &t.Server)
 	t.Client = got.client
-	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.load, used.steal, used.throttled
+	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if !got.ran {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.given())
 	}
@@ -210,7 +211,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.kill()
-	r.others.guest(server.found)
+	r.others.Guest(server.found)
 	var d []load.Demand
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
@@ -220,7 +221,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.shared,
+			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.Shared,
 		})
 		switch {
 		case err != nil:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -50,7 +51,7 @@ func (j *judge) tellOthers() {
 	}
 	j.result.Others, j.result.Env.StealRatio = o, o.Steal
 	var all []string
-	for _, t := range doubtful(o) {
+	for _, t := range host.Doubtful(o) {
 		all = append(all, DescribeTrouble(t))
 	}
 	if len(all) > 0 {

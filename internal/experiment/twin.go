@@ -35,7 +35,7 @@ const (
 
 // unknown says why no ideal scheduler stands for an arm; "" if one does.
 func (p *plan) unknown(a Arm) string {
-	procs, cpus := p.procs(a), len(p.cpus.server)
+	procs, cpus := p.procs(a), len(p.cpus.Server)
 	if a.Mode == "prefork" {
 		procs = p.number(a, "threads", 1)
 	}

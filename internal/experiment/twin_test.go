@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/host"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -255,7 +256,7 @@ func jsonOf(v any) string {
 // What a plan writes down of an arm's queue.
 func TestStationOf(t *testing.T) {
 	t.Parallel()
-	p := &plan{cpus: cpuSets{server: record.CPUs{0, 1}}, modes: map[string]Mode{
+	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]Mode{
 		"pool":           {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
 		"pool-request":   {Pool: true, Depth: func(w int) int { return 2 * w }},

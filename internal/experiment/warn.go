@@ -9,7 +9,7 @@ import (
 
 // warn adds what can be told before anything runs.
 func (p *plan) warn() {
-	if p.cpus.shared {
+	if p.cpus.Shared {
 		p.doubt("", "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs")
 	}
 	for i, a := range p.Arms {

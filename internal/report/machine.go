@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/record"
@@ -31,11 +30,11 @@ func machine(e record.Env, arms []record.Arm) string {
 
 // side says how many CPUs and Ps one side had, and which.
 func side(list string, cpus int, procs string) string {
-	n, ok := cpuCount(list)
-	if !ok {
+	set, err := record.ParseCPUs(list)
+	if err != nil {
 		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
 	}
-	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(n, "CPU"), procs)
+	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
 }
 
 // servers says where the arms' servers ran: here says it of those that ran where the
@@ -94,21 +93,4 @@ func serverProcs(e record.Env, arms []record.Arm) string {
 		return plural(e.ServerProcs, "P")
 	}
 	return strings.Join(all, ", ")
-}
-
-// cpuCount counts a kernel CPU list such as "0,2-3"; false when it is none.
-func cpuCount(list string) (n int, ok bool) {
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		low, err := strconv.Atoi(first)
-		high := low
-		if err == nil && isRange {
-			high, err = strconv.Atoi(last)
-		}
-		if err != nil || low < 0 || high < low {
-			return 0, false
-		}
-		n += high - low + 1
-	}
-	return n, true
 }

@@ -42,15 +42,6 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	}
 }
 
-func TestCPUCount(t *testing.T) {
-	t.Parallel()
-	for list, want := range map[string]int{"0": 1, "0,2-3": 3, "4-7": 4, "": 0, "all": 0, "3-1": 0, "1,": 0} {
-		if got, ok := cpuCount(list); got != want || ok != (want > 0) {
-			t.Errorf("cpuCount(%q) = %d, %v, want %d", list, got, ok, want)
-		}
-	}
-}
-
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"a/b-1": "a/b-1", "": "''", "it's": `'it'\''s'`, "a b": "'a b'"} {

@@ -260,7 +260,7 @@ func share(r *record.Result) string {
 // cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned
 // are all.
 func cpus(list string) string {
-	if n, ok := cpuCount(list); ok && n == 1 {
+	if record.CountCPUs(list, 2) == 1 {
 		return "CPU"
 	}
 	return "CPUs"
@@ -277,8 +277,8 @@ func xmax(a record.Arm) string {
 // conditions is what every verdict holds under.
 func conditions(r *record.Result) string {
 	server := "server: " + servers(r.Env, r.Arms, func(procs string) string {
-		if n, ok := cpuCount(r.Env.ServerCPUs); ok {
-			return plural(n, "CPU") + ", " + procs
+		if set, err := record.ParseCPUs(r.Env.ServerCPUs); err == nil {
+			return plural(len(set), "CPU") + ", " + procs
 		}
 		return fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), procs)
 	})

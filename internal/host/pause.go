@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"runtime"
@@ -14,11 +14,11 @@ const (
 	pauseRound  = 200 * time.Millisecond
 )
 
-// platformPause is how long the platform takes a busy thread off its CPU: the
+// Pause is how long the platform takes a busy thread off its CPU: the
 // middle one of the longest pauses of several rounds, so that a single event
 // does not count, on the first CPU of each side. Negative where threads cannot be
 // bound.
-func platformPause(cpus cpuSets) time.Duration {
+func Pause(cpus Sides) time.Duration {
 	var rounds []time.Duration
 	for range pauseRounds {
 		d := longestPause(cpus, pauseRound)
@@ -32,11 +32,11 @@ func platformPause(cpus cpuSets) time.Duration {
 }
 
 // longestPause reads the clock without rest on a CPU of each side.
-func longestPause(cpus cpuSets, span time.Duration) time.Duration {
+func longestPause(cpus Sides, span time.Duration) time.Duration {
 	results := make(chan time.Duration, 2)
 	watch := func(set record.CPUs) {
 		runtime.LockOSThread() // never unlocked: the thread ends, and its affinity with it
-		if len(set) == 0 || bindThread(set[:1]) != nil {
+		if len(set) == 0 || BindThread(set[:1]) != nil {
 			results <- -1
 			return
 		}
@@ -48,8 +48,8 @@ func longestPause(cpus cpuSets, span time.Duration) time.Duration {
 		}
 		results <- longest
 	}
-	go watch(cpus.server)
-	go watch(cpus.load)
+	go watch(cpus.Server)
+	go watch(cpus.Load)
 	a, b := <-results, <-results
 	if min(a, b) < 0 {
 		return -1

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"context"
@@ -9,29 +9,29 @@ import (
 	"schedlab/internal/record"
 )
 
-// A watcher reads the clocks of server, load and machine around a window. Reading all of
+// A Watcher reads the clocks of server, load and machine around a window. Reading all of
 // them takes the load's CPU for milliseconds, so that is done before the window and when
 // the load is over; within it only two CPU clocks are read, by the load itself, in a
 // microsecond each.
-type watcher struct {
+type Watcher struct {
 	pid            int
-	cpus           cpuSets
+	cpus           Sides
 	warmup, window time.Duration
 	ctx            context.Context
 	cancel         context.CancelFunc
-	done           chan struct{} // closed when the goroutine that begin starts has ended
+	done           chan struct{} // closed when the goroutine that Begin starts has ended
 	began          bool
-	first, last    *reading
+	first, last    *Reading
 	family         atomic.Pointer[[]int] // the server's processes, when first was read
 	exact          [2]quickReading       // at the window's ends
-	// count reads the server's connection counters, if they are asked for; counts
+	// Count reads the server's connection counters, if they are asked for; counts
 	// are those of both ends, nil unless both could be read, and counted when each
 	// was answered.
-	count   func() map[string]float64
+	Count   func() map[string]float64
 	counts  [2]map[string]float64
 	counted [2]time.Time
-	// footprint is what the server held when the last request had its outcome.
-	footprint *record.Footprint
+	// Footprint is what the server held when the last request had its outcome.
+	Footprint *record.Footprint
 }
 
 // A quickReading is what costs next to nothing to read; the zero one was not.
@@ -44,47 +44,47 @@ type quickReading struct {
 // long.
 const beforeWindow = 30 * time.Millisecond
 
-// watch makes a watcher of a server's window. Who has it calls end, or abandon: either
-// waits for the goroutine that begin has started.
-func watch(ctx context.Context, pid int, cpus cpuSets, warmup, window time.Duration) *watcher {
-	w := &watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, done: make(chan struct{})}
+// Watch makes a watcher of a server's window. Who has it calls End, or Abandon: either
+// waits for the goroutine that Begin has started.
+func Watch(ctx context.Context, pid int, cpus Sides, warmup, window time.Duration) *Watcher {
+	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
 
-// begin is called once with the attack's start.
-func (w *watcher) begin(start time.Time) {
+// Begin is called once with the attack's start.
+func (w *Watcher) Begin(start time.Time) {
 	w.began = true
 	go func() {
 		defer close(w.done)
 		if !w.sleep(start.Add(max(0, w.warmup-beforeWindow))) {
 			return
 		}
-		first, pids := readClocks(w.pid, w.cpus.server), family(w.pid)
+		first, pids := readClocks(w.pid, w.cpus.Server), Family(w.pid)
 		w.first = &first
 		w.family.Store(&pids)
-		if w.count == nil {
+		if w.Count == nil {
 			return
 		}
-		w.counts[0], w.counted[0] = w.count(), time.Now()
+		w.counts[0], w.counted[0] = w.Count(), time.Now()
 		if w.sleep(start.Add(w.warmup + w.window)) {
-			w.counts[1], w.counted[1] = w.count(), time.Now()
+			w.counts[1], w.counted[1] = w.Count(), time.Now()
 		}
 	}()
 }
 
-// moments are when the load is to call moment.
-func (w *watcher) moments() []time.Duration { return []time.Duration{w.warmup, w.warmup + w.window} }
+// Moments are when the load is to call moment.
+func (w *Watcher) Moments() []time.Duration { return []time.Duration{w.warmup, w.warmup + w.window} }
 
-// moment is called by the load itself at both ends of the window.
-func (w *watcher) moment(i int) {
+// Moment is called by the load itself at both ends of the window.
+func (w *Watcher) Moment(i int) {
 	pids := w.family.Load()
 	if pids == nil || w.pid <= 0 {
 		return
 	}
-	r := quickReading{at: time.Now(), load: processCPU(os.Getpid())}
+	r := quickReading{at: time.Now(), load: ProcessCPU(os.Getpid())}
 	for _, pid := range *pids {
-		own := processCPU(pid)
+		own := ProcessCPU(pid)
 		if own < 0 {
 			return // it has ended
 		}
@@ -93,14 +93,14 @@ func (w *watcher) moment(i int) {
 	w.exact[i] = r
 }
 
-// closing is called when every request has its outcome, and connections are still open.
-func (w *watcher) closing() {
-	last := readClocks(w.pid, w.cpus.server)
-	w.last, w.footprint = &last, footprint(w.pid)
+// Closing is called when every request has its outcome, and connections are still open.
+func (w *Watcher) Closing() {
+	last := readClocks(w.pid, w.cpus.Server)
+	w.last, w.Footprint = &last, footprint(w.pid)
 }
 
 // sleep waits until a time, and reports whether it came before the context's end.
-func (w *watcher) sleep(until time.Time) bool {
+func (w *Watcher) sleep(until time.Time) bool {
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	select {
@@ -111,16 +111,16 @@ func (w *watcher) sleep(until time.Time) bool {
 	}
 }
 
-// abandon ends the watch of an attack that has failed.
-func (w *watcher) abandon() {
+// Abandon ends the watch of an attack that has failed.
+func (w *Watcher) Abandon() {
 	w.cancel()
-	w.end()
+	w.End()
 }
 
-// end returns the change over the window: CPU times as they were at its ends, all else
+// End returns the change over the window: CPU times as they were at its ends, all else
 // scaled to it from the time between the readings. All of it is unknown when the attack
 // never began or did not come to its end.
-func (w *watcher) end() reading {
+func (w *Watcher) End() Reading {
 	defer w.cancel()
 	if !w.began {
 		return unread()
@@ -132,26 +132,26 @@ func (w *watcher) end() reading {
 	if w.first == nil || w.last == nil {
 		return unread()
 	}
-	used := w.last.since(*w.first)
+	used := w.last.Since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
-	for _, v := range []*float64{&used.server, &used.runWait, &used.idle, &used.stolen, &used.load, &used.steal, &used.throttled, &used.pressure, &used.voluntary, &used.involuntary} {
+	for _, v := range []*float64{&used.Server, &used.RunWait, &used.Idle, &used.stolen, &used.Load, &used.Steal, &used.Throttled, &used.pressure, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}
 	}
-	used.spanServer, used.spanLoad = used.server, used.load
-	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.server >= 0 {
+	used.spanServer, used.spanLoad = used.Server, used.Load
+	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.Server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()
-		used.server, used.load = scale*max(0, b.server-a.server), scale*max(0, b.load-a.load)
+		used.Server, used.Load = scale*max(0, b.server-a.server), scale*max(0, b.load-a.load)
 	}
 	return used
 }
 
-// connections are the counters' change over the window, after end; nil when
+// Connections are the counters' change over the window, after end; nil when
 // they were not asked for or could not be read. An overloaded server may answer a
 // scrape most of a second late, so the change is scaled from the time between the
 // answers to the window.
-func (w *watcher) connections() *record.Connections {
+func (w *Watcher) Connections() *record.Connections {
 	first, last := w.counts[0], w.counts[1]
 	if first == nil || last == nil {
 		return nil

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"os"
@@ -57,7 +57,7 @@ func TestKernelSince(t *testing.T) {
 	then.voluntary, then.involuntary, then.overflows, then.pressure = 100, 50, 7, 1
 	now.voluntary, now.involuntary, now.overflows, now.drops, now.pressure = 160, 20, 7, 3, 1.25
 	want := &record.Kernel{Voluntary: 60, Involuntary: -1, ListenOverflows: 0, ListenDrops: -1, Pressure: .25}
-	if diff := cmp.Diff(want, now.since(then).kernel()); diff != "" {
+	if diff := cmp.Diff(want, now.Since(then).Kernel()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

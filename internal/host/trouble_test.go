@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 var nearly = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 
 // twoCPUs has the server on CPU 0 and the load on CPU 1.
-func twoCPUs() cpuSets { return cpuSets{server: record.CPUs{0}, load: record.CPUs{1}, pin: true} }
+func twoCPUs() Sides { return Sides{Server: record.CPUs{0}, Load: record.CPUs{1}, Pin: true} }
 
 // lookedAt is a look so many seconds after the first.
 func lookedAt(seconds float64, cpus map[int]cpuTime, programs, threads map[int]program) look {
@@ -80,7 +80,7 @@ func TestTroubleKnowsReusedPids(t *testing.T) {
 // Where nothing is bound, all CPUs are in use by both sides.
 func TestTroubleUnpinned(t *testing.T) {
 	t.Parallel()
-	m := newMeter(selfPID, cpuSets{shared: true})
+	m := newMeter(selfPID, Sides{Shared: true})
 	m.add(lookedAt(0, map[int]cpuTime{0: {}, 5: {}}, nil, map[int]program{selfPID: {}}))
 	m.add(lookedAt(1, map[int]cpuTime{0: {}, 5: {steal: .5}}, nil, map[int]program{selfPID: {used: 1}}))
 	want := []record.Trouble{{Cause: record.Stolen, CPU: 5, Side: record.BothSides, Share: .5}}
@@ -94,7 +94,7 @@ func TestTroubleUnpinned(t *testing.T) {
 func TestTroubleIsToldOnce(t *testing.T) {
 	t.Parallel()
 	var told []record.Trouble
-	w := &watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[toldOf]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
+	w := &Watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[toldOf]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
 	second := 0.
 	w.looks = func() (look, bool) {
 		defer func() { second++ }()

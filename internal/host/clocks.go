@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"bytes"
@@ -14,17 +14,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// A reading is the state of the machine's clocks at one moment. Seconds;
+// A Reading is the state of the machine's clocks at one moment. Seconds;
 // negative where the kernel does not tell.
-type reading struct {
+type Reading struct {
 	at        time.Time
-	server    float64 // CPU time of the server process and its children
-	runWait   float64 // time its threads waited for a CPU
-	idle      float64 // time the server's CPUs were idle, summed
+	Server    float64 // CPU time of the server process and its children
+	RunWait   float64 // time its threads waited for a CPU
+	Idle      float64 // time the server's CPUs were idle, summed
 	stolen    float64 // time the hypervisor took of the server's CPUs, summed
-	load      float64 // CPU time of this process
-	steal     float64 // time the hypervisor gave to others, over all CPUs
-	throttled float64 // time that CPU limits held this process's groups back
+	Load      float64 // CPU time of this process
+	Steal     float64 // time the hypervisor gave to others, over all CPUs
+	Throttled float64 // time that CPU limits held this process's groups back
 	pressure  float64 // time something on this host had to wait for a CPU
 
 	// spanServer and spanLoad are the change of server and load between the very readings
@@ -37,23 +37,23 @@ type reading struct {
 }
 
 // unread is a reading of nothing.
-func unread() reading {
-	return reading{
-		spanServer: -1, spanLoad: -1, server: -1, runWait: -1, idle: -1, stolen: -1, load: -1, steal: -1, throttled: -1, pressure: -1,
+func unread() Reading {
+	return Reading{
+		spanServer: -1, spanLoad: -1, Server: -1, RunWait: -1, Idle: -1, stolen: -1, Load: -1, Steal: -1, Throttled: -1, pressure: -1,
 		voluntary: -1, involuntary: -1, overflows: -1, drops: -1,
 	}
 }
 
-func readClocks(pid int, cpus record.CPUs) reading {
-	r := reading{
+func readClocks(pid int, cpus record.CPUs) Reading {
+	r := Reading{
 		at:        time.Now(),
-		server:    familyCPU(pid),
-		runWait:   overFamily(pid, runWait),
-		idle:      cpuFieldsSum(cpus, idleField, iowaitField),
+		Server:    FamilyCPU(pid),
+		RunWait:   overFamily(pid, runWait),
+		Idle:      cpuFieldsSum(cpus, idleField, iowaitField),
 		stolen:    cpuFieldsSum(cpus, stealField),
-		load:      processCPU(os.Getpid()),
-		steal:     steal(),
-		throttled: throttled(),
+		Load:      ProcessCPU(os.Getpid()),
+		Steal:     steal(),
+		Throttled: throttled(),
 		pressure:  pressure(),
 	}
 	r.overflows, r.drops = listenCounts()
@@ -61,8 +61,8 @@ func readClocks(pid int, cpus record.CPUs) reading {
 	return r
 }
 
-// since is the change from an earlier reading; unknown stays unknown.
-func (r reading) since(earlier reading) reading {
+// Since is the change from an earlier reading; unknown stays unknown.
+func (r Reading) Since(earlier Reading) Reading {
 	diff := func(now, then float64) float64 {
 		if now < 0 || then < 0 {
 			return -1
@@ -75,17 +75,17 @@ func (r reading) since(earlier reading) reading {
 		}
 		return diff(now, then)
 	}
-	if r.server < earlier.server-backwards {
-		r.server = -1 // processes ended that nobody waited for
+	if r.Server < earlier.Server-backwards {
+		r.Server = -1 // processes ended that nobody waited for
 	}
-	return reading{
-		server:    diff(r.server, earlier.server),
-		runWait:   diff(r.runWait, earlier.runWait),
-		idle:      diff(r.idle, earlier.idle),
+	return Reading{
+		Server:    diff(r.Server, earlier.Server),
+		RunWait:   diff(r.RunWait, earlier.RunWait),
+		Idle:      diff(r.Idle, earlier.Idle),
 		stolen:    diff(r.stolen, earlier.stolen),
-		load:      diff(r.load, earlier.load),
-		steal:     diff(r.steal, earlier.steal),
-		throttled: diff(r.throttled, earlier.throttled),
+		Load:      diff(r.Load, earlier.Load),
+		Steal:     diff(r.Steal, earlier.Steal),
+		Throttled: diff(r.Throttled, earlier.Throttled),
 		pressure:  diff(r.pressure, earlier.pressure),
 
 		voluntary: counted(r.voluntary, earlier.voluntary), involuntary: counted(r.involuntary, earlier.involuntary),
@@ -120,7 +120,7 @@ func runWait(pid int) float64 {
 const userHZ = 100
 
 func steal() float64 {
-	for l := range strings.Lines(read("/proc/stat")) {
+	for l := range strings.Lines(ReadFile("/proc/stat")) {
 		if ticks, ok := cpuTicks(l, "cpu"); ok {
 			return ticks[stealField] / userHZ
 		}
@@ -131,7 +131,7 @@ func steal() float64 {
 // cpuFieldsSum sums fields of /proc/stat over a set of CPUs; -1 where they are not told.
 func cpuFieldsSum(cpus record.CPUs, which ...int) float64 {
 	sum, found := 0.0, 0
-	for l := range strings.Lines(read("/proc/stat")) {
+	for l := range strings.Lines(ReadFile("/proc/stat")) {
 		name, _, _ := strings.Cut(l, " ")
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
 		if err != nil || !slices.Contains(cpus, n) {
@@ -180,4 +180,4 @@ func throttled() float64 {
 }
 
 // fromRoot reads a file named without the root's slash.
-func fromRoot(name string) string { return read("/" + name) }
+func fromRoot(name string) string { return ReadFile("/" + name) }

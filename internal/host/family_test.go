@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"os"
@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 )
 
 // Children that come and go take no CPU time along: the sum over the family
 // never falls.
 func TestFamilyCPUNeverFalls(t *testing.T) {
 	t.Parallel()
-	if processCPU(os.Getpid()) < 0 || statFields(os.Getpid()) == nil {
+	if ProcessCPU(os.Getpid()) < 0 || statFields(os.Getpid()) == nil {
 		t.Skip("NOT RUN: no clocks of other processes")
 	}
 	// Each child counts for some hundredths of a second, one after the other.
@@ -38,15 +37,15 @@ func TestFamilyCPUNeverFalls(t *testing.T) {
 	}()
 	highest, samples := 0.0, 0
 	for late := time.After(time.Minute); ; samples++ {
-		now := familyCPU(cmd.Process.Pid)
+		now := FamilyCPU(cmd.Process.Pid)
 		if now < highest-backwards {
 			t.Fatalf("sample %d: CPU time fell from %.3f s to %.3f s", samples, highest, now)
 		}
 		highest = max(highest, now)
 		select {
 		case <-over:
-			own := processCPU(cmd.Process.Pid)
-			if total := familyCPU(cmd.Process.Pid); total < own+.01 {
+			own := ProcessCPU(cmd.Process.Pid)
+			if total := FamilyCPU(cmd.Process.Pid); total < own+.01 {
 				t.Errorf("the shell used %.3f s and with its ended children %.3f s, want theirs too", own, total)
 			}
 			return
@@ -63,7 +62,7 @@ func TestReadingsThatFall(t *testing.T) {
 	for _, c := range []struct{ then, now, want float64 }{
 		{1, 2.5, 1.5}, {1, 1 - backwards/2, 0}, {1, .5, -1}, {-1, 1, -1}, {1, -1, -1},
 	} {
-		if got := (reading{server: c.now}).since(reading{server: c.then}).server; got != c.want {
+		if got := (Reading{Server: c.now}).Since(Reading{Server: c.then}).Server; got != c.want {
 			t.Errorf("from %g to %g s: got %g, want %g", c.then, c.now, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"os"
@@ -17,8 +17,8 @@ const lookEvery = time.Second
 // mostTold bounds what is told while a run goes on; the rest is in its result.
 const mostTold = 4
 
-// A watchdog looks at the machine as a run goes on and tells of what takes its CPUs.
-type watchdog struct {
+// A Watchdog looks at the machine as a run goes on and tells of what takes its CPUs.
+type Watchdog struct {
 	meter *meter
 	looks func() (look, bool)
 	tell  func(record.Trouble)
@@ -31,21 +31,21 @@ type toldOf struct {
 	cpu, pid int
 }
 
-// newWatchdog takes the first look. tell may be nil.
-func newWatchdog(cpus cpuSets, tell func(record.Trouble)) *watchdog {
-	w := &watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[toldOf]bool{}}
+// NewWatchdog takes the first look. tell may be nil.
+func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
+	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[toldOf]bool{}}
 	w.look()
 	return w
 }
 
-func (w *watchdog) look() {
+func (w *Watchdog) look() {
 	if now, ok := w.looks(); ok {
 		w.meter.add(now)
 	}
 }
 
-// between is called between windows. Each cause is told once, when it has taken enough.
-func (w *watchdog) between() {
+// Between is called between windows. Each cause is told once, when it has taken enough.
+func (w *Watchdog) Between() {
 	if w == nil || time.Since(w.meter.last.at) < lookEvery {
 		return
 	}
@@ -53,7 +53,7 @@ func (w *watchdog) between() {
 	w.report()
 }
 
-func (w *watchdog) report() {
+func (w *Watchdog) report() {
 	o := w.meter.others()
 	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
 		return
@@ -70,8 +70,8 @@ func (w *watchdog) report() {
 	}
 }
 
-// guest makes a server that ran before the run a part of it.
-func (w *watchdog) guest(pid int) {
+// Guest makes a server that ran before the run a part of it.
+func (w *Watchdog) Guest(pid int) {
 	if w == nil || pid <= 0 || slices.Contains(w.meter.guests, pid) {
 		return
 	}
@@ -79,8 +79,8 @@ func (w *watchdog) guest(pid int) {
 	delete(w.meter.taken, pid)
 }
 
-// end takes the last look and sums up the whole run; nil where the machine does not tell.
-func (w *watchdog) end() *record.Others {
+// End takes the last look and sums up the whole run; nil where the machine does not tell.
+func (w *Watchdog) End() *record.Others {
 	w.look()
 	return w.meter.others()
 }

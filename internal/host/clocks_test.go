@@ -1,6 +1,7 @@
-package experiment
+package host
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -37,7 +38,30 @@ func TestOverFamily(t *testing.T) {
 	if got := overFamily(cmd.Process.Pid, func(int) float64 { return -1 }); got != -1 {
 		t.Errorf("unknown: got %g, want -1", got)
 	}
-	if got := processCPU(cmd.Process.Pid); overFamily(cmd.Process.Pid, processCPU) < got {
+	if got := ProcessCPU(cmd.Process.Pid); overFamily(cmd.Process.Pid, ProcessCPU) < got {
 		t.Errorf("got less than the first process alone used, %g", got)
+	}
+}
+
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	all, err := Affinity()
+	if err != nil && !errors.Is(err, ErrNoAffinity) {
+		t.Fatal(err)
+	}
+	now := readClocks(os.Getpid(), all)
+	if now.Server <= 0 || now.Load <= 0 {
+		t.Errorf("this process: got %+v, want CPU time", now)
+	}
+	if later := ProcessCPU(os.Getpid()); later < now.Load {
+		t.Errorf("this process's CPU time went from %v s back to %v", now.Load, later)
+	}
+	gone := readClocks(1<<22+1, nil) // above every pid
+	if gone.Server != -1 {
+		t.Errorf("no such process: got %v s of CPU, want unknown", gone.Server)
+	}
+	diff := Reading{Server: 3, Load: 1, Idle: -1, Steal: 2}.Since(Reading{Server: 1, Load: 2, Idle: 1, Steal: -1})
+	if diff.Server != 2 || diff.Load != 0 || diff.Idle != -1 || diff.Steal != -1 {
+		t.Errorf("got %+v, want 2, never below 0, and unknown where either is", diff)
 	}
 }

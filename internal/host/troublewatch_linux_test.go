@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"os"
@@ -13,7 +13,7 @@ func TestLookAtMachine(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("this machine tells nothing of its CPUs")
 	}
-	may, err := affinity()
+	may, err := Affinity()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // cpuLimit is above every CPU number the kernel's affinity calls here can take.
 const cpuLimit = 1024
 
-// affinity is the set of CPUs the calling thread may use.
-func affinity() (record.CPUs, error) {
+// Affinity is the set of CPUs the calling thread may use.
+func Affinity() (record.CPUs, error) {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
 		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
@@ -37,8 +37,8 @@ func mask(set record.CPUs) *unix.CPUSet {
 	return &mask
 }
 
-// bindThread sets the affinity of the calling thread.
-func bindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
+// BindThread sets the affinity of the calling thread.
+func BindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
 
 // bindThreads sets the affinity of all threads, again until no new one shows up.
 func bindThreads(set record.CPUs) error {
@@ -62,10 +62,10 @@ func bindThreads(set record.CPUs) error {
 	return nil
 }
 
-// processCPU reads a process's CPU clock in nanoseconds' resolution, where
+// ProcessCPU reads a process's CPU clock in nanoseconds' resolution, where
 // /proc/PID/stat has 10 ms. The clock id is the kernel's encoding of a pid:
 // ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
-func processCPU(pid int) float64 {
+func ProcessCPU(pid int) float64 {
 	const cpuclockSched = 2
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|cpuclockSched), &ts); err != nil {

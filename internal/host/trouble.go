@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ type program struct {
 // A meter adds up who used the CPUs of a run between its looks at the machine.
 type meter struct {
 	self   int // pid of this process: what descends from it is part of the run
-	cpus   cpuSets
+	cpus   Sides
 	guests []int // pids of servers that ran before the run and are part of it
 
 	looks       int
@@ -54,7 +54,7 @@ type consumer struct {
 	on   map[int]float64 // by the CPU it was seen on
 }
 
-func newMeter(self int, cpus cpuSets) *meter {
+func newMeter(self int, cpus Sides) *meter {
 	return &meter{self: self, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
 }
 
@@ -141,12 +141,12 @@ func (m *meter) inUse(l look, cpu int) bool { return slices.Contains(m.used(l), 
 
 // used are the CPUs of server and load; all there are where neither is bound.
 func (m *meter) used(l look) (set record.CPUs) {
-	if len(m.cpus.server)+len(m.cpus.load) == 0 || !m.cpus.pin {
+	if len(m.cpus.Server)+len(m.cpus.Load) == 0 || !m.cpus.Pin {
 		for cpu := range l.cpus {
 			set = append(set, cpu)
 		}
 	} else {
-		set = slices.Concat(m.cpus.server, m.cpus.load)
+		set = slices.Concat(m.cpus.Server, m.cpus.Load)
 	}
 	slices.Sort(set)
 	return slices.Compact(set)
@@ -154,9 +154,9 @@ func (m *meter) used(l look) (set record.CPUs) {
 
 // side says whose a CPU is.
 func (m *meter) side(cpu int) record.Side {
-	server, load := slices.Contains(m.cpus.server, cpu), slices.Contains(m.cpus.load, cpu)
+	server, load := slices.Contains(m.cpus.Server, cpu), slices.Contains(m.cpus.Load, cpu)
 	switch {
-	case !m.cpus.pin || m.cpus.shared || server == load:
+	case !m.cpus.Pin || m.cpus.Shared || server == load:
 		return record.BothSides
 	case server:
 		return record.ServerSideCPU
@@ -262,8 +262,8 @@ func matters(t record.Trouble) bool {
 	return t.Share >= toldShare
 }
 
-// doubtful are the causes that are told with the result.
-func doubtful(o *record.Others) (all []record.Trouble) {
+// Doubtful are the causes that are told with the result.
+func Doubtful(o *record.Others) (all []record.Trouble) {
 	for _, t := range o.Troubles {
 		if t.Cause != record.Passing && t.Share >= doubtShare || matters(t) {
 			all = append(all, t)

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// family lists a process and all below it, parents first. Children that end
+// Family lists a process and all below it, parents first. Children that end
 // meanwhile may be missing.
-func family(pid int) []int {
+func Family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
 		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
@@ -21,7 +21,7 @@ func family(pid int) []int {
 			continue
 		}
 		for _, list := range lists {
-			for field := range strings.FieldsSeq(read(list)) {
+			for field := range strings.FieldsSeq(ReadFile(list)) {
 				if child, err := strconv.Atoi(field); err == nil && !slices.Contains(all, child) {
 					all = append(all, child)
 				}
@@ -41,25 +41,25 @@ func overFamily(pid int, read func(pid int) float64) float64 {
 	if sum < 0 {
 		return sum
 	}
-	for _, child := range family(pid)[1:] {
+	for _, child := range Family(pid)[1:] {
 		sum += max(0, read(child))
 	}
 	return sum
 }
 
-// familyCPU is the CPU time of a process and all below it, with that of the
+// FamilyCPU is the CPU time of a process and all below it, with that of the
 // children they have waited for, so that it does not fall when one ends; negative
 // when it is not known.
 //
 // Note: the kernel tells of ended children in hundredths of a second, of living
 // ones in nanoseconds.
-func familyCPU(pid int) float64 {
+func FamilyCPU(pid int) float64 {
 	if pid <= 0 {
 		return -1
 	}
 	sum, steady := 0., false
 	for tries := 0; tries < 8 && !steady; tries++ {
-		sum, steady = addCPU(family(pid))
+		sum, steady = addCPU(Family(pid))
 	}
 	return sum
 }
@@ -73,7 +73,7 @@ func addCPU(pids []int) (sum float64, steady bool) {
 	}
 	steady = true
 	for i, pid := range pids {
-		own := processCPU(pid)
+		own := ProcessCPU(pid)
 		if i == 0 && own < 0 {
 			return own, true
 		}
@@ -115,13 +115,13 @@ const (
 // statFields are the fields of /proc/PID/stat after the name, nil where it
 // cannot be read.
 func statFields(pid int) []string {
-	text := read(fmt.Sprintf("/proc/%d/stat", pid))
+	text := ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	i := strings.LastIndexByte(text, ')') // a name may hold blanks and brackets
 	return strings.Fields(text[i+1:])
 }
 
-// parent is a process's parent, 0 when it is not known.
-func parent(pid int) int {
+// Parent is a process's parent, 0 when it is not known.
+func Parent(pid int) int {
 	fields := statFields(pid)
 	if len(fields) <= statParent {
 		return 0
@@ -141,8 +141,8 @@ func footprint(pid int) *record.Footprint {
 	}
 	f := &record.Footprint{}
 	var resident int64
-	for _, p := range family(pid) {
-		status := procFields(read(fmt.Sprintf("/proc/%d/status", p)))
+	for _, p := range Family(pid) {
+		status := procFields(ReadFile(fmt.Sprintf("/proc/%d/status", p)))
 		if status["VmRSS"] == 0 {
 			continue // it has ended
 		}
@@ -151,7 +151,7 @@ func footprint(pid int) *record.Footprint {
 		f.Threads += int(status["Threads"])
 		f.Processes++
 		// Pages that processes share count once in all.
-		shared := procFields(read(fmt.Sprintf("/proc/%d/smaps_rollup", p)))["Pss"] << 10
+		shared := procFields(ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p)))["Pss"] << 10
 		f.Memory += shared
 		f.Resident = f.Resident || shared == 0
 	}
@@ -180,19 +180,19 @@ func procFields(text string) map[string]int64 {
 	return fields
 }
 
-// mayRun is the set of CPUs that any thread of a server and its children may run
+// MayRun is the set of CPUs that any thread of a server and its children may run
 // on; nil when it is not known.
-func mayRun(pid int) (all record.CPUs) {
+func MayRun(pid int) (all record.CPUs) {
 	if pid <= 0 {
 		return nil
 	}
-	for _, p := range family(pid) {
+	for _, p := range Family(pid) {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
 		if err != nil {
 			continue
 		}
 		for _, t := range tasks {
-			for l := range strings.Lines(read(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))) {
+			for l := range strings.Lines(ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))) {
 				if list, ok := strings.CutPrefix(l, "Cpus_allowed_list:"); ok {
 					set, _ := record.ParseCPUs(strings.TrimSpace(list)) // one that is odd names none
 					all = append(all, set...)

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"context"
@@ -14,31 +14,31 @@ func TestWatcherEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, began := range []bool{false, true} {
-			w := watch(t.Context(), os.Getpid(), cpuSets{}, time.Hour, time.Hour)
+			w := Watch(t.Context(), os.Getpid(), Sides{}, time.Hour, time.Hour)
 			start := time.Now()
 			if began {
-				w.begin(start)
+				w.Begin(start)
 			}
-			w.abandon()
+			w.Abandon()
 			if took := time.Since(start); took > 0 {
 				t.Errorf("began %v: abandoned after %v", began, took)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		w := watch(ctx, os.Getpid(), cpuSets{}, time.Second, time.Hour)
-		w.begin(time.Now())
+		w := Watch(ctx, os.Getpid(), Sides{}, time.Second, time.Hour)
+		w.Begin(time.Now())
 		time.AfterFunc(time.Minute, cancel)
-		if used := w.end(); used.load != -1 || used.steal != -1 {
+		if used := w.End(); used.Load != -1 || used.Steal != -1 {
 			t.Errorf("the context ended first: got %+v, want nothing known", used)
 		}
-		w = watch(t.Context(), os.Getpid(), cpuSets{}, time.Second, time.Hour)
-		w.begin(time.Now())
+		w = Watch(t.Context(), os.Getpid(), Sides{}, time.Second, time.Hour)
+		w.Begin(time.Now())
 		time.Sleep(time.Second)
-		w.moment(0)
+		w.Moment(0)
 		time.Sleep(time.Hour)
-		w.moment(1)
-		w.closing()
-		if used := w.end(); used.load < 0 || w.exact[0].at.IsZero() || w.exact[1].at.Sub(w.exact[0].at) != time.Hour {
+		w.Moment(1)
+		w.Closing()
+		if used := w.End(); used.Load < 0 || w.exact[0].at.IsZero() || w.exact[1].at.Sub(w.exact[0].at) != time.Hour {
 			t.Errorf("got %+v, want the window's change", used)
 		}
 	})

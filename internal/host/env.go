@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// fingerprint describes the machine and this program.
-func fingerprint(version string, cpus cpuSets) record.Env {
+// Fingerprint describes the machine and this program.
+func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
 		CPU:         cpuinfo("model name"),
 		CPUs:        runtime.NumCPU(),
@@ -24,15 +24,15 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 		Governor:    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		Go:          runtime.Version(),
 		Version:     version,
-		ServerCPUs:  cpus.server.String(),
-		LoadCPUs:    cpus.load.String(),
-		ServerProcs: procsOf(os.Getenv(maxProcs), len(cpus.server)),
+		ServerCPUs:  cpus.Server.String(),
+		LoadCPUs:    cpus.Load.String(),
+		ServerProcs: ProcsOf(os.Getenv(MaxProcs), len(cpus.Server)),
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        os.Getenv("GOGC"),
 		CPUMax:      cpuMax(),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
 	}
-	if !cpus.pin {
+	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
 	}
 	if e.GOGC == "" {
@@ -46,7 +46,7 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 	if fields := strings.Fields(line("/proc/loadavg")); len(fields) > 0 {
 		e.Load1, _ = strconv.ParseFloat(fields[0], 64)
 	}
-	for l := range strings.Lines(read("/proc/pressure/cpu")) {
+	for l := range strings.Lines(ReadFile("/proc/pressure/cpu")) {
 		if strings.HasPrefix(l, "some") {
 			e.PSI = strings.TrimSpace(l)
 		}
@@ -54,9 +54,9 @@ func fingerprint(version string, cpus cpuSets) record.Env {
 	return e
 }
 
-// read returns a file's text, "" when it cannot be read: what a machine does
+// ReadFile returns a file's text, "" when it cannot be read: what a machine does
 // not tell is left out of its fingerprint.
-func read(name string) string {
+func ReadFile(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return ""
@@ -65,12 +65,12 @@ func read(name string) string {
 }
 
 func line(name string) string {
-	l, _, _ := strings.Cut(read(name), "\n")
+	l, _, _ := strings.Cut(ReadFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
 }
 
 func cpuinfo(key string) string {
-	for l := range strings.Lines(read("/proc/cpuinfo")) {
+	for l := range strings.Lines(ReadFile("/proc/cpuinfo")) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
 			return strings.TrimSpace(v)
 		}
@@ -87,12 +87,12 @@ func cpuMax() string {
 	return fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 }
 
-// maxProcs is the variable by which Go takes its number of Ps.
-const maxProcs = "GOMAXPROCS"
+// MaxProcs is the variable by which Go takes its number of Ps.
+const MaxProcs = "GOMAXPROCS"
 
-// procsOf is what Go makes of the variable: it passes over what is no positive
+// ProcsOf is what Go makes of the variable: it passes over what is no positive
 // 32-bit number.
-func procsOf(value string, cpus int) int {
+func ProcsOf(value string, cpus int) int {
 	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
 		return int(n)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package host
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func switches(pid int) (voluntary, involuntary float64) {
 		return -1, -1
 	}
 	threads, buf := 0, make([]byte, 8<<10)
-	for _, p := range family(pid) {
+	for _, p := range Family(pid) {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
 		if err != nil {
 			continue // it has ended
@@ -69,7 +69,7 @@ func threadSwitches(status []byte) (voluntary, involuntary float64) {
 // container, found an accept queue full, and how many were dropped before they were
 // accepted, for that and other reasons; negative when not known.
 func listenCounts() (overflows, drops float64) {
-	tcp := tcpCounters(read("/proc/net/netstat"))
+	tcp := tcpCounters(ReadFile("/proc/net/netstat"))
 	of := func(name string) float64 {
 		if v, ok := tcp[name]; ok {
 			return v
@@ -104,7 +104,7 @@ func tcpCounters(text string) map[string]float64 {
 // pressure is the time, in seconds, for which something on this host could run and
 // had no CPU (the kernel's PSI); negative when not known.
 func pressure() float64 {
-	for l := range strings.Lines(read("/proc/pressure/cpu")) {
+	for l := range strings.Lines(ReadFile("/proc/pressure/cpu")) {
 		_, total, ok := strings.Cut(strings.TrimSpace(l), " total=")
 		if usec, err := strconv.ParseInt(total, 10, 64); ok && err == nil && strings.HasPrefix(l, "some ") {
 			return (time.Duration(usec) * time.Microsecond).Seconds()
@@ -113,8 +113,8 @@ func pressure() float64 {
 	return -1
 }
 
-// kernel is what the kernel counted between two readings.
-func (r reading) kernel() *record.Kernel {
+// Kernel is what the kernel counted between two readings.
+func (r Reading) Kernel() *record.Kernel {
 	return &record.Kernel{
 		Voluntary: r.voluntary, Involuntary: r.involuntary,
 		ListenOverflows: r.overflows, ListenDrops: r.drops, Pressure: r.pressure,

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package host
+
+import (
+	"runtime"
+
+	"schedlab/internal/record"
+)
+
+// Affinity lists every CPU; the error says that nothing can be pinned.
+func Affinity() (record.CPUs, error) {
+	set := make(record.CPUs, runtime.NumCPU())
+	for cpu := range set {
+		set[cpu] = cpu
+	}
+	return set, ErrNoAffinity
+}
+
+func BindThread(record.CPUs) error  { return ErrNoAffinity }
+func bindThreads(record.CPUs) error { return ErrNoAffinity }
+
+// ProcessCPU is unknown: only Linux's CPU clocks are read.
+func ProcessCPU(int) float64 { return -1 }
