@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -135,47 +134,6 @@ func TestSettingsAndFlags(t *testing.T) {
 	if arms := s.Arms[1].expand(); arms[1].Name != "p,spin=40" || arms[1].Flags["spin"] != "40" {
 		t.Errorf("got %+v, want spin varied as a flag", arms)
 	}
-}
-
-func TestSplitCommand(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		text string
-		want []string
-	}{
-		{" a  b\tc\n", []string{"a", "b", "c"}},
-		{`a 'b c' "d e"f`, []string{"a", "b c", "d ef"}},
-		{`a\ b '\' "\"" ''`, []string{"a b", `\`, `"`, ""}},
-	} {
-		got, err := SplitCommand(c.text)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
-		}
-	}
-	for text, want := range map[string]string{
-		"": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
-	} {
-		if _, err := SplitCommand(text); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
-	}
-}
-
-// What JoinCommand writes, SplitCommand reads.
-func FuzzSplitCommand(f *testing.F) {
-	f.Add(`a 'b c' "d\e" f\ g`)
-	f.Add(`sh -c 'exec ./server --addr {addr}'`)
-	f.Fuzz(func(t *testing.T, text string) {
-		words, err := SplitCommand(text)
-		if err != nil {
-			oneLineError(t, err)
-			return
-		}
-		again, err := SplitCommand(JoinCommand(words))
-		if err != nil || !slices.Equal(again, words) {
-			t.Errorf("%q: split %q, joined %q, split again %q, %v", text, words, JoinCommand(words), again, err)
-		}
-	})
 }
 
 func FuzzParseArm(f *testing.F) {

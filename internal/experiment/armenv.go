@@ -12,26 +12,13 @@ import (
 	"strings"
 )
 
-// Marks in a command, its variables and its metrics' address, which become true
-// when a trial starts.
-const (
-	addrMark  = "{addr}"  // host:port to listen on
-	hostMark  = "{host}"  // its first part
-	portMark  = "{port}"  // its second
-	adminMark = "{admin}" // another host:port, for metrics
-	dirMark   = "{dir}"   // an empty directory, removed afterwards
-)
-
 const (
 	envPrefix   = "env." // of a setting that is a variable of the environment
 	anyVariable = "NAME" // stands for any of them where names are listed
 	ourPrefix   = "SCHEDLAB_"
 )
 
-var (
-	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-)
+var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // kinds is how many of mode, command and URL the arm has; one is right.
 func (a *Arm) kinds() int {
@@ -52,16 +39,6 @@ func (a *Arm) setCommand(words []string) {
 		a.set(envPrefix+name, value)
 	}
 	a.Command = command
-}
-
-// splitVariables parts the assignments that a command begins with, as in a shell,
-// from the command.
-func splitVariables(words []string) (variables, command []string) {
-	n := 0
-	for n < len(words) && assignment.MatchString(words[n]) {
-		n++
-	}
-	return words[:n:n], words[n:]
 }
 
 // assignments are the arm's variables, as they stand before a command.
@@ -139,17 +116,4 @@ func (a *Arm) MetricsURL() string {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
 	}
 	return metricsAt(a.Metrics, addr, "127.0.0.1:2")
-}
-
-// metricsAt is the URL of a server's own metrics: where is /path, :PORT/path on
-// the same host, or a URL with marks.
-func metricsAt(where, addr, admin string) string {
-	host := addr[:max(0, strings.LastIndexByte(addr, ':'))]
-	switch {
-	case strings.HasPrefix(where, "/"):
-		return "http://" + addr + where
-	case strings.HasPrefix(where, ":"):
-		return "http://" + host + where
-	}
-	return strings.NewReplacer(addrMark, addr, hostMark, host, adminMark, admin).Replace(where)
 }

@@ -3,14 +3,11 @@ package experiment
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"schedlab/internal/host"
 )
 
 // However an arm is spelled, its environment and address come before its command.
@@ -84,18 +81,6 @@ func TestForeignArmsInYAML(t *testing.T) {
 	}
 }
 
-func TestMetricsAt(t *testing.T) {
-	t.Parallel()
-	for where, want := range map[string]string{
-		"/m": "http://127.0.0.1:1/m", ":9100/m": "http://127.0.0.1:9100/m", "http://{admin}/m": "http://127.0.0.1:2/m",
-		"http://{host}:7/m?at={addr}": "http://127.0.0.1:7/m?at=127.0.0.1:1", "http://h/m": "http://h/m",
-	} {
-		if got := metricsAt(where, "127.0.0.1:1", "127.0.0.1:2"); got != want {
-			t.Errorf("%s: got %s, want %s", where, got, want)
-		}
-	}
-}
-
 // Where an arm's metrics are is told with its marks filled in, beside a server that
 // runs already on that one's host.
 func TestMetricsURL(t *testing.T) {
@@ -113,37 +98,6 @@ func TestMetricsURL(t *testing.T) {
 		if got := c.arm.MetricsURL(); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.arm, got, c.want)
 		}
-	}
-}
-
-// A command is given its marks and variables, and its directory goes with it.
-func TestMarks(t *testing.T) {
-	t.Parallel()
-	l, err := newLauncher(host.Sides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	argv := stubCommand(t, "good")
-	told := filepath.Join(t.TempDir(), "told")
-	script := fmt.Sprintf(`echo "$MARK" {host}:{port} {admin} > {dir}/x && cp {dir}/x %s && exec "$0" stub {addr} good`, told)
-	p, err := l.start(t.Context(), []string{"MARK=at {addr}", "sh", "-c", script, argv[0]}, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(told)
-	if want := fmt.Sprintf("at %s %s %s\n", p.addr, p.addr, p.admin); err != nil || string(text) != want || p.admin == "" {
-		t.Errorf("got %q, %v, want %q", text, err, want)
-	}
-	if _, err := os.Stat(filepath.Join(p.dir, "x")); err != nil {
-		t.Error(err)
-	}
-	if err := p.stop(); err != nil {
-		t.Error(err)
-	}
-	p.kill()
-	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
-		t.Errorf("its directory %s: got %v, want it gone", p.dir, err)
 	}
 }
 

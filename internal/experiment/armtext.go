@@ -1,53 +1,9 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
-
-// SplitCommand splits a command line into words at blanks; single and double
-// quotes keep blanks, and a backslash keeps the next character, except within
-// single quotes.
-func SplitCommand(s string) (words []string, err error) {
-	var word strings.Builder
-	var quote rune
-	inWord, escaped := false, false
-	for _, r := range s {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, inWord = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, fmt.Errorf("unfinished quote in %q", s)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
-		return nil, errors.New("empty command")
-	}
-	return words, nil
-}
 
 // metricsWord begins the word before a command or an address that says where the
 // server shows its own metrics.

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"schedlab/internal/host"
-	"schedlab/internal/record"
 )
 
 // isAddress reports whether an arm's command is the address of a server that runs
@@ -45,7 +44,7 @@ func (l *launcher) attach(ctx context.Context, address, path string) (*process, 
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, oneLine(err.Error()))
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, firstLine(err.Error()))
 	case status >= http.StatusInternalServerError:
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
@@ -162,32 +161,4 @@ func eldest(pids []int) int {
 		return 0
 	}
 	return roots[0]
-}
-
-// placed notes where a server may run when that is not only where the plan has
-// servers: it was not started here, or set an affinity of its own. What others took
-// of its CPUs cannot be told then.
-func placed(p *process, c host.Sides, side *record.ServerSide) {
-	where := host.MayRun(p.pid())
-	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {
-		return
-	}
-	side.CPUs, side.Foreign = where.String(), -1
-	why := "it set its own affinity"
-	if p.cmd == nil {
-		why = "it was not started here"
-	}
-	shared := ""
-	if rest := where.Without(c.Load); len(rest) < len(where) {
-		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", cpuWords(where.Without(rest)))
-	}
-	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", cpuWords(where), cpuWords(c.Server), why, shared))
-}
-
-// cpuWords is a set in a sentence: CPU 1, or CPUs 0-3.
-func cpuWords(s record.CPUs) string {
-	if len(s) == 1 {
-		return "CPU " + s.String()
-	}
-	return "CPUs " + s.String()
 }

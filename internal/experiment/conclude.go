@@ -319,21 +319,3 @@ func unionKeys[K comparable, V any](a, b map[K]V) iter.Seq[K] {
 	maps.Copy(all, b)
 	return maps.Keys(all)
 }
-
-// JoinCommand writes argv as a line for a shell.
-func JoinCommand(argv []string) string {
-	variables, _ := splitVariables(argv)
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		name := ""
-		if i < len(variables) { // an assignment's name stays outside the quotes
-			name, w, _ = strings.Cut(w, "=")
-			name += "="
-		}
-		if w == "" && name == "" || strings.ContainsAny(w, " \t\n'\"\\$`|&;<>()*?[]#~!") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		words[i] = name + w
-	}
-	return strings.Join(words, " ")
-}

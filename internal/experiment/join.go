@@ -61,9 +61,9 @@ func (p *plan) command(arm int) []string {
 	return append(slices.Clip(argv), "--timeline", strconv.Itoa(p.ring))
 }
 
-// timeline reads the stamps of the requests the server has answered, and how many
+// readTimeline reads the stamps of the requests the server has answered, and how many
 // more it had, whose place others took.
-func (p *process) timeline(ctx context.Context) (stamps []timeline.Server, lost uint64, err error) {
+func readTimeline(ctx context.Context, p *process) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
 	reply, err := p.ask(ctx, "http://"+p.admin+"/debug/timeline?format=binary", "application/octet-stream")

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"schedlab/internal/process/stub"
 )
 
 // TestMain makes this binary a server as well: `TESTBINARY stub ADDR HOW` is
 // what foreign arms run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 3 && os.Args[1] == "stub" {
-		os.Exit(stub(os.Args[2], os.Args[3]))
-	}
+	stub.Main()
 	flag.Parse()
 	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
 		os.Exit(m.Run()) // the fuzzer's own goroutines linger

@@ -185,7 +185,7 @@ func (p *process) ready(ctx context.Context, path string) error {
 		case time.Since(asked) > slowReply:
 			last = "it does not reply"
 		case ctx.Err() == nil:
-			last = oneLine(err.Error())
+			last = firstLine(err.Error())
 		}
 		select {
 		case <-p.exited:

@@ -7,25 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"schedlab/internal/host"
-	"schedlab/internal/record"
+	"schedlab/internal/process/stub"
 )
-
-// stubCommand is an arm's command that serves in the manner how.
-func stubCommand(t *testing.T, how string) []string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{self, "stub", addrMark, how}
-}
 
 // launch starts a stub within the limits; it is killed when the test ends.
 func launch(t *testing.T, how string, ready, stop time.Duration) (*process, error) {
@@ -35,7 +24,7 @@ func launch(t *testing.T, how string, ready, stop time.Duration) (*process, erro
 		t.Fatal(err)
 	}
 	l.readyLimit, l.stopLimit = ready, stop
-	p, err := l.start(t.Context(), stubCommand(t, how), "/")
+	p, err := l.start(t.Context(), stub.Command(how), "/")
 	t.Cleanup(func() {
 		if p != nil {
 			p.kill()
@@ -81,27 +70,6 @@ func TestKilledServerHasNoLastWords(t *testing.T) {
 	const want = "the server ended during its trial (signal: killed); signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
 	if err := p.stop(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
-	}
-}
-
-// Only requests that found no server at the end of a trial are worth waiting for
-// its death.
-func TestBrokeOff(t *testing.T) {
-	t.Parallel()
-	at := func(done int64, how record.Outcome) record.Request { return record.Request{Done: done, Outcome: how} }
-	for _, c := range []struct {
-		requests []record.Request
-		want     bool
-	}{
-		{nil, false},
-		{[]record.Request{at(1, record.Answered), at(2, record.Reset)}, true},
-		{[]record.Request{at(3, record.Refused), at(2, record.Answered)}, true},
-		{[]record.Request{at(3, record.Answered), at(2, record.Reset)}, false},
-		{[]record.Request{at(1, record.Reset), at(2, record.TimedOut)}, false},
-	} {
-		if got := brokeOff(c.requests); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.requests, got, c.want)
-		}
 	}
 }
 
@@ -180,7 +148,7 @@ func TestServerNeverReady(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := l.start(ctx, stubCommand(t, "absent"), "/"); !errors.Is(err, gone) {
+	if _, err := l.start(ctx, stub.Command("absent"), "/"); !errors.Is(err, gone) {
 		t.Errorf("cancelled: got %v, want %v", err, gone)
 	}
 }
@@ -304,18 +272,33 @@ func TestServerEnvironment(t *testing.T) {
 	}
 }
 
-func TestCounters(t *testing.T) {
+// A command is given its marks and variables, and its directory goes with it.
+func TestMarks(t *testing.T) {
 	t.Parallel()
-	got := counters([]byte(`# TYPE schedlab_connections_accepted counter
-schedlab_connections_accepted_total{mode="pool"} 12.0 1700000000.1
-schedlab_connections_rejected_total{mode="pool",reason="full"} 2
-schedlab_connections_rejected_total{mode="pool",reason="late"} 3
-schedlab_connections_open{mode="pool"} broken
-schedlab_requests_total{mode="pool",code="200"} 12
-# EOF
-`))
-	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	l, err := newLauncher(host.Sides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	argv := stub.Command("good")
+	told := filepath.Join(t.TempDir(), "told")
+	script := fmt.Sprintf(`echo "$MARK" {host}:{port} {admin} > {dir}/x && cp {dir}/x %s && exec "$0" stub {addr} good`, told)
+	p, err := l.start(t.Context(), []string{"MARK=at {addr}", "sh", "-c", script, argv[0]}, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(told)
+	if want := fmt.Sprintf("at %s %s %s\n", p.addr, p.addr, p.admin); err != nil || string(text) != want || p.admin == "" {
+		t.Errorf("got %q, %v, want %q", text, err, want)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "x")); err != nil {
+		t.Error(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.kill()
+	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
+		t.Errorf("its directory %s: got %v, want it gone", p.dir, err)
 	}
 }

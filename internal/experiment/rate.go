@@ -99,7 +99,7 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	}
 	if p.Sendable > 0 {
 		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
-			perSecond(p.Sendable), cpuWords(p.cpus.Load))
+			perSecond(p.Sendable), p.cpus.Load.Words())
 	}
 	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {

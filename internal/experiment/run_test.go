@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
 )
 
@@ -21,7 +22,7 @@ import (
 func comparison(t *testing.T, baseline, challenger string, change func(*Scenario, *Options)) *Comparison {
 	t.Helper()
 	s := scenario(t, swap("cpu: 100us", "path: /"))
-	s.Arms = []Arm{{Name: "one", Command: stubCommand(t, baseline)}, {Name: "two", Command: stubCommand(t, challenger)}}
+	s.Arms = []Arm{{Name: "one", Command: stub.Command(baseline)}, {Name: "two", Command: stub.Command(challenger)}}
 	o := options()
 	o.Blocks, o.Window, o.Warmup, o.Budget = 10, 100*time.Millisecond, 20*time.Millisecond, 2*time.Minute
 	if change != nil {

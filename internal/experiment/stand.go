@@ -150,7 +150,7 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	used := clocks.End()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
 	t.Server.Footprint = clocks.Footprint
-	placed(s.process, p.cpus, &t.Server)
+	s.process.place(p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if brokeOff(got.requests) {

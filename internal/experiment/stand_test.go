@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
 )
 
@@ -26,9 +27,9 @@ func searching(t *testing.T, slo string, arms ...Arm) *Comparison {
 func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	c := searching(t, "p50<=1s",
-		Arm{Name: "weak", Command: stubCommand(t, "mortal="+starts)},
-		Arm{Name: "gone", Command: stubCommand(t, "fails")},
-		Arm{Name: "sound", Command: stubCommand(t, "good")})
+		Arm{Name: "weak", Command: stub.Command("mortal=" + starts)},
+		Arm{Name: "gone", Command: stub.Command("fails")},
+		Arm{Name: "sound", Command: stub.Command("good")})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(), `arm "weak": the server ended at `) {
 		t.Errorf("the run ended with %v, want how weak died", err)
@@ -60,7 +61,7 @@ func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 }
 
 func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
-	c := searching(t, "p50<=1s", Arm{Name: "slow", Command: stubCommand(t, "slow")}, Arm{Name: "sound", Command: stubCommand(t, "good")})
+	c := searching(t, "p50<=1s", Arm{Name: "slow", Command: stub.Command("slow")}, Arm{Name: "sound", Command: stub.Command("good")})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
 		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
 	}
 
-	c = searching(t, "p50<=1s", Arm{Name: "slow", Command: stubCommand(t, "slow")})
+	c = searching(t, "p50<=1s", Arm{Name: "slow", Command: stub.Command("slow")})
 	if _, run, err = c.Run(t.Context(), t.TempDir(), nil); err == nil || !strings.HasPrefix(err.Error(), `arm "slow" does `) || run.Trials != 0 {
 		t.Errorf("alone it ends with %v after %d trials, want that no window can judge it", err, run.Trials)
 	}

@@ -47,7 +47,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	r.others.Guest(server.found)
 	server.showsMetrics(a.Metrics)
 	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
-	before := server.scrapeOwn(ctx, a, &t.Server)
+	before := scrapeOwn(ctx, server, a, &t.Server)
 
 	quiet := quietCollector()
 	clocks := host.Watch(ctx, server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
@@ -71,7 +71,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if used.Server < 0 && host.FamilyCPU(server.pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
-	placed(server, p.cpus, &t.Server)
+	server.place(p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if !got.ran {
@@ -82,7 +82,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	metrics := r.settle(ctx, server, a, &t.Server)
 	if p.accounts(arm) && server.alive() {
-		stamps, lost, err := server.timeline(ctx)
+		stamps, lost, err := readTimeline(ctx, server)
 		if err != nil {
 			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err)
 		}
@@ -138,11 +138,11 @@ func quietCollector() (undo func()) {
 
 // settleTime is how long the server's counters get to agree that the clients
 // have gone.
-const settleTime = 500 * time.Millisecond
+const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
 // scrapeOwn reads the metrics of a server that is not ours, nil for others. That
 // they cannot be read is a doubt.
-func (p *process) scrapeOwn(ctx context.Context, a Arm, side *record.ServerSide) []byte {
+func scrapeOwn(ctx context.Context, p *process, a Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (p *process) scrapeOwn(ctx context.Context, a Arm, side *record.ServerSide)
 // counters. A server without them stays unknown.
 func (r *runner) settle(ctx context.Context, server *process, a Arm, side *record.ServerSide) []byte {
 	if a.Mode == "" {
-		return server.scrapeOwn(ctx, a, side)
+		return scrapeOwn(ctx, server, a, side)
 	}
 	deadline := time.Now().Add(settleTime)
 	for {
@@ -174,7 +174,7 @@ func (r *runner) settle(ctx context.Context, server *process, a Arm, side *recor
 		if side.Open == 0 || time.Now().After(deadline) || ctx.Err() != nil {
 			return text
 		}
-		time.Sleep(readyPoll)
+		time.Sleep(settlePoll)
 	}
 }
 

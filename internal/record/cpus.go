@@ -67,3 +67,11 @@ func (s CPUs) String() string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// Words is a set in a sentence: CPU 1, or CPUs 0-3.
+func (s CPUs) Words() string {
+	if len(s) == 1 {
+		return "CPU " + s.String()
+	}
+	return "CPUs " + s.String()
+}

@@ -1,4 +1,6 @@
-package experiment
+// Package stub is a server for tests, as good or bad as it is told to be. The test binary
+// that imports it is the server.
+package stub
 
 import (
 	"fmt"
@@ -13,9 +15,20 @@ import (
 	"time"
 )
 
-// stub serves HTTP on addr and is as good or bad a server as how says; it
+// Command is the command line of a server in the manner how, whose mark is addr.
+func Command(how string) []string { return []string{os.Args[0], "stub", "{addr}", how} }
+
+// Main is called by TestMain: it serves when this process was started by [Command], and
+// returns otherwise.
+func Main() {
+	if len(os.Args) > 3 && os.Args[1] == "stub" {
+		os.Exit(serve(os.Args[2], os.Args[3]))
+	}
+}
+
+// serve serves HTTP on addr and is as good or bad a server as how says; it
 // returns its exit code.
-func stub(addr, how string) int {
+func serve(addr, how string) int {
 	how, arg, _ := strings.Cut(how, "=")
 	var asked atomic.Int64
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
@@ -64,7 +77,7 @@ func stub(addr, how string) int {
 			signal.Ignore(syscall.SIGTERM)
 		}
 	case "chatty":
-		fmt.Print(strings.Repeat("x", 3*logLimit), "\nthe end\n")
+		fmt.Print(strings.Repeat("x", 3*64<<10), "\nthe end\n")
 	case "parent": // its child holds its output and outlives it
 		child := exec.Command(os.Args[0], "stub", addr, "absent")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr

@@ -1,0 +1,62 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSplitCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{" a  b\tc\n", []string{"a", "b", "c"}},
+		{`a 'b c' "d e"f`, []string{"a", "b c", "d ef"}},
+		{`a\ b '\' "\"" ''`, []string{"a b", `\`, `"`, ""}},
+	} {
+		got, err := SplitCommand(c.text)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
+	} {
+		if _, err := SplitCommand(text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What JoinCommand writes, SplitCommand reads.
+func FuzzSplitCommand(f *testing.F) {
+	f.Add(`a 'b c' "d\e" f\ g`)
+	f.Add(`sh -c 'exec ./server --addr {addr}'`)
+	f.Fuzz(func(t *testing.T, text string) {
+		words, err := SplitCommand(text)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q is not one line", err)
+			}
+			return
+		}
+		again, err := SplitCommand(JoinCommand(words))
+		if err != nil || !slices.Equal(again, words) {
+			t.Errorf("%q: split %q, joined %q, split again %q, %v", text, words, JoinCommand(words), again, err)
+		}
+	})
+}
+
+func TestMetricsAt(t *testing.T) {
+	t.Parallel()
+	for where, want := range map[string]string{
+		"/m": "http://127.0.0.1:1/m", ":9100/m": "http://127.0.0.1:9100/m", "http://{admin}/m": "http://127.0.0.1:2/m",
+		"http://{host}:7/m?at={addr}": "http://127.0.0.1:7/m?at=127.0.0.1:1", "http://h/m": "http://h/m",
+	} {
+		if got := metricsAt(where, "127.0.0.1:1", "127.0.0.1:2"); got != want {
+			t.Errorf("%s: got %s, want %s", where, got, want)
+		}
+	}
+}
