@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -186,7 +187,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "doubt       %s\n", d.String())
 	}
 	for _, a := range p.Arms {
-		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, experiment.JoinCommand(a.Command))
+		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, command.Join(a.Command))
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -390,7 +391,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "doubt       %s\n", d.String())
 	}
 	for _, a := range p.Arms {
-		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, experiment.JoinCommand(a.Command))
+		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, command.Join(a.Command))
 	}
 	_, err := fmt.Fprintln(w)
 	return err

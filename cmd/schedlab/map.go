@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -159,7 +160,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", a.dir.Path(), experiment.JoinCommand([]string{a.dir.Path()}))}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", a.dir.Path(), command.Join([]string{a.dir.Path()}))}
 	case runErr != nil:
 		return fmt.Errorf("%w; what was measured is kept in %s", runErr, a.dir.Path())
 	case !slices.ContainsFunc(a.m.Cells, func(c record.Cell) bool { return c.Decided() }):

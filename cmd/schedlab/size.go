@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -275,7 +276,7 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 			argv = append(argv, "--"+fl.Name, value)
 		}
 	})
-	return experiment.JoinCommand(append(argv, "--verify"))
+	return command.Join(append(argv, "--verify"))
 }
 
 // mostReplayed bounds a trace, and with it the time that the advice takes.

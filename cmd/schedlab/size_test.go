@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -226,7 +227,7 @@ func TestSizePageIsReal(t *testing.T) {
 		t.Errorf("%d examples on the page, want 2", len(examples))
 	}
 	for _, e := range examples {
-		args, err := experiment.SplitCommand(e[1])
+		args, err := command.Split(e[1])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 )
 
@@ -103,7 +104,7 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 		}
 		a.KeepAlive = &keep
 	case "command":
-		words, err := SplitCommand(text)
+		words, err := command.Split(text)
 		if err != nil {
 			return d.errorf(path, "%w", err)
 		}
@@ -175,8 +176,8 @@ func (a *Arm) check() error {
 		return errors.New("an arm needs a mode, a command or a url")
 	case a.kinds() > 1:
 		return errors.New("an arm has a mode, a command or a url, only one of them")
-	case len(a.Command) > 0 && !a.says(addrMark) && !a.says(portMark):
-		return fmt.Errorf("the command does not say %s or %s, so the server cannot be told where to listen", addrMark, portMark)
+	case len(a.Command) > 0 && !a.says(command.AddrMark) && !a.says(command.PortMark):
+		return fmt.Errorf("the command does not say %s or %s, so the server cannot be told where to listen", command.AddrMark, command.PortMark)
 	case a.Mode == "" && (len(a.Flags) > 0 || a.variesFlags()):
 		return errors.New("flags and vary of them belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
@@ -283,7 +284,7 @@ func (a *Arm) argv(self string, iters float64, stamps string) []string {
 
 // serve is the command of an arm with a mode.
 func (a *Arm) serve(self string, iters float64, stamps string) []string {
-	argv := []string{self, "serve", "--mode", a.Mode, "--addr", addrMark, "--admin", adminMark, "--iters", fmt.Sprintf("%.6g", iters)}
+	argv := []string{self, "serve", "--mode", a.Mode, "--addr", command.AddrMark, "--admin", command.AdminMark, "--iters", fmt.Sprintf("%.6g", iters)}
 	if _, own := a.Flags["stamps"]; !own && stamps != stampsOff {
 		argv = append(argv, "--stamps", stamps)
 	}

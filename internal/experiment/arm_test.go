@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 
+	"schedlab/internal/command"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -94,7 +96,7 @@ func TestExpand(t *testing.T) {
 	}
 	var got []string
 	for _, a := range s.Arms[1].expand() {
-		got = append(got, a.Name+": "+JoinCommand(a.argv("schedlab", 2.5, "off")[10:]))
+		got = append(got, a.Name+": "+command.Join(a.argv("schedlab", 2.5, "off")[10:]))
 	}
 	want := []string{
 		"p,queue-depth=8,workers=1: --overflow block --queue-depth 8 --workers 1",
@@ -123,7 +125,7 @@ func TestSettingsAndFlags(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 			continue
 		}
-		if got := JoinCommand(a.argv("schedlab", 2.5, stampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
+		if got := command.Join(a.argv("schedlab", 2.5, stampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
 			t.Errorf("%q: got %s, %v; want %s, %s", c.text, got, a.Clients, c.argv, c.clients)
 		}
 	}

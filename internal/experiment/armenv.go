@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"schedlab/internal/command"
 )
 
 const (
@@ -33,7 +35,7 @@ func (a *Arm) says(mark string) bool {
 
 // setCommand takes the words of a command line, with VARIABLE=VALUE words before it.
 func (a *Arm) setCommand(words []string) {
-	variables, command := splitVariables(words)
+	variables, command := command.Variables(words)
 	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
 		a.set(envPrefix+name, value)
@@ -100,7 +102,7 @@ func (a *Arm) checkMetrics() error {
 	}
 	u, err := url.Parse(a.MetricsURL())
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return fmt.Errorf("metrics %q is not /path on the server itself, :PORT/path beside it, or a URL like http://%s/metrics", a.Metrics, adminMark)
+		return fmt.Errorf("metrics %q is not /path on the server itself, :PORT/path beside it, or a URL like http://%s/metrics", a.Metrics, command.AdminMark)
 	}
 	return nil
 }
@@ -115,5 +117,5 @@ func (a *Arm) MetricsURL() string {
 	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
 	}
-	return metricsAt(a.Metrics, addr, "127.0.0.1:2")
+	return command.MetricsAt(a.Metrics, addr, "127.0.0.1:2")
 }

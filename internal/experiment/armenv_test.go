@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/command"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -34,7 +36,7 @@ func TestForeignArms(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.text, diff)
 		}
-		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(JoinCommand(got.argv("schedlab", 2.5, stampsOff)))
+		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(command.Join(got.argv("schedlab", 2.5, stampsOff)))
 		if !strings.HasPrefix(line, c.argv) {
 			t.Errorf("%q: runs %s, want %s", c.text, line, c.argv)
 		}

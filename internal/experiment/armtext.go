@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"strings"
+
+	"schedlab/internal/command"
 )
 
 // metricsWord begins the word before a command or an address that says where the
@@ -18,7 +20,7 @@ func ParseArm(s string) (Arm, error) {
 	name, rest, named := strings.Cut(s, "=")
 	named = named && !strings.Contains(name, ","+envPrefix) // a variable's value may look like either
 	switch {
-	case named && (strings.Contains(rest, addrMark) || strings.Contains(rest, portMark)):
+	case named && (strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)):
 		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })
 	case named && strings.Contains(rest, "://"):
 		return parseForeign(name, rest, func(a *Arm, words []string) { a.URL = strings.TrimSuffix(strings.Join(words, " "), "/") })
@@ -36,7 +38,7 @@ func ParseArm(s string) (Arm, error) {
 		a.set(k, v)
 	}
 	if strings.ContainsAny(mode, " =/") {
-		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, addrMark, addrMark)
+		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
 	}
 	if len(a.Env) > 0 {
 		a.Name = a.title() // values of variables may hold what a name may not
@@ -46,7 +48,7 @@ func ParseArm(s string) (Arm, error) {
 
 // parseForeign reads an arm that is no mode; set takes the words that are left.
 func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, error) {
-	words, err := SplitCommand(text)
+	words, err := command.Split(text)
 	if err != nil {
 		return Arm{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/command"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -72,7 +73,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	for _, a := range arms {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		j.result.Arms = append(j.result.Arms, record.Arm{
-			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: JoinCommand(a.plan.Command), Procs: a.plan.Procs,
+			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
 			Attached: a.plan.URL != "", CPUs: j.elsewhere[a.plan.Name],
 			Load: DescribeClients(a.plan.Clients), XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})

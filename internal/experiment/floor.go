@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/command"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -27,7 +28,7 @@ const NullServer = "null-server"
 // floor measures what the load itself, and the kernel, are in every response time: the
 // figures of the null server on the servers' CPUs, under an engine.
 func (l *launcher) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
-	server, err := l.start(ctx, []string{self, NullServer, "--addr", addrMark}, "/")
+	server, err := l.start(ctx, []string{self, NullServer, "--addr", command.AddrMark}, "/")
 	if err != nil {
 		return nil, fmt.Errorf("starting the null server: %w", err)
 	}

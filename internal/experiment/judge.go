@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -259,7 +260,7 @@ func (j *judge) series(arm, metric string) []float64 {
 func (j *judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
-			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: JoinCommand(pa.Command),
+			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
 			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
 			XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/command"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -280,7 +281,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.targets(addrMark)[0].URL, "http://"+addrMark))
+				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.targets(command.AddrMark)[0].URL, "http://"+command.AddrMark))
 			}
 		}
 		if a.URL != "" && role != record.Copy {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"schedlab/internal/command"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -77,7 +79,7 @@ func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	if err != nil {
 		return nil, err
 	}
-	variables, words := splitVariables(words)
+	variables, words := command.Variables(words)
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Env = append(serverEnv(), variables...)
@@ -120,15 +122,15 @@ func (p *process) fill(argv []string, admin string) ([]string, error) {
 	says := func(mark string) bool {
 		return slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, mark) })
 	}
-	if says(adminMark) {
+	if says(command.AdminMark) {
 		p.admin = admin
 	}
-	if says(dirMark) {
+	if says(command.DirMark) {
 		if p.dir, err = os.MkdirTemp("", "schedlab-arm-"); err != nil {
 			return nil, fmt.Errorf("making a directory for the server: %w", err)
 		}
 	}
-	marks := strings.NewReplacer(addrMark, p.addr, hostMark, host, portMark, port, adminMark, admin, dirMark, p.dir)
+	marks := strings.NewReplacer(command.AddrMark, p.addr, command.HostMark, host, command.PortMark, port, command.AdminMark, admin, command.DirMark, p.dir)
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		words[i] = marks.Replace(w)
@@ -239,7 +241,7 @@ func (p *process) alive() bool {
 func (p *process) showsMetrics(where string) {
 	switch {
 	case where != "":
-		p.metrics = metricsAt(where, p.addr, p.admin)
+		p.metrics = command.MetricsAt(where, p.addr, p.admin)
 	case p.admin != "":
 		p.metrics = "http://" + p.admin + "/metrics"
 	}
@@ -273,9 +275,9 @@ func (p *process) scrape(ctx context.Context) ([]byte, error) {
 // general is a text about the server without the addresses of this trial, so that
 // it is the same in every one.
 func (p *process) general(text string) string {
-	text = strings.ReplaceAll(text, p.addr, addrMark)
+	text = strings.ReplaceAll(text, p.addr, command.AddrMark)
 	if p.admin != "" {
-		text = strings.ReplaceAll(text, p.admin, adminMark)
+		text = strings.ReplaceAll(text, p.admin, command.AdminMark)
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/command"
 	"schedlab/internal/host"
 	"schedlab/internal/process/stub"
 )
@@ -142,7 +143,7 @@ func TestServerNeverReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if _, err := l.start(t.Context(), []string{"/no/such/server", addrMark}, "/"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"/no/such/server"`) {
+	if _, err := l.start(t.Context(), []string{"/no/such/server", command.AddrMark}, "/"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"/no/such/server"`) {
 		t.Errorf("no such program: got %v", err)
 	}
 	gone := errors.New("gone")

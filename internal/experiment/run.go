@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/command"
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -284,7 +285,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			soFar.take(t, nil)
 			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					p.arms[arm].given(), strings.TrimPrefix(p.scenario.targets(addrMark)[0].URL, "http://"+addrMark), w.requests)
+					p.arms[arm].given(), strings.TrimPrefix(p.scenario.targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.requests)
 			}
 			measure(kept, t, p.until)
 		}

@@ -1,4 +1,4 @@
-package experiment
+package command
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func TestSplitCommand(t *testing.T) {
 		{`a 'b c' "d e"f`, []string{"a", "b c", "d ef"}},
 		{`a\ b '\' "\"" ''`, []string{"a b", `\`, `"`, ""}},
 	} {
-		got, err := SplitCommand(c.text)
+		got, err := Split(c.text)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
 		}
@@ -24,7 +24,7 @@ func TestSplitCommand(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
 	} {
-		if _, err := SplitCommand(text); err == nil || err.Error() != want {
+		if _, err := Split(text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
@@ -35,16 +35,16 @@ func FuzzSplitCommand(f *testing.F) {
 	f.Add(`a 'b c' "d\e" f\ g`)
 	f.Add(`sh -c 'exec ./server --addr {addr}'`)
 	f.Fuzz(func(t *testing.T, text string) {
-		words, err := SplitCommand(text)
+		words, err := Split(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q is not one line", err)
 			}
 			return
 		}
-		again, err := SplitCommand(JoinCommand(words))
+		again, err := Split(Join(words))
 		if err != nil || !slices.Equal(again, words) {
-			t.Errorf("%q: split %q, joined %q, split again %q, %v", text, words, JoinCommand(words), again, err)
+			t.Errorf("%q: split %q, joined %q, split again %q, %v", text, words, Join(words), again, err)
 		}
 	})
 }
@@ -55,7 +55,7 @@ func TestMetricsAt(t *testing.T) {
 		"/m": "http://127.0.0.1:1/m", ":9100/m": "http://127.0.0.1:9100/m", "http://{admin}/m": "http://127.0.0.1:2/m",
 		"http://{host}:7/m?at={addr}": "http://127.0.0.1:7/m?at=127.0.0.1:1", "http://h/m": "http://h/m",
 	} {
-		if got := metricsAt(where, "127.0.0.1:1", "127.0.0.1:2"); got != want {
+		if got := MetricsAt(where, "127.0.0.1:1", "127.0.0.1:2"); got != want {
 			t.Errorf("%s: got %s, want %s", where, got, want)
 		}
 	}

@@ -1,4 +1,6 @@
-package experiment
+// Package command is the command line of a server: its words, the variables before them, and
+// the marks in them that become true when it starts.
+package command
 
 import (
 	"errors"
@@ -10,17 +12,17 @@ import (
 // Marks in a command, its variables and its metrics' address, which become true
 // when a trial starts.
 const (
-	addrMark  = "{addr}"  // host:port to listen on
-	hostMark  = "{host}"  // its first part
-	portMark  = "{port}"  // its second
-	adminMark = "{admin}" // another host:port, for metrics
-	dirMark   = "{dir}"   // an empty directory, removed afterwards
+	AddrMark  = "{addr}"  // host:port to listen on
+	HostMark  = "{host}"  // its first part
+	PortMark  = "{port}"  // its second
+	AdminMark = "{admin}" // another host:port, for metrics
+	DirMark   = "{dir}"   // an empty directory, removed afterwards
 )
 
-// SplitCommand splits a command line into words at blanks; single and double
+// Split splits a command line into words at blanks; single and double
 // quotes keep blanks, and a backslash keeps the next character, except within
 // single quotes.
-func SplitCommand(s string) (words []string, err error) {
+func Split(s string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
 	inWord, escaped := false, false
@@ -60,9 +62,9 @@ func SplitCommand(s string) (words []string, err error) {
 	return words, nil
 }
 
-// JoinCommand writes argv as a line for a shell.
-func JoinCommand(argv []string) string {
-	variables, _ := splitVariables(argv)
+// Join writes argv as a line for a shell.
+func Join(argv []string) string {
+	variables, _ := Variables(argv)
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		name := ""
@@ -80,9 +82,9 @@ func JoinCommand(argv []string) string {
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// splitVariables parts the assignments that a command begins with, as in a shell,
+// Variables parts the assignments that a command begins with, as in a shell,
 // from the command.
-func splitVariables(words []string) (variables, command []string) {
+func Variables(words []string) (variables, command []string) {
 	n := 0
 	for n < len(words) && assignment.MatchString(words[n]) {
 		n++
@@ -90,9 +92,9 @@ func splitVariables(words []string) (variables, command []string) {
 	return words[:n:n], words[n:]
 }
 
-// metricsAt is the URL of a server's own metrics: where is /path, :PORT/path on
+// MetricsAt is the URL of a server's own metrics: where is /path, :PORT/path on
 // the same host, or a URL with marks.
-func metricsAt(where, addr, admin string) string {
+func MetricsAt(where, addr, admin string) string {
 	host := addr[:max(0, strings.LastIndexByte(addr, ':'))]
 	switch {
 	case strings.HasPrefix(where, "/"):
@@ -100,5 +102,5 @@ func metricsAt(where, addr, admin string) string {
 	case strings.HasPrefix(where, ":"):
 		return "http://" + host + where
 	}
-	return strings.NewReplacer(addrMark, addr, hostMark, host, adminMark, admin).Replace(where)
+	return strings.NewReplacer(AddrMark, addr, HostMark, host, AdminMark, admin).Replace(where)
 }
