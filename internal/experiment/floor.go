@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -27,17 +28,17 @@ const NullServer = "null-server"
 
 // floor measures what the load itself, and the kernel, are in every response time: the
 // figures of the null server on the servers' CPUs, under an engine.
-func (l *launcher) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
-	server, err := l.start(ctx, []string{self, NullServer, "--addr", command.AddrMark}, "/")
+func floor(ctx context.Context, l *process.Launcher, self, engine string, shared bool) (*record.Floor, error) {
+	server, err := l.Start(ctx, []string{self, NullServer, "--addr", command.AddrMark}, "/")
 	if err != nil {
 		return nil, fmt.Errorf("starting the null server: %w", err)
 	}
-	defer server.kill()
+	defer server.Kill()
 	quiet := quietCollector()
 	defer quiet()
 	got, err := load.Attack(ctx, load.Options{
 		Engine:  engine,
-		Targets: []load.Target{{Method: "GET", URL: "http://" + server.addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
+		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
 		Trace: load.Trace{At: load.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {
@@ -78,10 +79,10 @@ func (s *Survey) Floor(ctx context.Context) (*record.Floor, error) {
 		return nil, err
 	}
 	defer undo()
-	launcher, err := newLauncher(s.cpus)
+	launcher, err := process.NewLauncher(s.cpus)
 	if err != nil {
 		return nil, err
 	}
-	defer launcher.close()
-	return launcher.floor(ctx, s.self, load.DefaultEngine, s.cpus.Shared)
+	defer launcher.Close()
+	return floor(ctx, launcher, s.self, load.DefaultEngine, s.cpus.Shared)
 }

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 )
 
 // How a generator rests between requests, for [SettleGenerator].
@@ -32,7 +33,7 @@ func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared boo
 	}
 	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
 	name, port, _ := net.SplitHostPort(addr)
-	if pid := listener(ctx, name, port); pid > 0 {
+	if pid := process.Listener(ctx, name, port); pid > 0 {
 		if own := ours.Without(host.MayRun(pid)); len(own) > 0 {
 			sets.Load, sets.Pin = own, len(own) < len(ours)
 		} else {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
 )
@@ -63,10 +64,10 @@ func (p *plan) command(arm int) []string {
 
 // readTimeline reads the stamps of the requests the server has answered, and how many
 // more it had, whose place others took.
-func readTimeline(ctx context.Context, p *process) (stamps []timeline.Server, lost uint64, err error) {
+func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
-	reply, err := p.ask(ctx, "http://"+p.admin+"/debug/timeline?format=binary", "application/octet-stream")
+	reply, err := p.Ask(ctx, "http://"+p.Admin+"/debug/timeline?format=binary", "application/octet-stream")
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the server's timeline: %w", err)
 	}

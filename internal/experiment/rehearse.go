@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // throughput what the plan will, and if not at which rate it can. cost is the time at
 // work that a request of the closed loop took of it: where twice as much leaves it room,
 // nothing is rehearsed. Of all arms the lowest rate counts.
-func (r *runner) rehearse(ctx context.Context, server *process, arm int, x, cost float64) error {
+func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int, x, cost float64) error {
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	share := 0.0 // an arm that is asked otherwise may have this one's probe
 	for _, l := range p.loads {
@@ -40,11 +41,11 @@ func (r *runner) rehearse(ctx context.Context, server *process, arm int, x, cost
 			return err
 		}
 		quiet := quietCollector()
-		result, err := load.Attack(ctx, p.openLoop(server.addr, c, trace))
+		result, err := load.Attack(ctx, p.openLoop(server.Addr, c, trace))
 		quiet()
 		switch {
-		case !server.alive():
-			return server.died("while its load was rehearsed")
+		case !server.Alive():
+			return server.Died("while its load was rehearsed")
 		case err != nil:
 			return err
 		case result.Proof.Sent == 0:

@@ -32,11 +32,11 @@ func TestRehearse(t *testing.T) {
 		})
 		r := &runner{plan: comp.plan, run: &record.Run{Env: comp.Env()}}
 		err := r.onItsCPUs(func() error {
-			server, err := r.launcher.start(t.Context(), comp.plan.Arms[0].Command, "/")
+			server, err := r.launcher.Start(t.Context(), comp.plan.Arms[0].Command, "/")
 			if err != nil {
 				return err
 			}
-			defer server.kill()
+			defer server.Kill()
 			return r.rehearse(t.Context(), server, 0, x, c.cost)
 		})
 		got := comp.plan.sendable

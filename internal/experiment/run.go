@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/capacity"
 	"schedlab/internal/command"
 	"schedlab/internal/host"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -133,7 +134,7 @@ type runner struct {
 	iters    float64
 	dir      *record.Dir
 	run      *record.Run
-	launcher *launcher
+	launcher *process.Launcher
 	progress Progress
 	began    time.Time
 	trials   int    // recorded
@@ -150,10 +151,10 @@ func (r *runner) onItsCPUs(f func() error) error {
 		return err
 	}
 	defer undo()
-	if r.launcher, err = newLauncher(r.plan.cpus); err != nil {
+	if r.launcher, err = process.NewLauncher(r.plan.cpus); err != nil {
 		return err
 	}
-	defer r.launcher.close()
+	defer r.launcher.Close()
 	return f()
 }
 
@@ -163,7 +164,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 	}
 	if self := r.plan.self; self != "" {
 		r.tell("measuring the load itself", 0, len(r.plan.Arms))
-		floor, err := r.launcher.floor(ctx, self, r.plan.Arms[0].Clients.Engine, r.plan.cpus.Shared)
+		floor, err := floor(ctx, r.launcher, self, r.plan.Arms[0].Clients.Engine, r.plan.cpus.Shared)
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (r *runner) answers(ctx context.Context) error {
 		if a.URL == "" {
 			continue
 		}
-		if _, err := r.launcher.attach(ctx, a.URL, r.plan.scenario.readyPath(a)); err != nil {
+		if _, err := r.launcher.Attach(ctx, a.URL, r.plan.scenario.readyPath(a)); err != nil {
 			return fmt.Errorf("arm %q: %w", a.given(), err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/host"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -60,7 +61,7 @@ func tooSlow(o capacity.Options, window, xmax float64) string {
 // lose notes why the search of one arm ends here; what was measured of it is kept. The
 // error ends that arm's search alone, unless it cannot be noted.
 func (r *runner) lose(arm string, rate float64, err error) error {
-	_, died := errors.AsType[*serverDied](err)
+	_, died := errors.AsType[*process.DiedError](err)
 	why := strings.TrimPrefix(oneLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
 	if r.run.Ends == nil {
 		r.run.Ends = map[string]record.SearchEnd{}
@@ -86,15 +87,15 @@ func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error
 	}
 	arm := s.arms[searched]
 	a := s.plan.arms[arm]
-	server, err := s.launcher.start(ctx, s.plan.command(arm), s.plan.scenario.readyPath(a))
+	server, err := s.launcher.Start(ctx, s.plan.command(arm), s.plan.scenario.readyPath(a))
 	if err != nil {
 		if err = fmt.Errorf("arm %q: %w", a.Name, err); ctx.Err() != nil {
 			return nil, err
 		}
 		return nil, s.lose(a.Name, 0, err)
 	}
-	s.others.Guest(server.found)
-	server.showsMetrics(a.Metrics)
+	s.others.Guest(server.Found)
+	server.ShowsMetrics(a.Metrics)
 	return &underTest{stand: s, arm: arm, process: server}, nil
 }
 
@@ -102,16 +103,16 @@ func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error
 type underTest struct {
 	*stand
 	arm     int
-	process *process
+	process *process.Process
 	told    bool // that it died
 }
 
 // Stop implements capacity.Server. How long a server takes to end after its windows
 // is not asked here.
 func (s *underTest) Stop() error {
-	defer s.process.kill()
-	err := s.process.stop()
-	if _, slow := errors.AsType[*lingered](err); err == nil || slow || s.told {
+	defer s.process.Kill()
+	err := s.process.Stop()
+	if _, slow := errors.AsType[*process.LingeredError](err); err == nil || slow || s.told {
 		return nil
 	}
 	name := s.plan.Arms[s.arm].Name
@@ -129,11 +130,11 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 		Warmup: p.Warmup, Window: p.Window, Rate: step.Rate, Purpose: string(step.Purpose), Server: unknownServer(),
 	}
 	s.measured[s.arm]++
-	t.Server.PID, t.Server.Doubts = s.process.pid(), s.process.doubts
+	t.Server.PID, t.Server.Doubts = s.process.Pid(), s.process.Doubts
 
 	quiet := quietCollector()
-	clocks := host.Watch(ctx, s.process.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
-	got, err := s.drive(ctx, s.process.addr, t.Block-1, s.arm, clocks)
+	clocks := host.Watch(ctx, s.process.Pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	got, err := s.drive(ctx, s.process.Addr, t.Block-1, s.arm, clocks)
 	quiet()
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -150,16 +151,16 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	used := clocks.End()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
 	t.Server.Footprint = clocks.Footprint
-	s.process.place(p.cpus, &t.Server)
+	s.process.Place(p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if brokeOff(got.requests) {
-		s.process.awaitDeath()
+		s.process.AwaitDeath()
 	}
 	metrics := s.settle(ctx, s.process, p.arms[s.arm], &t.Server)
-	files := record.Files{Metrics: metrics, Log: s.process.log.Bytes()}
-	if !s.process.alive() {
-		died := s.process.died(fmt.Sprintf("at %.0f/s", step.Rate))
+	files := record.Files{Metrics: metrics, Log: s.process.Output()}
+	if !s.process.Alive() {
+		died := s.process.Died(fmt.Sprintf("at %.0f/s", step.Rate))
 		t.Failure, s.told = died.Error(), true
 		if err := s.dir.WriteTrial(t, got.requests, files); err != nil {
 			return capacity.Window{}, errors.Join(died, err)

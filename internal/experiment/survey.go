@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 )
 
@@ -67,20 +68,20 @@ func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Dura
 		return 0, 0, err
 	}
 	defer undo()
-	launcher, err := newLauncher(s.cpus)
+	launcher, err := process.NewLauncher(s.cpus)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer launcher.close()
+	defer launcher.Close()
 	arm := Arm{Mode: nullMode}
 	asked := Scenario{Workload: Workload{Method: http.MethodGet, Path: "/plaintext"}}
-	server, err := launcher.start(ctx, arm.argv(s.self, 1, stampsOff), asked.readyPath(arm))
+	server, err := launcher.Start(ctx, arm.argv(s.self, 1, stampsOff), asked.readyPath(arm))
 	if err != nil {
 		return 0, 0, err
 	}
-	defer server.kill()
+	defer server.Kill()
 	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: asked.targets(server.addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
+		Targets: asked.targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
 	})
 	if err != nil {
 		return 0, 0, err

@@ -18,6 +18,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 )
 
@@ -39,27 +40,27 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
 		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
 	}
-	server, err := r.launcher.start(ctx, p.command(arm), p.scenario.readyPath(a))
+	server, err := r.launcher.Start(ctx, p.command(arm), p.scenario.readyPath(a))
 	if err != nil {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
 	}
-	defer server.kill()
-	r.others.Guest(server.found)
-	server.showsMetrics(a.Metrics)
-	t.Server.PID, t.Server.Doubts = server.pid(), server.doubts
+	defer server.Kill()
+	r.others.Guest(server.Found)
+	server.ShowsMetrics(a.Metrics)
+	t.Server.PID, t.Server.Doubts = server.Pid(), server.Doubts
 	before := scrapeOwn(ctx, server, a, &t.Server)
 
 	quiet := quietCollector()
-	clocks := host.Watch(ctx, server.pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := host.Watch(ctx, server.Pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
 	if a.Mode != "" && usesAny(p.Expect, "accepted", "done", "open") {
 		clocks.Count = func() (sums map[string]float64) {
-			if text, err := server.scrape(ctx); err == nil && text != nil {
+			if text, err := server.Scrape(ctx); err == nil && text != nil {
 				sums = counters(text)
 			}
 			return sums
 		}
 	}
-	got, err := r.drive(ctx, server.addr, block, arm, clocks)
+	got, err := r.drive(ctx, server.Addr, block, arm, clocks)
 	quiet()
 	if err != nil {
 		clocks.Abandon()
@@ -68,20 +69,20 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	used := clocks.End()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
-	if used.Server < 0 && host.FamilyCPU(server.pid()) >= 0 {
+	if used.Server < 0 && host.FamilyCPU(server.Pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
 	}
-	server.place(p.cpus, &t.Server)
+	server.Place(p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if !got.ran {
 		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.given())
 	}
 	if brokeOff(got.requests) {
-		server.awaitDeath()
+		server.AwaitDeath()
 	}
 	metrics := r.settle(ctx, server, a, &t.Server)
-	if p.accounts(arm) && server.alive() {
+	if p.accounts(arm) && server.Alive() {
 		stamps, lost, err := readTimeline(ctx, server)
 		if err != nil {
 			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err)
@@ -89,18 +90,18 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		t.Server.StampsLost = lost
 		join(got.start, got.stamps, got.place, stamps)
 	}
-	err = server.stop()
-	if slow, ok := errors.AsType[*lingered](err); ok {
+	err = server.Stop()
+	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
 		t.Server.Doubts = append(t.Server.Doubts, slow.Error())
 		r.lingers, err = a.Name, nil
 	}
 	if err != nil {
 		t.Failure = err.Error()
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err),
-			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.log.Bytes()}))
+			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.Output()}))
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
-	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Before: before, Log: server.log.Bytes()})
+	return full, r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Metrics: metrics, Before: before, Log: server.Output()})
 }
 
 // brokeOff reports whether the last request to end found no server any more.
@@ -142,13 +143,13 @@ const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
 // scrapeOwn reads the metrics of a server that is not ours, nil for others. That
 // they cannot be read is a doubt.
-func scrapeOwn(ctx context.Context, p *process, a Arm, side *record.ServerSide) []byte {
+func scrapeOwn(ctx context.Context, p *process.Process, a Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
 	}
-	text, err := p.scrape(ctx)
+	text, err := p.Scrape(ctx)
 	if err != nil {
-		said := "its metrics could not be read: " + p.general(oneLine(err.Error()))
+		said := "its metrics could not be read: " + p.General(oneLine(err.Error()))
 		if !slices.Contains(side.Doubts, said) {
 			side.Doubts = append(side.Doubts, said)
 		}
@@ -158,13 +159,13 @@ func scrapeOwn(ctx context.Context, p *process, a Arm, side *record.ServerSide) 
 
 // settle scrapes the server until its connections are closed, and reads the
 // counters. A server without them stays unknown.
-func (r *runner) settle(ctx context.Context, server *process, a Arm, side *record.ServerSide) []byte {
+func (r *runner) settle(ctx context.Context, server *process.Process, a Arm, side *record.ServerSide) []byte {
 	if a.Mode == "" {
 		return scrapeOwn(ctx, server, a, side)
 	}
 	deadline := time.Now().Add(settleTime)
 	for {
-		text, err := server.scrape(ctx)
+		text, err := server.Scrape(ctx)
 		if err != nil || text == nil {
 			return nil
 		}
@@ -206,12 +207,12 @@ func counters(text []byte) map[string]float64 {
 func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err error) {
 	p := r.plan
 	a := p.arms[arm]
-	server, err := r.launcher.start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
+	server, err := r.launcher.Start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
 	if err != nil {
 		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
-	defer server.kill()
-	r.others.Guest(server.found)
+	defer server.Kill()
+	r.others.Guest(server.Found)
 	var d []load.Demand
 	if p.scenario.asksWork() {
 		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
@@ -220,14 +221,14 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.targets(server.addr), Which: p.scenario.which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
+			Targets: p.scenario.targets(server.Addr), Which: p.scenario.which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.Shared,
 		})
 		switch {
 		case err != nil:
 			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
-		case !server.alive():
-			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.died("while its throughput was measured"))
+		case !server.Alive():
+			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.Died("while its throughput was measured"))
 		case result.Answered > 0:
 			x = result.Rate()
 			if err := r.rehearse(ctx, server, arm, x, result.Proof.Work().Seconds()/float64(result.Answered)); err != nil {
@@ -235,7 +236,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 			}
 			return x, unevenness(result), nil
 		case result.Failed > 0 || window >= seconds(p.Timeout):
-			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.addr)[0].URL, window, result.Failed)
+			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.Addr)[0].URL, window, result.Failed)
 		default:
 			window *= 4
 		}

@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"fmt"
@@ -8,16 +8,17 @@ import (
 	"schedlab/internal/host"
 )
 
-// A launcher starts processes from one thread that is bound to the server's
-// CPUs, so that they inherit them. The thread lives until close: the kernel
+// A Launcher starts processes from one thread that is bound to the server's
+// CPUs, so that they inherit them. The thread lives until Close: the kernel
 // kills the processes when it ends, so none outlives this program.
-type launcher struct {
+type Launcher struct {
 	jobs                  chan func()
 	readyLimit, stopLimit time.Duration // for a server to answer, and to end
 }
 
-func newLauncher(c host.Sides) (*launcher, error) {
-	l := &launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
+// NewLauncher makes that thread.
+func NewLauncher(c host.Sides) (*Launcher, error) {
+	l := &Launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
 	bound := make(chan error)
 	go func() {
 		// Never unlocked: a thread with its own affinity must not return to the pool.
@@ -36,10 +37,11 @@ func newLauncher(c host.Sides) (*launcher, error) {
 	return l, <-bound
 }
 
-func (l *launcher) run(f func() error) error {
+func (l *Launcher) run(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }
 	return <-done
 }
 
-func (l *launcher) close() { close(l.jobs) }
+// Close ends it.
+func (l *Launcher) Close() { close(l.jobs) }

@@ -1,4 +1,6 @@
-package experiment
+// Package process starts the servers of a run, each new and on the servers' CPUs, waits until
+// they answer, reads their metrics, and ends them. It also finds a server that runs already.
+package process
 
 import (
 	"context"
@@ -34,45 +36,45 @@ const (
 	mostMetrics = 4 << 20 // bytes of a scrape
 )
 
-// A process is one arm's server, fresh for one trial unless it runs already.
-type process struct {
+// A Process is one arm's server, fresh for one trial unless it runs already.
+type Process struct {
 	cmd     *exec.Cmd // nil for one that runs already
-	found   int       // the pid of such a one, 0 when it is not known
-	addr    string    // of the service
-	admin   string    // of its admin side, "" when its command names none
+	Found   int       // the pid of such a one, 0 when it is not known
+	Addr    string    // of the service
+	Admin   string    // of its admin side, "" when its command names none
 	metrics string    // URL of them, "" when it shows none
 	dir     string    // its directory, "" when its command names none
 	log     *tail
 	exited  chan struct{}
 	err     error    // how it ended; read after exited is closed
 	dialed  int      // connections opened to see whether it is ready
-	doubts  []string // raised at its start
+	Doubts  []string // raised at its start
 
 	readyLimit, stopLimit time.Duration
 }
 
-// start runs argv and waits until it answers path. argv may begin with variables,
+// Start runs argv and waits until it answers path. argv may begin with variables,
 // or be the address of a server that runs already, which is asked once. Between the
 // choice of a port and its use another program may take it: then it is tried again.
-func (l *launcher) start(ctx context.Context, argv []string, path string) (*process, error) {
+func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Process, error) {
 	if isAddress(argv) {
-		return l.attach(ctx, argv[0], path)
+		return l.Attach(ctx, argv[0], path)
 	}
 	for try := 1; ; try++ {
 		p, err := l.startOnce(ctx, argv, path)
-		if died := (*serverDied)(nil); try == portTries || !errors.As(err, &died) || !died.port {
+		if died := (*DiedError)(nil); try == portTries || !errors.As(err, &died) || !died.port {
 			return p, err
 		}
 	}
 }
 
-func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*process, error) {
+func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*Process, error) {
 	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{
-		addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{}),
+	p := &Process{
+		Addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{}),
 		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
 	}
 	words, err := p.fill(argv, ports[1])
@@ -94,43 +96,43 @@ func (l *launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		close(p.exited)
 	}()
 	if err := p.ready(ctx, path); err != nil {
-		p.kill()
+		p.Kill()
 		return nil, err
 	}
 	// Who has the port may have answered in its place.
 	if p.listens() {
-		p.showsMetrics("")
+		p.ShowsMetrics("")
 		return p, nil
 	}
 	select {
 	case <-p.exited:
-		err := p.died("before it answered")
-		p.kill()
+		err := p.Died("before it answered")
+		p.Kill()
 		return nil, err
 	case <-time.After(bindTime - time.Since(began)):
 	}
-	p.showsMetrics("")
+	p.ShowsMetrics("")
 	return p, nil
 }
 
 // fill replaces the marks in argv, and makes the directory if one asks for it.
-func (p *process) fill(argv []string, admin string) ([]string, error) {
-	host, port, err := net.SplitHostPort(p.addr)
+func (p *Process) fill(argv []string, admin string) ([]string, error) {
+	host, port, err := net.SplitHostPort(p.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("the address %s: %w", p.addr, err)
+		return nil, fmt.Errorf("the address %s: %w", p.Addr, err)
 	}
 	says := func(mark string) bool {
 		return slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, mark) })
 	}
 	if says(command.AdminMark) {
-		p.admin = admin
+		p.Admin = admin
 	}
 	if says(command.DirMark) {
 		if p.dir, err = os.MkdirTemp("", "schedlab-arm-"); err != nil {
 			return nil, fmt.Errorf("making a directory for the server: %w", err)
 		}
 	}
-	marks := strings.NewReplacer(command.AddrMark, p.addr, command.HostMark, host, command.PortMark, port, command.AdminMark, admin, command.DirMark, p.dir)
+	marks := strings.NewReplacer(command.AddrMark, p.Addr, command.HostMark, host, command.PortMark, port, command.AdminMark, admin, command.DirMark, p.dir)
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		words[i] = marks.Replace(w)
@@ -139,7 +141,7 @@ func (p *process) fill(argv []string, admin string) ([]string, error) {
 }
 
 // clean removes the server's directory.
-func (p *process) clean() error {
+func (p *Process) clean() error {
 	if p.dir == "" {
 		return nil
 	}
@@ -172,7 +174,7 @@ func freePorts(n int) (addrs []string, err error) {
 }
 
 // ready waits for a real reply.
-func (p *process) ready(ctx context.Context, path string) error {
+func (p *Process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
 	last := "nothing listens there"
@@ -191,19 +193,19 @@ func (p *process) ready(ctx context.Context, path string) error {
 		}
 		select {
 		case <-p.exited:
-			return p.died("before it answered")
+			return p.Died("before it answered")
 		case <-ctx.Done():
-			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.addr, context.Cause(ctx), last, lastWords(p.log.String()))
+			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.Addr, context.Cause(ctx), last, lastWords(p.log.String()))
 		case <-time.After(readyPoll):
 		}
 	}
 }
 
 // askOnce is the status of a whole reply, on a connection of its own.
-func (p *process) askOnce(ctx context.Context, path string) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+path, nil)
+func (p *Process) askOnce(ctx context.Context, path string) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+path, nil)
 	if err != nil {
-		return 0, fmt.Errorf("asking %s%s: %w", p.addr, path, err)
+		return 0, fmt.Errorf("asking %s%s: %w", p.Addr, path, err)
 	}
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit,
@@ -219,15 +221,16 @@ func (p *process) askOnce(ctx context.Context, path string) (status int, err err
 	return reply.StatusCode, err
 }
 
-// pid is 0 for a server that runs already and cannot be found.
-func (p *process) pid() int {
+// Pid is 0 for a server that runs already and cannot be found.
+func (p *Process) Pid() int {
 	if p.cmd == nil {
-		return p.found
+		return p.Found
 	}
 	return p.cmd.Process.Pid
 }
 
-func (p *process) alive() bool {
+// Alive reports whether it has not ended, as far as is known.
+func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -236,26 +239,26 @@ func (p *process) alive() bool {
 	}
 }
 
-// showsMetrics has scrape read the server's own metrics, where an arm says they
+// ShowsMetrics has Scrape read the server's own metrics, where an arm says they
 // are; or those of its admin side, when that is "".
-func (p *process) showsMetrics(where string) {
+func (p *Process) ShowsMetrics(where string) {
 	switch {
 	case where != "":
-		p.metrics = command.MetricsAt(where, p.addr, p.admin)
-	case p.admin != "":
-		p.metrics = "http://" + p.admin + "/metrics"
+		p.metrics = command.MetricsAt(where, p.Addr, p.Admin)
+	case p.Admin != "":
+		p.metrics = "http://" + p.Admin + "/metrics"
 	}
 }
 
-// scrape reads the server's metrics, as OpenMetrics if it knows that; nil for one
+// Scrape reads the server's metrics, as OpenMetrics if it knows that; nil for one
 // that shows none.
-func (p *process) scrape(ctx context.Context) ([]byte, error) {
+func (p *Process) Scrape(ctx context.Context) ([]byte, error) {
 	if p.metrics == "" {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	reply, err := p.ask(ctx, p.metrics, "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5")
+	reply, err := p.Ask(ctx, p.metrics, "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5")
 	if err != nil {
 		return nil, err
 	}
@@ -272,18 +275,18 @@ func (p *process) scrape(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// general is a text about the server without the addresses of this trial, so that
+// General is a text about the server without the addresses of this trial, so that
 // it is the same in every one.
-func (p *process) general(text string) string {
-	text = strings.ReplaceAll(text, p.addr, command.AddrMark)
-	if p.admin != "" {
-		text = strings.ReplaceAll(text, p.admin, command.AdminMark)
+func (p *Process) General(text string) string {
+	text = strings.ReplaceAll(text, p.Addr, command.AddrMark)
+	if p.Admin != "" {
+		text = strings.ReplaceAll(text, p.Admin, command.AdminMark)
 	}
 	return text
 }
 
-// ask gets a page of the server, on a connection of its own.
-func (p *process) ask(ctx context.Context, page, accept string) (*http.Response, error) {
+// Ask gets a page of the server, on a connection of its own.
+func (p *Process) Ask(ctx context.Context, page, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return nil, err
@@ -293,30 +296,30 @@ func (p *process) ask(ctx context.Context, page, accept string) (*http.Response,
 	return client.Do(req)
 }
 
-// awaitDeath gives a server that may be dying time to be seen dead: its sockets are
-// closed before its parent hears of its end, and stop would take that for a drain.
-func (p *process) awaitDeath() {
+// AwaitDeath gives a server that may be dying time to be seen dead: its sockets are
+// closed before its parent hears of its end, and Stop would take that for a drain.
+func (p *Process) AwaitDeath() {
 	select {
 	case <-p.exited:
 	case <-time.After(deathLimit):
 	}
 }
 
-// lingered is the error of a server that SIGTERM did not end in time. It was killed.
-type lingered struct{ limit time.Duration }
+// LingeredError is the error of a server that SIGTERM did not end in time. It was killed.
+type LingeredError struct{ limit time.Duration }
 
-func (e *lingered) Error() string {
+func (e *LingeredError) Error() string {
 	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
 }
 
-// stop asks the server to drain and waits for its end; the error of one that had
-// to be killed is a *lingered. One that ran already goes on.
-func (p *process) stop() error {
+// Stop asks the server to drain and waits for its end; the error of one that had
+// to be killed is a *[LingeredError]. One that ran already goes on.
+func (p *Process) Stop() error {
 	if p.cmd == nil {
 		return nil
 	}
-	if !p.alive() {
-		return p.died("during its trial")
+	if !p.Alive() {
+		return p.Died("during its trial")
 	}
 	if err := p.cmd.Process.Signal(unix.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping the server: %w", err)
@@ -325,19 +328,22 @@ func (p *process) stop() error {
 	case <-p.exited:
 		return nil
 	case <-time.After(p.stopLimit):
-		p.kill()
-		return &lingered{p.stopLimit}
+		p.Kill()
+		return &LingeredError{p.stopLimit}
 	}
 }
 
-// kill ends the server and what it started, and removes its directory. One that
+// Kill ends the server and what it started, and removes its directory. One that
 // ran already goes on.
-func (p *process) kill() {
+func (p *Process) Kill() {
 	if p.cmd == nil {
 		return
 	}
 	// The group is the server's own, made at its start, and may outlive it.
-	_ = unix.Kill(-p.pid(), unix.SIGKILL)
+	_ = unix.Kill(-p.Pid(), unix.SIGKILL)
 	<-p.exited
 	_ = p.clean() // a temporary directory: what cannot be removed is the system's
 }
+
+// Output is the last of what it wrote to its standard output and error.
+func (p *Process) Output() []byte { return p.log.Bytes() }

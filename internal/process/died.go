@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// died describes an exit nobody asked for.
-func (p *process) died(when string) error {
+// Died describes an exit nobody asked for.
+func (p *Process) Died(when string) error {
 	state := "exit status 0"
 	switch {
 	case errors.Is(p.err, exec.ErrWaitDelay):
@@ -22,7 +22,7 @@ func (p *process) died(when string) error {
 	if killed(p.err) {
 		said = "signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
 	}
-	return &serverDied{
+	return &DiedError{
 		msg:  fmt.Sprintf("the server ended %s (%s); %s", when, state, said),
 		port: portTaken(log),
 	}
@@ -50,13 +50,13 @@ func firstLine(s string) string {
 	return strings.TrimSpace(first)
 }
 
-// serverDied is the end of a server that nobody asked for.
-type serverDied struct {
+// DiedError is the end of a server that nobody asked for.
+type DiedError struct {
 	msg  string
 	port bool // it says that somebody has its port
 }
 
-func (e *serverDied) Error() string { return e.msg }
+func (e *DiedError) Error() string { return e.msg }
 
 // lastWords is the line of a log that says most about an end: the last panic,
 // since a stack follows it, or else the last line.

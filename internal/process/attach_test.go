@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"net"
@@ -24,35 +24,35 @@ func TestAttach(t *testing.T) {
 	})
 	s := httptest.NewServer(redirecting)
 	defer s.Close()
-	l, err := newLauncher(host.Sides{})
+	l, err := NewLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	p, err := l.start(t.Context(), []string{s.URL}, "/")
+	defer l.Close()
+	p, err := l.Start(t.Context(), []string{s.URL}, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.alive() || "http://"+p.addr != s.URL || p.dialed != 1 {
+	if !p.Alive() || "http://"+p.Addr != s.URL || p.dialed != 1 {
 		t.Errorf("got %+v", p)
 	}
-	if p.pid() != os.Getpid() {
+	if p.Pid() != os.Getpid() {
 		if _, err := os.Stat("/proc/self/fd"); err == nil {
-			t.Errorf("found process %d, want this one, %d", p.pid(), os.Getpid())
+			t.Errorf("found process %d, want this one, %d", p.Pid(), os.Getpid())
 		}
-		if len(p.doubts) != 1 {
-			t.Errorf("not found, and the doubts are %q", p.doubts)
+		if len(p.Doubts) != 1 {
+			t.Errorf("not found, and the doubts are %q", p.Doubts)
 		}
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-	p.kill()
+	p.Kill()
 	if _, err := p.askOnce(t.Context(), "/"); err != nil {
 		t.Errorf("after stop and kill: %v", err)
 	}
 	s.Close()
-	if _, err := l.start(t.Context(), []string{s.URL}, "/"); err == nil || !strings.Contains(err.Error(), "start it first, or give its command instead") {
+	if _, err := l.Start(t.Context(), []string{s.URL}, "/"); err == nil || !strings.Contains(err.Error(), "start it first, or give its command instead") {
 		t.Errorf("nobody listens: got %v", err)
 	}
 }
@@ -61,8 +61,8 @@ func TestAttachBroken(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	defer s.Close()
-	l := &launcher{readyLimit: patient}
-	if _, err := l.attach(t.Context(), s.URL, "/x"); err == nil || !strings.HasSuffix(err.Error(), "answers GET /x with 502") {
+	l := &Launcher{readyLimit: patient}
+	if _, err := l.Attach(t.Context(), s.URL, "/x"); err == nil || !strings.HasSuffix(err.Error(), "answers GET /x with 502") {
 		t.Errorf("got %v", err)
 	}
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,7 +71,7 @@ func TestAttachBroken(t *testing.T) {
 	}
 	defer mute.Close()
 	l.readyLimit = 100 * time.Millisecond
-	if _, err := l.attach(t.Context(), "http://"+mute.Addr().String(), "/"); err == nil || !strings.Contains(err.Error(), "does not answer GET /: ") {
+	if _, err := l.Attach(t.Context(), "http://"+mute.Addr().String(), "/"); err == nil || !strings.Contains(err.Error(), "does not answer GET /: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -142,20 +142,20 @@ func TestPlace(t *testing.T) {
 	if len(where) == 0 {
 		t.Skip("NOT RUN: the kernel does not tell affinities")
 	}
-	p := &process{found: os.Getpid()}
+	p := &Process{Found: os.Getpid()}
 	side := record.ServerSide{Foreign: .5}
-	p.place(host.Sides{Server: where, Load: where, Pin: true}, &side)
+	p.Place(host.Sides{Server: where, Load: where, Pin: true}, &side)
 	if side.CPUs != "" || len(side.Doubts) > 0 || side.Foreign != .5 {
 		t.Errorf("where the plan has servers: got %+v", side)
 	}
-	p.place(host.Sides{Server: record.CPUs{1 << 15}, Load: where[:1], Pin: true}, &side)
+	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: where[:1], Pin: true}, &side)
 	want := "may run on " + where.Words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
 	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0] != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
 	mine := record.ServerSide{}
 	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
-	p.place(host.Sides{Server: record.CPUs{1 << 15}, Load: record.CPUs{1 << 14}, Pin: true}, &mine)
+	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: record.CPUs{1 << 14}, Pin: true}, &mine)
 	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0], "it set its own affinity") {
 		t.Errorf("got %q", mine.Doubts)
 	}

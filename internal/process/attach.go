@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"context"
@@ -23,9 +23,9 @@ func isAddress(argv []string) bool {
 	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
 }
 
-// attach takes a server that runs already as it is: it asks it once, and looks
+// Attach takes a server that runs already as it is: it asks it once, and looks
 // for its process. It starts, stops and pins nothing.
-func (l *launcher) attach(ctx context.Context, address, path string) (*process, error) {
+func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("the server at %s: %w", address, err)
@@ -34,8 +34,8 @@ func (l *launcher) attach(ctx context.Context, address, path string) (*process, 
 	if port == "" {
 		port = "80"
 	}
-	p := &process{
-		addr: net.JoinHostPort(u.Hostname(), port), log: &tail{limit: logLimit}, exited: make(chan struct{}),
+	p := &Process{
+		Addr: net.JoinHostPort(u.Hostname(), port), log: &tail{limit: logLimit}, exited: make(chan struct{}),
 		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
@@ -48,15 +48,15 @@ func (l *launcher) attach(ctx context.Context, address, path string) (*process, 
 	case status >= http.StatusInternalServerError:
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
-	if p.found = listener(ctx, u.Hostname(), port); p.found == 0 {
-		p.doubts = append(p.doubts, fmt.Sprintf("CPU time, memory and CPUs are not known: no process that listens on %s can be found (it is another user's, in another network namespace, or on another machine)", p.addr))
+	if p.Found = Listener(ctx, u.Hostname(), port); p.Found == 0 {
+		p.Doubts = append(p.Doubts, fmt.Sprintf("CPU time, memory and CPUs are not known: no process that listens on %s can be found (it is another user's, in another network namespace, or on another machine)", p.Addr))
 	}
 	return p, nil
 }
 
-// listener is the process that listens at name:port on this machine, the eldest
+// Listener is the process that listens at name:port on this machine, the eldest
 // of a family of them; 0 when there is none, more than one, or it is hidden.
-func listener(ctx context.Context, name, port string) int {
+func Listener(ctx context.Context, name, port string) int {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// place notes where a server may run when that is not only where the plan has
+// Place notes where a server may run when that is not only where the plan has
 // servers: it was not started here, or set an affinity of its own. What others took
 // of its CPUs cannot be told then.
-func (p *process) place(c host.Sides, side *record.ServerSide) {
-	where := host.MayRun(p.pid())
+func (p *Process) Place(c host.Sides, side *record.ServerSide) {
+	where := host.MayRun(p.Pid())
 	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {
 		return
 	}

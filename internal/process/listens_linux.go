@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"fmt"
@@ -16,12 +16,12 @@ import (
 // that takes connections to its address, so that nobody else answers there. It asks the
 // process's own sockets: the kernel's table of all of them has every connection that
 // closed within the last minute.
-func (p *process) listens() bool {
-	addr, err := netip.ParseAddrPort(p.addr)
+func (p *Process) listens() bool {
+	addr, err := netip.ParseAddrPort(p.Addr)
 	if err != nil {
 		return false
 	}
-	for _, pid := range host.Family(p.pid()) {
+	for _, pid := range host.Family(p.Pid()) {
 		handle, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			continue

@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package experiment
+package process
 
 import (
 	"bytes"
@@ -18,19 +18,19 @@ import (
 )
 
 // launch starts a stub within the limits; it is killed when the test ends.
-func launch(t *testing.T, how string, ready, stop time.Duration) (*process, error) {
+func launch(t *testing.T, how string, ready, stop time.Duration) (*Process, error) {
 	t.Helper()
-	l, err := newLauncher(host.Sides{})
+	l, err := NewLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.readyLimit, l.stopLimit = ready, stop
-	p, err := l.start(t.Context(), stub.Command(how), "/")
+	p, err := l.Start(t.Context(), stub.Command(how), "/")
 	t.Cleanup(func() {
 		if p != nil {
-			p.kill()
+			p.Kill()
 		}
-		l.close()
+		l.Close()
 	})
 	return p, err
 }
@@ -44,14 +44,14 @@ func TestDeathAtTheEndIsNoDrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := http.Get("http://" + p.addr + "/die")
+		reply, err := http.Get("http://" + p.Addr + "/die")
 		if err == nil {
 			reply.Body.Close()
 			t.Fatalf("it lives and answers %d", reply.StatusCode)
 		}
-		p.awaitDeath()
+		p.AwaitDeath()
 		const want = "the server ended during its trial (exit status 7); its log ends with: asked to"
-		if err := p.stop(); err == nil || err.Error() != want {
+		if err := p.Stop(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -67,9 +67,9 @@ func TestKilledServerHasNoLastWords(t *testing.T) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitDeath()
+	p.AwaitDeath()
 	const want = "the server ended during its trial (signal: killed); signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
-	if err := p.stop(); err == nil || err.Error() != want {
+	if err := p.Stop(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -84,24 +84,24 @@ func TestServerAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	reply, err := client.Get("http://" + p.addr)
+	reply, err := client.Get("http://" + p.Addr)
 	if err != nil {
 		t.Fatalf("ready, and yet: %v", err)
 	}
 	reply.Body.Close()
-	if !p.alive() {
+	if !p.Alive() {
 		t.Error("it answered and is not alive")
 	}
-	if text, err := p.scrape(t.Context()); text != nil || err != nil {
+	if text, err := p.Scrape(t.Context()); text != nil || err != nil {
 		t.Errorf("a foreign server has no metrics: got %q, %v", text, err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-	if p.alive() {
+	if p.Alive() {
 		t.Error("alive after stop")
 	}
-	if err, want := p.stop(), "the server ended during its trial (signal: terminated); its log ends with: (nothing)"; err == nil || err.Error() != want {
+	if err, want := p.Stop(), "the server ended during its trial (signal: terminated); its log ends with: (nothing)"; err == nil || err.Error() != want {
 		t.Errorf("stopping it again: got %v, want %s", err, want)
 	}
 }
@@ -138,18 +138,18 @@ func TestServerNeverReady(t *testing.T) {
 			}
 		})
 	}
-	l, err := newLauncher(host.Sides{})
+	l, err := NewLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	if _, err := l.start(t.Context(), []string{"/no/such/server", command.AddrMark}, "/"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"/no/such/server"`) {
+	defer l.Close()
+	if _, err := l.Start(t.Context(), []string{"/no/such/server", command.AddrMark}, "/"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"/no/such/server"`) {
 		t.Errorf("no such program: got %v", err)
 	}
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := l.start(ctx, stub.Command("absent"), "/"); !errors.Is(err, gone) {
+	if _, err := l.Start(ctx, stub.Command("absent"), "/"); !errors.Is(err, gone) {
 		t.Errorf("cancelled: got %v, want %v", err, gone)
 	}
 }
@@ -162,7 +162,7 @@ func TestServerGetsAnotherPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 	starts := t.TempDir() + "/starts"
@@ -182,10 +182,10 @@ func TestServerIgnoresSIGTERM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stop(); err == nil || err.Error() != "the server did not end within 100ms of SIGTERM and was killed" {
+	if err := p.Stop(); err == nil || err.Error() != "the server did not end within 100ms of SIGTERM and was killed" {
 		t.Errorf("got %v", err)
 	}
-	if p.alive() {
+	if p.Alive() {
 		t.Error("alive after it was killed")
 	}
 }
@@ -202,10 +202,10 @@ func TestServerLeavesChild(t *testing.T) {
 	if _, err := fmt.Sscanf(p.log.String(), "child %d\n", &child); err != nil {
 		t.Fatalf("log %q: %v", p.log, err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-	p.kill()
+	p.Kill()
 	deadline := time.Now().Add(patient)
 	for running(child) {
 		if time.Now().After(deadline) {
@@ -230,7 +230,7 @@ func TestServerLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 	log := p.log.Bytes()
@@ -276,29 +276,29 @@ func TestServerEnvironment(t *testing.T) {
 // A command is given its marks and variables, and its directory goes with it.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	l, err := newLauncher(host.Sides{})
+	l, err := NewLauncher(host.Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
+	defer l.Close()
 	argv := stub.Command("good")
 	told := filepath.Join(t.TempDir(), "told")
 	script := fmt.Sprintf(`echo "$MARK" {host}:{port} {admin} > {dir}/x && cp {dir}/x %s && exec "$0" stub {addr} good`, told)
-	p, err := l.start(t.Context(), []string{"MARK=at {addr}", "sh", "-c", script, argv[0]}, "/")
+	p, err := l.Start(t.Context(), []string{"MARK=at {addr}", "sh", "-c", script, argv[0]}, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(told)
-	if want := fmt.Sprintf("at %s %s %s\n", p.addr, p.addr, p.admin); err != nil || string(text) != want || p.admin == "" {
+	if want := fmt.Sprintf("at %s %s %s\n", p.Addr, p.Addr, p.Admin); err != nil || string(text) != want || p.Admin == "" {
 		t.Errorf("got %q, %v, want %q", text, err, want)
 	}
 	if _, err := os.Stat(filepath.Join(p.dir, "x")); err != nil {
 		t.Error(err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-	p.kill()
+	p.Kill()
 	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
 		t.Errorf("its directory %s: got %v, want it gone", p.dir, err)
 	}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package process
+
+// listens is for Linux alone.
+func (p *Process) listens() bool { return false }
