@@ -68,7 +68,7 @@ func (s standing) undecided() string {
 	for _, v := range s.open {
 		blocks = max(blocks, v.Blocks)
 		if v.Lean != "" {
-			to := metricOf(v.Metric).Decision(v.Lean)
+			to := stats.MetricOf(v.Metric).Decision(v.Lean)
 			leans[to] = append(leans[to], v)
 			needed = max(needed, v.Needed)
 		}

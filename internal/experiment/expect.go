@@ -3,179 +3,10 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
+	"schedlab/internal/expect"
 )
-
-// An expectation is one executed assertion of a scenario, in the language of
-// expr with the words of [scope.words]. It is split at and, or and not into
-// statements, each of which the blocks of a run decide on their own.
-type expectation struct {
-	text string
-	root ast.Node
-}
-
-// An expectError says what is wrong with an expectation, and how many
-// characters into it.
-type expectError struct {
-	at  int
-	msg string
-}
-
-func (e *expectError) Error() string { return e.msg }
-
-// quantity is a number with a unit of time written against it, as in 10ms;
-// 250/s is a quotient already, since s is a second.
-var quantity = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
-
-// rewrite turns 10ms into (10*ms), of which the language knows every part. from
-// gives, for each character of the result, the one of text it came from.
-func rewrite(text string) (code string, from []int) {
-	var b strings.Builder
-	at, quoted := 0, rune(0)
-	put := func(s string, advance bool) {
-		for range utf8.RuneCountInString(s) {
-			from = append(from, at)
-			if advance {
-				at++
-			}
-		}
-		b.WriteString(s)
-	}
-	for rest := text; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		if m := quantity.FindStringSubmatchIndex(rest); quoted == 0 && m != nil && m[0] == 0 {
-			put("(", false)
-			put(rest[m[2]:m[3]], true)
-			put("*", false)
-			put(rest[m[4]:m[5]], true)
-			put(")", false)
-			rest = rest[m[1]:]
-			continue
-		}
-		switch {
-		case quoted == 0 && (r == '"' || r == '\'' || r == '`'):
-			quoted = r
-		case r == quoted:
-			quoted = 0
-		}
-		// A digit that ends a name, as in p50, begins no number.
-		whole := size
-		if isLetter(r) && quoted == 0 {
-			for whole < len(rest) && (isLetter(rune(rest[whole])) || rest[whole] >= '0' && rest[whole] <= '9') {
-				whole++
-			}
-		}
-		put(rest[:whole], true)
-		rest = rest[whole:]
-	}
-	return b.String(), append(from, at)
-}
-
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' }
-
-// language is what every expectation is compiled with; kept leaves out the
-// library's own functions but a few.
-func language(words map[string]any, more ...expr.Option) []expr.Option {
-	kept := []expr.Option{expr.Env(words), expr.DisableAllBuiltins(), expr.Optimize(false)}
-	for _, name := range []string{"abs", "min", "max"} {
-		kept = append(kept, expr.EnableBuiltin(name))
-	}
-	return append(kept, more...)
-}
-
-// parseExpectation checks an assertion's grammar, its types, and that the arms,
-// metrics and phases it names exist; arms nil leaves arms unchecked.
-func parseExpectation(text string, arms []string) (expectation, error) {
-	code, from := rewrite(text)
-	fault := func(err error) error {
-		bad, ok := errors.AsType[*file.Error](err)
-		if !ok {
-			return &expectError{0, oneLine(err.Error())}
-		}
-		return &expectError{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
-	}
-	program, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...)
-	if err != nil {
-		return expectation{}, fault(err)
-	}
-	root, names := program.Node(), &nameCheck{arms: arms}
-	ast.Walk(&root, names)
-	if names.bad != nil {
-		names.bad.at = from[min(names.bad.at, len(from)-1)]
-		return expectation{}, names.bad
-	}
-	if n := overprobed(root); n != nil {
-		return expectation{}, &expectError{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
-	}
-	return expectation{text, root}, nil
-}
-
-// A nameCheck visits an expectation's calls and looks their names up.
-type nameCheck struct {
-	arms []string
-	bad  *expectError
-}
-
-// Visit implements ast.Visitor.
-func (n *nameCheck) Visit(node *ast.Node) {
-	call, ok := (*node).(*ast.CallNode)
-	if !ok || n.bad != nil {
-		return
-	}
-	word, ok := call.Callee.(*ast.IdentifierNode)
-	if !ok {
-		return
-	}
-	for i, arg := range call.Arguments {
-		name, ok := arg.(*ast.StringNode)
-		if !ok {
-			continue
-		}
-		kind, known := n.known(word.Value, i)
-		if known != nil && !slices.Contains(known, name.Value) {
-			n.bad = &expectError{arg.Location().From, fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
-		}
-	}
-}
-
-// known lists what the i-th argument of a word may be; nil is anything.
-func (n *nameCheck) known(word string, i int) (kind string, names []string) {
-	kinds, ok := map[string][]string{
-		"same": {"metric"}, "faster": {"metric", "arm"}, "slower": {"metric", "arm"},
-		"verdict": {"metric", "arm"}, "ratio": {"metric", "arm"}, "interval": {"metric", "arm"},
-		"explained": {"phase", "arm"}, "phase": {"arm", "phase"}, "predicted": {"arm", "prediction"},
-	}[word]
-	switch {
-	case !ok:
-		kind = "arm" // of every word that reads a figure
-	case i < len(kinds):
-		kind = kinds[i]
-	}
-	switch kind {
-	case "arm":
-		return kind, n.arms
-	case "metric":
-		return kind, comparedMetrics()
-	case "prediction":
-		return kind, predictedMetrics
-	case "phase":
-		return kind, phaseNames()
-	}
-	return kind, nil
-}
-
-// usesAny reports whether an expectation calls one of the words.
-func usesAny(texts []string, words ...string) bool {
-	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
-	return slices.ContainsFunc(texts, called.MatchString)
-}
 
 // Assert adds an assertion to those of the scenario, after it was parsed; see
 // docs/scenarios.md. It may name any arm that the scenario has by now.
@@ -184,7 +15,7 @@ func (s *Scenario) Assert(text string) error {
 	for _, a := range s.arms() {
 		arms = append(arms, a.Name)
 	}
-	if _, err := parseExpectation(text, arms); err != nil {
+	if _, err := expect.Parse(text, arms); err != nil {
 		return fmt.Errorf("%s: %w", text, err)
 	}
 	s.Expect = append(slices.Clip(s.Expect), text)
@@ -198,10 +29,10 @@ func (s *Scenario) parseExpectations() *fieldError {
 		arms = append(arms, a.Name)
 	}
 	for i, text := range s.Expect {
-		if _, err := parseExpectation(text, arms); err != nil {
+		if _, err := expect.Parse(text, arms); err != nil {
 			bad := &fieldError{path: fmt.Sprintf("expect[%d]", i), msg: err.Error(), within: text}
-			if at, ok := errors.AsType[*expectError](err); ok {
-				bad.at = at.at
+			if at, ok := errors.AsType[*expect.Error](err); ok {
+				bad.at = at.At
 			}
 			return bad
 		}

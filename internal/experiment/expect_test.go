@@ -1,11 +1,11 @@
 package experiment
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
+	"schedlab/internal/expect"
 	"schedlab/internal/record"
 )
 
@@ -25,21 +25,6 @@ func TestExpectationErrors(t *testing.T) {
 		{"the library's own words", `now() > 5`, `11:6: expect[0]: unknown name now`},
 	} {
 		wantError(t, c.name, expecting(c.expect), c.want)
-	}
-	var many []string
-	for i := range mostProbes + 1 {
-		many = append(many, fmt.Sprintf(`x_max("a%d")`, i))
-	}
-	for text, refused := range map[string]bool{
-		strings.Join(many, " + ") + " > 1":                                 true,
-		`p50("a0") > 0 || not (` + strings.Join(many, " + ") + " > 1)":     true,
-		strings.Join(many[1:], " + ") + " > 1":                             false,
-		strings.Join(many[1:], " > 1 && ") + " > 1 && " + many[0] + " > 1": false,
-	} {
-		_, err := parseExpectation(text, nil)
-		if got := err != nil && strings.Contains(err.Error(), "x_max of 9 arms in one statement, and at most 8"); got != refused || err != nil && !refused {
-			t.Errorf("%s: got %v, refused %v", text, err, refused)
-		}
 	}
 	wantError(t, "no list", good+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }
@@ -264,15 +249,11 @@ func FuzzExpectation(f *testing.F) {
 		if len(text) > 1000 {
 			return
 		}
-		code, from := rewrite(text)
-		if len(from) != len([]rune(code))+1 {
-			t.Fatalf("%q: %d places for the %d characters of %q", text, len(from), len([]rune(code)), code)
-		}
-		e, err := parseExpectation(text, nil)
+		e, err := expect.Parse(text, nil)
 		if err != nil {
 			return
 		}
-		if got := j.decide(e.root, .05, false); got.outcome == "" || got.reason == "" {
+		if got := e.Decide(asked{j}); got.Outcome == "" || got.Reason == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})

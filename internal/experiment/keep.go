@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/expect"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -109,7 +110,7 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 	}
 	switch {
 	case k.Answer != record.Undecided:
-	case !looked(k.Blocks, stats.Alpha):
+	case !expect.Looked(k.Blocks, stats.Alpha):
 		k.Reason = plural(k.Blocks, "block") + ": too few to decide"
 	default:
 		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, plural(k.Blocks, "block"))

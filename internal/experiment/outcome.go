@@ -173,7 +173,7 @@ func duels(r *record.Result, mine []record.Verdict) tournament {
 		put(1, 0, decisionOf(mine[0]))
 		return d
 	}
-	metric := metricOf(mine[0].Metric)
+	metric := stats.MetricOf(mine[0].Metric)
 	comparisons := onMap(len(d.arms))
 	for i, arm := range d.arms {
 		for j, rival := range d.arms[:i] {

@@ -85,33 +85,8 @@ func (p *phases) unjoined() float64 {
 	return float64(max(0, p.good-p.joined-p.lost)) / float64(max(p.good, 1))
 }
 
-// A phase of the report is a part, or a share of Service.
-const (
-	phaseCPU   = "cpu"   // calibrated demand
-	phaseSleep = "sleep" // demanded
-	// phaseRest is Service without both: others had the CPU, the sleep ended late, the
-	// core was slower than calibrated. It can be below 0, where it was faster
-	// (docs/decisions/0014-one-interference.md).
-	phaseRest = "unexplained"
-)
-
 // handled is the handler's time as the server stamps it, before it is divided.
-var handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{phaseCPU, phaseSleep, phaseRest}}
-
-// phaseNames are what an expectation may ask the mean of: the parts of a response
-// time, the shares of its service, and the report's stretches of both.
-func phaseNames() (names []string) {
-	for part := range timeline.NumParts {
-		names = append(names, part.String())
-	}
-	names = append(names, phaseCPU, phaseSleep, phaseRest)
-	for _, st := range record.Stretches() {
-		if !slices.Contains(names, st.Name) {
-			names = append(names, st.Name)
-		}
-	}
-	return names
-}
+var handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{record.PhaseCPU, record.PhaseSleep, record.PhaseRest}}
 
 // list is p as the record has it, in the order in which time passes.
 func (p *phases) list() (list []record.Phase) {
@@ -121,9 +96,9 @@ func (p *phases) list() (list []record.Phase) {
 			continue
 		}
 		list = append(list,
-			record.Phase{Name: phaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
-			record.Phase{Name: phaseSleep, Mean: p.meanWait, Tail: p.tailWait},
-			record.Phase{Name: phaseRest, Mean: p.mean[part] - p.meanCPU - p.meanWait, Tail: p.tail[part] - p.tailCPU - p.tailWait})
+			record.Phase{Name: record.PhaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
+			record.Phase{Name: record.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait},
+			record.Phase{Name: record.PhaseRest, Mean: p.mean[part] - p.meanCPU - p.meanWait, Tail: p.tail[part] - p.tailCPU - p.tailWait})
 	}
 	return list
 }

@@ -114,7 +114,7 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 		sum := 0.0
 		for _, phase := range p.list() {
 			sum += phase.Mean
-			if phase.Name == phaseRest && math.Abs(phase.Mean-want) > 1e-12 {
+			if phase.Name == record.PhaseRest && math.Abs(phase.Mean-want) > 1e-12 {
 				t.Errorf("with %g s an iteration %.1f µs are unexplained, want %.1f", perIter, 1e6*phase.Mean, 1e6*want)
 			}
 		}
@@ -138,14 +138,14 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	t.Parallel()
 	p := phases{stamped: true, good: 10}
 	p.mean[0], p.mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
-	s := &scope{j: &judge{valid: []int{1}, windows: map[int]map[string]window{1: {"nginx": {phases: p}}}}}
+	a := asked{&judge{valid: []int{1}, windows: map[int]map[string]window{1: {"nginx": {phases: p}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
-		if v, err := s.phase("nginx", name); err == nil || s.why != name+" of nginx is not known: its server stamps nothing" {
-			t.Errorf("%s: got %v, %v, %q", name, v, err, s.why)
+		if v, err := a.Phase(0, "nginx", name); err == nil || err.Error() != name+" of nginx is not known: its server stamps nothing" {
+			t.Errorf("%s: got %v, %v", name, v, err)
 		}
 	}
 	for _, name := range []string{"client", "lag"} {
-		if v, err := s.phase("nginx", name); err != nil || v != 1e-3 {
+		if v, err := a.Phase(0, "nginx", name); err != nil || v != 1e-3 {
 			t.Errorf("%s: got %v, %v", name, v, err)
 		}
 	}

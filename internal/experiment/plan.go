@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -210,7 +211,7 @@ func (p *plan) takeExpectations(s Scenario) {
 	}
 	absent := 0
 	for _, text := range s.Expect {
-		if _, err := parseExpectation(text, arms); err != nil {
+		if _, err := expect.Parse(text, arms); err != nil {
 			absent++
 			continue
 		}

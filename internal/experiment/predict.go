@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/expect"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -236,7 +237,7 @@ func (j *judge) unforeseen(arm, model string) string {
 	return "no figure: the model does not reach this arm, or its load is beyond what it can serve"
 }
 
-// foreseenFigure is one of predictedMetrics; nil where the theory has none.
+// foreseenFigure is one of expect.PredictedMetrics; nil where the theory has none.
 func foreseenFigure(p queueing.Prediction, metric string) *float64 {
 	return map[string]*float64{
 		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
@@ -258,7 +259,7 @@ func (j *judge) predictions(arm string) (all []record.Prediction) {
 				continue
 			}
 			p.Formula = f.Formula
-			for _, metric := range predictedMetrics {
+			for _, metric := range expect.PredictedMetrics {
 				if v := foreseenFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
 					series[metric] = append(series[metric], *v)
 				}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/expect"
 	"schedlab/internal/record"
 )
 
@@ -31,7 +32,7 @@ func (p *plan) probes(arm int) bool {
 // measures reports whether the figure of X_max itself is asked for, of every arm.
 func (p *plan) measures() bool {
 	relative := func(l Load) bool { return l.Rate.OfSlowest != 0 }
-	return p.slo != nil || slices.ContainsFunc(p.loads, relative) || usesAny(p.Expect, "x_max")
+	return p.slo != nil || slices.ContainsFunc(p.loads, relative) || expect.UsesAny(p.Expect, "x_max")
 }
 
 // probeFor is how long a probe lasts. One that has only to show that a rate can be taken

@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/command"
+	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
@@ -230,7 +231,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 			r.run.Apart = map[string]float64{}
 		}
 		r.run.Apart[a.Name] = apart
-		if apart > probeDoubt && r.plan.slo == nil {
+		if apart > expect.ProbeDoubt && r.plan.slo == nil {
 			r.plan.doubt(a.Name, "the halves of its probe of X_max were %.0f %% apart, and a share of it is as unsure", 100*apart)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
@@ -52,7 +53,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 
 	quiet := quietCollector()
 	clocks := host.Watch(ctx, server.Pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
-	if a.Mode != "" && usesAny(p.Expect, "accepted", "done", "open") {
+	if a.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open") {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := server.Scrape(ctx); err == nil && text != nil {
 				sums = counters(text)

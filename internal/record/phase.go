@@ -10,6 +10,16 @@ type Phase struct {
 	Tail float64 `json:"tail"` // the same over each window's slowest 1 %
 }
 
+// The shares of a request's service.
+const (
+	PhaseCPU   = "cpu"   // calibrated demand
+	PhaseSleep = "sleep" // demanded
+	// PhaseRest is Service without both: others had the CPU, the sleep ended late, the
+	// core was slower than calibrated. It can be below 0, where it was faster
+	// (docs/decisions/0014-one-interference.md).
+	PhaseRest = "unexplained"
+)
+
 // A Stretch is phases that have one cause, under the name that people read.
 type Stretch struct {
 	Name   string
@@ -26,9 +36,9 @@ func Stretches() []Stretch {
 		{"run queue", "ready, and waiting for the scheduler to run it", []string{"wakeup", "handover"}},
 		{"http", "parsing, and from the handler's end to the write", []string{"parse", "finish"}},
 		{"queue", "in the model's own queue", []string{"queue"}},
-		{"cpu", "the handler's demand, as calibrated", []string{"cpu"}},
-		{"sleep", "the handler's demand", []string{"sleep"}},
-		{"interference", "the handler's time beyond its demand: others had the CPU, or its sleep ended late", []string{"unexplained"}},
+		{"cpu", "the handler's demand, as calibrated", []string{PhaseCPU}},
+		{"sleep", "the handler's demand", []string{PhaseSleep}},
+		{"interference", "the handler's time beyond its demand: others had the CPU, or its sleep ended late", []string{PhaseRest}},
 	}
 }
 

@@ -23,6 +23,16 @@ func Metrics() []Metric {
 	}
 }
 
+// MetricOf is the metric of that name; of another name one with nothing but that.
+func MetricOf(name string) Metric {
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return m
+		}
+	}
+	return Metric{Name: name}
+}
+
 // A Decision is the verdict on one metric of one arm.
 type Decision string
 

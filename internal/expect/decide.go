@@ -1,4 +1,4 @@
-package experiment
+package expect
 
 import (
 	"fmt"
@@ -14,29 +14,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A finding is what a run says of an expectation or a part of it.
-type finding struct {
-	outcome record.Answer
-	reason  string
+// A Finding is what a run says of an expectation or a part of it, with the reason in words.
+type Finding struct {
+	Outcome record.Answer
+	Reason  string
 }
 
-// hold decides every expectation of the plan. One that cannot be read, because
-// another version wrote it, is refused.
-func (j *judge) hold() {
-	j.result.Expectations = []record.Expectation{}
-	for _, text := range j.run.Plan.Expect {
-		f := finding{record.Undecided, ""}
-		e, err := parseExpectation(text, nil)
-		switch {
-		case err != nil:
-			f.reason = err.Error()
-		case j.refusal != nil:
-			f.reason = j.refusal.text
-		default:
-			f = j.decide(e.root, stats.Alpha/float64(statements(e.root)), false)
-		}
-		j.result.Expectations = append(j.result.Expectations, record.Expectation{Text: text, Outcome: f.outcome, Reason: f.reason})
-	}
+// Decide puts the expectation to the blocks of a run.
+func (e Expectation) Decide(r Run) Finding {
+	return decide(r, e.root, stats.Alpha/float64(statements(e.root)), false)
 }
 
 // joint returns the operands of and, or and not; nil for a plain statement.
@@ -72,41 +58,41 @@ func statements(n ast.Node) int {
 // decide joins the findings on statements by Kleene's logic: a refused part
 // matters only where the others leave the whole open. Reasons speak of a part as it
 // stands in the whole: of its contrary when it is denied.
-func (j *judge) decide(n ast.Node, alpha float64, denied bool) finding {
+func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	op, parts := joint(n)
 	if parts == nil {
-		return j.state(n, alpha, denied)
+		return state(r, n, alpha, denied)
 	}
-	first := j.decide(parts[0], alpha, denied != (op == "not"))
+	first := decide(r, parts[0], alpha, denied != (op == "not"))
 	if op == "not" {
-		switch first.outcome {
+		switch first.Outcome {
 		case record.Passed:
-			first.outcome = record.Failed
+			first.Outcome = record.Failed
 		case record.Failed:
-			first.outcome = record.Passed
+			first.Outcome = record.Passed
 		}
 		return first
 	}
-	second := j.decide(parts[1], alpha, denied)
+	second := decide(r, parts[1], alpha, denied)
 	final := record.Failed // one such part settles an and
 	if op == "or" {
 		final = record.Passed
 	}
-	both := []finding{first, second}
+	both := []Finding{first, second}
 	for _, outcome := range []record.Answer{final, record.Undecided} {
-		if i := slices.IndexFunc(both, func(f finding) bool { return f.outcome == outcome }); i >= 0 {
+		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == outcome }); i >= 0 {
 			return both[i]
 		}
 	}
-	return finding{first.outcome, first.reason + "; " + second.reason}
+	return Finding{first.Outcome, first.Reason + "; " + second.Reason}
 }
 
 // state puts one statement to the valid blocks, in order, and looks at it when verdicts
 // are looked at. At a look it passes when it is true in so many blocks that their median
 // is on its side of the border with confidence 1-alpha over all looks, and fails when it
 // is false in as many; the first look that says one of both decides.
-func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
-	s := &scope{j: j}
+func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
+	s := &scope{run: r}
 	words := s.words()
 	words["side"] = side
 	code, result := n.String(), expr.AsBool()
@@ -115,17 +101,17 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 	}
 	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
-		return finding{record.Undecided, oneLine(err.Error())}
+		return Finding{record.Undecided, firstLine(err)}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
 	probes, verdict := probed(n), record.Undecided
-	for s.block = range j.valid {
+	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
 			if s.why == "" {
-				s.why = oneLine(err.Error())
+				s.why = firstLine(err)
 			}
-			return finding{record.Undecided, s.why}
+			return Finding{record.Undecided, s.why}
 		}
 		unsure += count(!sure)
 		switch v := v.(type) {
@@ -143,22 +129,22 @@ func (j *judge) state(n ast.Node, alpha float64, denied bool) finding {
 			verdict = record.Failed
 		}
 	}
-	blocks := len(j.valid)
-	sides := j.sides(n, denied)
+	blocks := r.Blocks()
+	sides := sidesOf(r, n, denied)
 	evidence := sides + tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
 	switch {
 	case verdict != record.Undecided:
-		return finding{verdict, evidence}
+		return Finding{verdict, evidence}
 	case unsure > 0:
-		return finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*probeDoubt)}
-	case !looked(blocks, alpha):
-		return finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
+		return Finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*ProbeDoubt)}
+	case !Looked(blocks, alpha):
+		return Finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
 	}
-	return finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+	return Finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
 }
 
-// looked reports whether so many blocks hold a look that can decide at that error.
-func looked(blocks int, alpha float64) bool {
+// Looked reports whether so many blocks hold a look that can decide at that error.
+func Looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
@@ -198,9 +184,9 @@ func side(value, target, share float64) int {
 	return 1
 }
 
-// sides writes the medians of both sides of a comparison or of within, "" for any
+// sidesOf writes the medians of both sides of a comparison or of within, "" for any
 // other statement; of one that is denied without its operator.
-func (j *judge) sides(n ast.Node, denied bool) string {
+func sidesOf(r Run, n ast.Node, denied bool) string {
 	var sides []ast.Node
 	join := ""
 	switch n := n.(type) {
@@ -218,7 +204,7 @@ func (j *judge) sides(n ast.Node, denied bool) string {
 	}
 	var texts []string
 	for _, side := range sides {
-		v, ok := j.median(side)
+		v, ok := median(r, side)
 		if !ok {
 			return ""
 		}
@@ -231,15 +217,15 @@ func (j *judge) sides(n ast.Node, denied bool) string {
 }
 
 // median is a number's over the valid blocks; not ok when it is none.
-func (j *judge) median(n ast.Node) (v float64, ok bool) {
-	s := &scope{j: j}
+func median(r Run, n ast.Node) (v float64, ok bool) {
+	s := &scope{run: r}
 	words := s.words()
 	program, err := expr.Compile(n.String(), language(words, expr.AsFloat64())...)
 	if err != nil {
 		return 0, false // words, not numbers
 	}
-	values := make([]float64, len(j.valid))
-	for s.block = range j.valid {
+	values := make([]float64, r.Blocks())
+	for s.block = range r.Blocks() {
 		got, err := expr.Run(program, words)
 		if err != nil {
 			return 0, false
@@ -295,4 +281,18 @@ func figureText(v float64, seconds bool) string {
 		return strconv.FormatFloat(v, 'f', 0, 64) + unit
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64) + unit
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }

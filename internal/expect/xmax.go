@@ -1,4 +1,4 @@
-package experiment
+package expect
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// probeDoubt is how far X_max, of which there is one an arm and not one a block, may be
+// ProbeDoubt is how far X_max, of which there is one an arm and not one a block, may be
 // from the next: five in a row of one server came out up to 9 % from their mean (those
 // of the searches in docs/capacity.md). Probes of one arm further apart are a doubt.
-const probeDoubt = .10
+const ProbeDoubt = .10
 
 // mostProbes bounds the arms whose x_max one statement asks for: every one of them
 // doubles how often it is put to a block.
@@ -60,9 +60,9 @@ func (s *scope) settled(program *vm.Program, words map[string]any, probes []stri
 	for corner := range 1 << len(probes) {
 		s.off = map[string]float64{}
 		for i, arm := range probes {
-			s.off[arm] = probeDoubt
+			s.off[arm] = ProbeDoubt
 			if corner>>i&1 == 1 {
-				s.off[arm] = -probeDoubt
+				s.off[arm] = -ProbeDoubt
 			}
 		}
 		v, err := expr.Run(program, words)

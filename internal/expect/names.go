@@ -1,0 +1,23 @@
+package expect
+
+import (
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/timeline"
+)
+
+// PhaseNames are what an expectation may ask the mean of: the parts of a response
+// time, the shares of its service, and the report's stretches of both.
+func PhaseNames() (names []string) {
+	for part := range timeline.NumParts {
+		names = append(names, part.String())
+	}
+	names = append(names, record.PhaseCPU, record.PhaseSleep, record.PhaseRest)
+	for _, st := range record.Stretches() {
+		if !slices.Contains(names, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,185 @@
+// Package expect is the language of a scenario's expectations: it parses them, and decides
+// each over the blocks of a judged run, which it knows as a [Run] only.
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+)
+
+// An Expectation is one executed assertion of a scenario, in the language of expr with the
+// words of docs/scenarios.md. It is split at and, or and not into statements, each of
+// which the blocks of a run decide on their own.
+type Expectation struct {
+	text string
+	root ast.Node
+}
+
+// An Error says what is wrong with an expectation, and how many characters into it.
+type Error struct {
+	At  int
+	msg string
+}
+
+func (e *Error) Error() string { return e.msg }
+
+// quantity is a number with a unit of time written against it, as in 10ms;
+// 250/s is a quotient already, since s is a second.
+var quantity = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
+
+// rewrite turns 10ms into (10*ms), of which the language knows every part. from
+// gives, for each character of the result, the one of text it came from.
+func rewrite(text string) (code string, from []int) {
+	var b strings.Builder
+	at, quoted := 0, rune(0)
+	put := func(s string, advance bool) {
+		for range utf8.RuneCountInString(s) {
+			from = append(from, at)
+			if advance {
+				at++
+			}
+		}
+		b.WriteString(s)
+	}
+	for rest := text; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		if m := quantity.FindStringSubmatchIndex(rest); quoted == 0 && m != nil && m[0] == 0 {
+			put("(", false)
+			put(rest[m[2]:m[3]], true)
+			put("*", false)
+			put(rest[m[4]:m[5]], true)
+			put(")", false)
+			rest = rest[m[1]:]
+			continue
+		}
+		switch {
+		case quoted == 0 && (r == '"' || r == '\'' || r == '`'):
+			quoted = r
+		case r == quoted:
+			quoted = 0
+		}
+		// A digit that ends a name, as in p50, begins no number.
+		whole := size
+		if isLetter(r) && quoted == 0 {
+			for whole < len(rest) && (isLetter(rune(rest[whole])) || rest[whole] >= '0' && rest[whole] <= '9') {
+				whole++
+			}
+		}
+		put(rest[:whole], true)
+		rest = rest[whole:]
+	}
+	return b.String(), append(from, at)
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' }
+
+// language is what every expectation is compiled with; kept leaves out the
+// library's own functions but a few.
+func language(words map[string]any, more ...expr.Option) []expr.Option {
+	kept := []expr.Option{expr.Env(words), expr.DisableAllBuiltins(), expr.Optimize(false)}
+	for _, name := range []string{"abs", "min", "max"} {
+		kept = append(kept, expr.EnableBuiltin(name))
+	}
+	return append(kept, more...)
+}
+
+// Parse checks an assertion's grammar, its types, and that the arms,
+// metrics and phases it names exist; arms nil leaves arms unchecked. The error is an [*Error].
+func Parse(text string, arms []string) (Expectation, error) {
+	code, from := rewrite(text)
+	fault := func(err error) error {
+		bad, ok := errors.AsType[*file.Error](err)
+		if !ok {
+			return &Error{0, firstLine(err)}
+		}
+		return &Error{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
+	}
+	program, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...)
+	if err != nil {
+		return Expectation{}, fault(err)
+	}
+	root, names := program.Node(), &nameCheck{arms: arms}
+	ast.Walk(&root, names)
+	if names.bad != nil {
+		names.bad.At = from[min(names.bad.At, len(from)-1)]
+		return Expectation{}, names.bad
+	}
+	if n := overprobed(root); n != nil {
+		return Expectation{}, &Error{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+	}
+	return Expectation{text, root}, nil
+}
+
+// A nameCheck visits an expectation's calls and looks their names up.
+type nameCheck struct {
+	arms []string
+	bad  *Error
+}
+
+// Visit implements ast.Visitor.
+func (n *nameCheck) Visit(node *ast.Node) {
+	call, ok := (*node).(*ast.CallNode)
+	if !ok || n.bad != nil {
+		return
+	}
+	word, ok := call.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return
+	}
+	for i, arg := range call.Arguments {
+		name, ok := arg.(*ast.StringNode)
+		if !ok {
+			continue
+		}
+		kind, known := n.known(word.Value, i)
+		if known != nil && !slices.Contains(known, name.Value) {
+			n.bad = &Error{arg.Location().From, fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
+		}
+	}
+}
+
+// known lists what the i-th argument of a word may be; nil is anything.
+func (n *nameCheck) known(word string, i int) (kind string, names []string) {
+	kinds, ok := map[string][]string{
+		"same": {"metric"}, "faster": {"metric", "arm"}, "slower": {"metric", "arm"},
+		"verdict": {"metric", "arm"}, "ratio": {"metric", "arm"}, "interval": {"metric", "arm"},
+		"explained": {"phase", "arm"}, "phase": {"arm", "phase"}, "predicted": {"arm", "prediction"},
+	}[word]
+	switch {
+	case !ok:
+		kind = "arm" // of every word that reads a figure
+	case i < len(kinds):
+		kind = kinds[i]
+	}
+	switch kind {
+	case "arm":
+		return kind, n.arms
+	case "metric":
+		return kind, comparedMetrics()
+	case "prediction":
+		return kind, PredictedMetrics
+	case "phase":
+		return kind, PhaseNames()
+	}
+	return kind, nil
+}
+
+// UsesAny reports whether an expectation calls one of the words.
+func UsesAny(texts []string, words ...string) bool {
+	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
+	return slices.ContainsFunc(texts, called.MatchString)
+}
+
+// firstLine is what of the library's error goes into a sentence; pictures follow it.
+func firstLine(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSpace(first)
+}

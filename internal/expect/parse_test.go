@@ -1,0 +1,43 @@
+package expect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// One statement may ask for the x_max of so many arms, and not of more.
+func TestMostProbes(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range mostProbes + 1 {
+		many = append(many, fmt.Sprintf(`x_max("a%d")`, i))
+	}
+	for text, refused := range map[string]bool{
+		strings.Join(many, " + ") + " > 1":                                 true,
+		`p50("a0") > 0 || not (` + strings.Join(many, " + ") + " > 1)":     true,
+		strings.Join(many[1:], " + ") + " > 1":                             false,
+		strings.Join(many[1:], " > 1 && ") + " > 1 && " + many[0] + " > 1": false,
+	} {
+		_, err := Parse(text, nil)
+		if got := err != nil && strings.Contains(err.Error(), "x_max of 9 arms in one statement, and at most 8"); got != refused || err != nil && !refused {
+			t.Errorf("%s: got %v, refused %v", text, err, refused)
+		}
+	}
+}
+
+// Whatever is written, every character of the rewritten text has its place in the first.
+func FuzzRewrite(f *testing.F) {
+	for _, text := range []string{`p50("nethttp") < 5ms`, `not (explained("queue") >= 0.8)`, "10msx", "'", "((", `"10ms" == '5s'`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1000 {
+			return
+		}
+		code, from := rewrite(text)
+		if len(from) != len([]rune(code))+1 {
+			t.Fatalf("%q: %d places for the %d characters of %q", text, len(from), len([]rune(code)), code)
+		}
+	})
+}

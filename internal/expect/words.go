@@ -1,0 +1,249 @@
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// PredictedMetrics are the figures that theory gives of an arm.
+var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
+
+func comparedMetrics() (names []string) {
+	for _, m := range stats.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// timeWords are the words whose value is in seconds.
+var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "twin_mean", "overhead", "ms", "us", "ns", "s", "window"}
+
+// rateWords are those whose value is per second.
+var rateWords = []string{"rate", "goodput", "throughput", "x_max"}
+
+// A Run is a judged run as an expectation sees it. An error is a sentence that says why
+// something cannot be told; it refuses the statement.
+type Run interface {
+	Rate() float64   // planned, requests per second
+	Window() float64 // measured seconds of a trial
+	Blocks() int     // that count
+	// Figure is an arm's in a block: of its window, or of its ideal twin.
+	Figure(block int, metric, arm string) (float64, error)
+	// Ratio is a challenger's figure over that of what it is compared with, in a block.
+	Ratio(block int, v record.Verdict) float64
+	// Phase is the mean time, in seconds, that an arm's requests spent in one of
+	// [PhaseNames] in a block, and Spent in all of them.
+	Phase(block int, arm, name string) (float64, error)
+	Spent(block int, arm string) float64
+	// Predicted is what theory gives for an arm in a block.
+	Predicted(block int, arm, metric string) (float64, error)
+	XMax(arm string) (float64, error)
+	// Verdict is that on a metric of a challenger, unless it was refused.
+	Verdict(metric, arm string) (record.Verdict, error)
+	// Challengers are compared each with an arm of their own, the second of a pair.
+	Challengers() [][2]string
+}
+
+// A scope is what the words of an expectation see: one block of a run.
+type scope struct {
+	run   Run
+	block int                // of those that count
+	why   string             // set by a word that cannot answer
+	off   map[string]float64 // how far probes are taken to be off, by arm; see settled
+}
+
+// words are the functions and constants of expectations. Those that read a
+// figure give the block's; those about verdicts the run's.
+func (s *scope) words() map[string]any {
+	w := map[string]any{
+		"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0,
+		"rate": 0.0, "window": 0.0,
+		"x_max": s.xmax, "within": within,
+		"verdict": s.verdict, "same": s.same, "faster": s.faster, "slower": s.slower, "ratio": s.ratio, "interval": s.interval,
+		"explained": s.explained, "phase": s.phase, "predicted": s.predicted,
+	}
+	if s.run != nil {
+		w["rate"], w["window"] = s.run.Rate(), s.run.Window()
+	}
+	for word, metric := range map[string]string{
+		"p50": "p50", "p90": "p90", "p99": "p99", "mean": "mean", "tail": "tail", "good_mean": "good_mean",
+		"goodput": "goodput", "throughput": "throughput", "cpu": "cpu_per_request", "errors": "errors", "loss": "loss",
+		"starved": "starved", "served": "served", "first_reply": "first_reply", "busy": "busy", "accepted": "accepted", "done": "done", "open": "open",
+		"switches": "switches", "overflows": "overflows", "twin_mean": "twin_mean", "overhead": "overhead",
+	} {
+		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
+	}
+	return w
+}
+
+// within reports whether value is at most share (0.05 is 5 %) away from target.
+func within(value, target, share float64) bool {
+	return math.Abs(value-target) <= share*math.Abs(target)
+}
+
+// unanswerable stops a word; the reason is in the scope.
+var errUnanswerable = errors.New("cannot be answered")
+
+func (s *scope) cannot(format string, args ...any) error {
+	s.why = fmt.Sprintf(format, args...)
+	return errUnanswerable
+}
+
+// told notes why a word cannot answer.
+func (s *scope) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.why = err.Error()
+	return errUnanswerable
+}
+
+func (s *scope) figure(metric, arm string) (float64, error) {
+	v, err := s.run.Figure(s.block, metric, arm)
+	return v, s.told(err)
+}
+
+func (s *scope) predicted(arm, metric string) (float64, error) {
+	v, err := s.run.Predicted(s.block, arm, metric)
+	return v, s.told(err)
+}
+
+func (s *scope) phase(arm, name string) (float64, error) {
+	v, err := s.run.Phase(s.block, arm, name)
+	return v, s.told(err)
+}
+
+func (s *scope) judged(metric, arm string) (record.Verdict, error) {
+	v, err := s.run.Verdict(metric, arm)
+	return v, s.told(err)
+}
+
+func (s *scope) xmax(arm string) (float64, error) {
+	x, err := s.run.XMax(arm)
+	return x * (1 + s.off[arm]), s.told(err)
+}
+
+// verdict is a challenger's verdict in a word; one still open cannot be asked.
+func (s *scope) verdict(metric, arm string) (string, error) {
+	v, err := s.judged(metric, arm)
+	if err == nil && v.Verdict == string(stats.Inconclusive) {
+		err = s.cannot("%s of %s is inconclusive, %s", metric, arm, bounds(v))
+	}
+	return v.Verdict, err
+}
+
+// same reports whether every challenger's interval lies within the band that
+// counts as equal; it is false when one lies outside altogether.
+func (s *scope) same(metric string) (bool, error) {
+	m := stats.MetricOf(metric)
+	band := math.Log1p(m.Same) * (1 + 1e-9)
+	var open error
+	for _, pair := range s.run.Challengers() {
+		arm := pair[0]
+		v, err := s.judged(metric, arm)
+		if err != nil {
+			open = err
+			continue
+		}
+		switch low, high := math.Log(v.Low), math.Log(v.High); {
+		case v.Low == 0:
+			open = s.cannot("%s of %s has %s", metric, arm, bounds(v))
+		case low > band || high < -band:
+			return false, nil
+		case low < -band || high > band:
+			open = s.cannot("%s of %s is between %s and %s, neither within %.0f %% nor outside", metric, arm, stats.Change(v.Low), stats.Change(v.High), 100*m.Same)
+		}
+	}
+	return open == nil, open
+}
+
+func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Faster) }
+func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Slower) }
+
+// moved reports whether an arm's verdict is want; it is false when the whole
+// interval falls short of the smallest effect in that direction.
+func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
+	m := stats.MetricOf(metric)
+	v, err := s.judged(metric, arm)
+	if err != nil || m.Decision(v.Verdict) == want {
+		return err == nil, err
+	}
+	if v.Low == 0 {
+		return false, s.cannot("%s of %s has %s", metric, arm, bounds(v))
+	}
+	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
+	short := high < effect // more is wanted, and not had
+	if (want == stats.Faster) != m.HigherIsBetter {
+		short = low > -effect
+	}
+	if short {
+		return false, nil
+	}
+	return false, s.cannot("%s of %s is between %s and %s", metric, arm, stats.Change(v.Low), stats.Change(v.High))
+}
+
+// ratio is a challenger's figure over the baseline's, in the block.
+func (s *scope) ratio(metric, arm string) (float64, error) {
+	v, err := s.judged(metric, arm)
+	if err != nil {
+		return 0, err
+	}
+	return s.run.Ratio(s.block, v), nil
+}
+
+// interval is the verdict's, low and high.
+func (s *scope) interval(metric, arm string) ([]float64, error) {
+	v, err := s.judged(metric, arm)
+	if err == nil && v.Low == 0 {
+		err = s.cannot("%s of %s has %s", metric, arm, bounds(v))
+	}
+	return []float64{v.Low, v.High}, err
+}
+
+// bounds is a verdict's interval in words.
+func bounds(v record.Verdict) string {
+	if v.Low == 0 {
+		return "no interval after " + plural(v.Blocks, "block")
+	}
+	return fmt.Sprintf("%s to %s", stats.Change(v.Low), stats.Change(v.High))
+}
+
+// leastDifference is the smallest difference of means that can be explained:
+// below it the parts are noise over noise.
+const leastDifference = 20 * time.Microsecond
+
+// explained is the share of the difference of mean response time between a
+// challenger and what it is compared with that one phase makes up: the least over
+// the given arms, or over all challengers.
+func (s *scope) explained(phase string, arms ...string) (float64, error) {
+	least := math.Inf(1)
+	for _, pair := range s.run.Challengers() {
+		arm, base := pair[0], pair[1]
+		if len(arms) > 0 && !slices.Contains(arms, arm) {
+			continue
+		}
+		part, err := s.phase(arm, phase)
+		if err != nil {
+			return 0, err
+		}
+		own, err := s.phase(base, phase)
+		if err != nil {
+			return 0, err
+		}
+		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
+		if math.Abs(whole) < leastDifference.Seconds() {
+			return 0, s.cannot("%s and %s differ by less than %v in the mean: nothing to explain", arm, base, leastDifference)
+		}
+		least = min(least, (part-own)/whole)
+	}
+	if math.IsInf(least, 1) {
+		return 0, s.cannot("none of %q is a challenger of this run", arms)
+	}
+	return least, nil
+}
