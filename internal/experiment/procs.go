@@ -18,6 +18,14 @@ func (p *plan) procs(a Arm) int {
 	return procsOf(value, len(p.cpus.server))
 }
 
+// threads is how many Ps each process of an arm has: --threads, where that means something.
+func (p *plan) threads(a Arm) int {
+	if p.modes[a.Mode].Has("threads") {
+		return p.number(a, "threads", 1)
+	}
+	return p.procs(a)
+}
+
 // ownProcs is what the record has of it: 0 for an arm that sets none.
 func (p *plan) ownProcs(a Arm) int {
 	if _, own := a.Env[maxProcs]; !own {

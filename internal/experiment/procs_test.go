@@ -11,9 +11,9 @@ import (
 // and loops by default, cores, and what cannot matter on one P.
 func TestProcsAreTheArms(t *testing.T) {
 	onTwo := func(o *Options) {
-		for _, name := range []string{"loop", "prefork", "pool-perworker"} {
-			o.Modes[name] = Mode{Pool: name == "pool-perworker"}
-		}
+		o.Modes["loop"] = Mode{Flags: []string{"listeners"}, Station: "loops"}
+		o.Modes["prefork"] = Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
+		o.Modes["pool-perworker"] = Mode{Flags: []string{"workers"}, Station: "per-worker"}
 	}
 	for _, c := range []struct {
 		inherited, arm             string
