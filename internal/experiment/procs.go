@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 )
@@ -21,7 +22,7 @@ func (p *plan) procs(a Arm) int {
 // threads is how many Ps each process of an arm has: --threads, where that means something.
 func (p *plan) threads(a Arm) int {
 	if p.modes[a.Mode].Has("threads") {
-		return p.number(a, "threads", 1)
+		return cmp.Or(p.number(a, "threads", 0), 1)
 	}
 	return p.procs(a)
 }

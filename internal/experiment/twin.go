@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -39,7 +40,7 @@ func (p *plan) unknown(a Arm) string {
 	switch {
 	case mode.Adaptive && p.policy(a) == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
-	case mode.Has("processes") && p.number(a, "processes", p.procs(a)) > 1:
+	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
 	case procs > cpus:
 		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, plural(cpus, "CPU"))

@@ -54,7 +54,7 @@ func (p *plan) workers(a Arm) int {
 	case mode.Has("workers"):
 		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
 	case mode.Has("listeners"):
-		return p.number(a, "listeners", p.procs(a))
+		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
 	}
 	return 1
 }
