@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,14 +41,14 @@ func TestRowsOfTheModeTable(t *testing.T) {
 	}
 }
 
-// otherwise are names of modes that are also a load setting, a flag and a station.
-var otherwise = []string{"loop", "threads", "pool"}
+// ambiguous are names of modes that are also a load setting, a flag and a station.
+var ambiguous = []string{"loop", "threads", "pool"}
 
 // Outside the package model no code compares with the name of a mode, or lists it: what
 // it must know of a mode is a field of the table.
 func TestNoNameOfAModeDecides(t *testing.T) {
 	t.Parallel()
-	names := slices.DeleteFunc(modeNames(), func(name string) bool { return slices.Contains(otherwise, name) })
+	names := slices.DeleteFunc(modeNames(), func(name string) bool { return slices.Contains(ambiguous, name) })
 	inspect := func(path string) {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
@@ -90,5 +92,26 @@ func TestNoNameOfAModeDecides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// The example of docs/adding-a-mode.md can be applied to the program as it is.
+func TestAddingAModeApplies(t *testing.T) {
+	t.Parallel()
+	need(t, "git")
+	root := moduleRoot(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "adding-a-mode.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```diff\n")
+	diff, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no diff")
+	}
+	check := exec.CommandContext(t.Context(), "git", "apply", "--check", "-")
+	check.Dir, check.Stdin = root, strings.NewReader(diff)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
