@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 )
@@ -16,6 +17,14 @@ func (p *plan) procs(a Arm) int {
 		value = os.Getenv(maxProcs)
 	}
 	return procsOf(value, len(p.cpus.server))
+}
+
+// threads is how many Ps each process of an arm has: --threads, where that means something.
+func (p *plan) threads(a Arm) int {
+	if p.modes[a.Mode].Has("threads") {
+		return cmp.Or(p.number(a, "threads", 0), 1)
+	}
+	return p.procs(a)
 }
 
 // ownProcs is what the record has of it: 0 for an arm that sets none.
