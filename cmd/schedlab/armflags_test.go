@@ -45,16 +45,6 @@ func TestArmsTakeServesFlags(t *testing.T) {
 	}
 }
 
-// Whether a mode has workers to run short of or to spare is whether it takes --workers.
-func TestPlannerKnowsWhoHasWorkers(t *testing.T) {
-	t.Parallel()
-	for name, m := range modeFacts() {
-		if takes := m.Check(map[string]string{"workers": "3"}) == nil; m.Pool != takes {
-			t.Errorf("%s: planned with workers %v, and takes them %v", name, m.Pool, takes)
-		}
-	}
-}
-
 // A mode takes the flags that mean something to it, as serve does.
 func TestModesCheckTheirFlags(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,7 @@ const (
 	sleeps      = 1000
 	sleepOf     = 500 * time.Microsecond
 	nullSpan    = 2 * time.Second
+	nullMode    = "nethttp" // of the server that is asked for it
 )
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {
@@ -203,7 +204,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	if !f.quick && ctx.Err() == nil {
 		show.update("asking a null server", 0, 1, nullSpan)
 		m.Gap.Span = nullSpan
-		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullSpan)
+		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullMode, nullSpan)
 		if ctx.Err() == nil {
 			show.update("measuring the load engine itself", 0, 1, nullSpan)
 			m.Engine = engineTime(survey.Floor(ctx))

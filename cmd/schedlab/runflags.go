@@ -56,8 +56,9 @@ func modeFacts() map[string]experiment.Mode {
 			wait = model.DefaultWait
 		}
 		facts[m.Name] = experiment.Mode{
-			Pool: m.Has("workers"), Sticky: m.Sticky, Depth: m.Depth, Wait: wait,
-			Check: func(flags map[string]string) error { return checkArm(m.Name, flags) },
+			Flags: m.Flags, Station: m.Station, Sticky: m.Sticky, Adaptive: m.Adaptive, Overflow: m.Overflow, Depth: m.Depth, Wait: wait,
+			QueuesRequests: m.Axes.Unit == "request" && m.Depth != nil && !m.Loops,
+			Check:          func(flags map[string]string) error { return checkArm(m.Name, flags) },
 		}
 	}
 	return facts

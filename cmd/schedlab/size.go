@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/sizing"
@@ -41,8 +42,19 @@ type sizeFlags struct {
 }
 
 // sizedModes are those whose workers take requests, or connections of a request each,
-// from one queue: what the theory here is of.
-var sizedModes = []string{"pool-request", "semaphore", "pool", "threadpool"}
+// from one queue: what the theory here is of. Those that take requests come first.
+func sizedModes() (names []string) {
+	var sticky []string
+	for _, m := range model.Modes() {
+		switch {
+		case m.Sized && m.Sticky:
+			sticky = append(sticky, m.Name)
+		case m.Sized:
+			names = append(names, m.Name)
+		}
+	}
+	return append(names, sticky...)
+}
 
 func newSize() *cobra.Command {
 	var f sizeFlags
@@ -82,7 +94,7 @@ decide.`,
 	}
 	f.bind(cmd.Flags())
 	complete(cmd, "unit", "s", "ms", "us", "ns")
-	complete(cmd, "mode", sizedModes...)
+	complete(cmd, "mode", sizedModes()...)
 	complete(cmd, "output", "text", "json", "markdown")
 	complete(cmd, "progress", "auto", "plain", "none")
 	for _, flag := range []string{"histogram", "csv"} {
@@ -107,7 +119,8 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
-	fl.StringVar(&f.mode, "mode", sizedModes[0], "mode that --verify tests: "+strings.Join(sizedModes, ", "))
+	modes := sizedModes()
+	fl.StringVar(&f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "))
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
 	fl.DurationVar(&f.options.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
@@ -176,8 +189,8 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		return nil, usagef("--cores %d; give 1 or more", f.cores)
 	case !(f.margin >= 0 && f.margin <= 1):
 		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
-	case !slices.Contains(sizedModes, f.mode):
-		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes, ", "))
+	case !slices.Contains(sizedModes(), f.mode):
+		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes(), ", "))
 	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
 		return nil, usagef("--output %q is none of text, json, markdown", f.output)
 	case f.verify && f.slo == "":

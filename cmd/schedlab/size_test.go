@@ -194,7 +194,7 @@ func TestScenarioOfVerify(t *testing.T) {
 	t.Parallel()
 	s := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
 	s.flags.options.Budget = 0
-	for _, mode := range sizedModes {
+	for _, mode := range sizedModes() {
 		s.flags.mode = mode
 		text, err := s.scenario()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/sizing"
@@ -236,8 +237,12 @@ func (s *sized) scenario() (string, error) {
 	if fewer < 1 {
 		return "", usagef("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
 	}
+	mode, err := model.Lookup(s.flags.mode)
+	if err != nil {
+		return "", err
+	}
 	keep := "keepalive: false" // where a worker is held as long as its connection
-	if s.flags.mode == "pool-request" || s.flags.mode == "semaphore" {
+	if !mode.Sticky {
 		keep = fmt.Sprintf("keepalive: true\n  connections: %d", max(64, s.advice.Workers+s.advice.Queue+32))
 	}
 	return fmt.Sprintf(`name: size
@@ -253,17 +258,18 @@ arms:
   - %s
 protocol: {blocks: %d, warmup: %v, window: %v, budget: %v}
 predict: [fit, twin]
-`, advised, s.advice.Queue, s.slo, fewer, cpu, sleep, s.flags.rate.String(), keep, s.arm("advised", advised), s.arm("fewer", fewer),
+`, advised, s.advice.Queue, s.slo, fewer, cpu, sleep, s.flags.rate.String(), keep, s.arm(mode, "advised", advised), s.arm(mode, "fewer", fewer),
 		verifyBlocks, warmup, window, budget), nil
 }
 
 // arm is a pool of so many workers with the advised queue, which refuses what does not
-// fit. A semaphore has no queue: it waits as long as the queue's requests would take.
-func (s *sized) arm(name string, workers int) string {
-	if s.flags.mode == "semaphore" {
+// fit. A mode with --wait has no queue: it waits as long as the queue's requests would
+// take.
+func (s *sized) arm(mode model.Mode, name string, workers int) string {
+	if mode.Has("wait") {
 		held := s.ask.Service + s.ask.Block
 		wait := time.Duration(float64(s.advice.Queue+1) * held / float64(s.advice.Workers) * 1e9).Round(time.Millisecond)
-		return fmt.Sprintf("{name: %s, mode: semaphore, workers: %d, wait: %v}", name, workers, max(wait, time.Millisecond))
+		return fmt.Sprintf("{name: %s, mode: %s, workers: %d, wait: %v}", name, mode.Name, workers, max(wait, time.Millisecond))
 	}
-	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, s.flags.mode, workers, s.advice.Queue)
+	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, mode.Name, workers, s.advice.Queue)
 }

@@ -30,7 +30,7 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Arms = s.Arms[:1]
-	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]Mode{"nethttp": {}}}, objective(t, "p99<=10ms"))
+	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]Mode{"nethttp": {Station: "goroutines"}}}, objective(t, "p99<=10ms"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,10 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 	switch {
 	case len(terms) == 0:
 		return nil, "the objective promises no time, and theory predicts times"
-	case a.plan.Station == nil:
+	case a.plan.Mode == "":
 		return nil, "how it schedules is not known: it is another program"
+	case a.plan.Station == nil:
+		return nil, "the record has no queueing station for its mode"
 	case found.CPUPerRequest <= 0:
 		return nil, "the CPU time of a request was not measured in a window without errors"
 	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:

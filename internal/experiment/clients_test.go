@@ -71,7 +71,7 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 		return all
 	}
 	modes := options().Modes
-	modes["nethttp"] = Mode{Check: func(flags map[string]string) error {
+	modes["nethttp"] = Mode{Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return fmt.Errorf("nethttp has no workers")
 		}

@@ -212,7 +212,7 @@ func (c *Comparison) Short() (arms []string, known bool) {
 		switch a.Station.Kind {
 		case queueing.Goroutines.String():
 		case queueing.Pool.String(), queueing.PerWorker.String():
-			if a.KeepAlive && c.plan.modes[a.Mode].Sticky {
+			if a.KeepAlive && a.Station.Sticky {
 				return nil, false
 			}
 			if a.Station.Workers < queueing.Workers(rate, (w.CPU.Mean()+w.Sleep.Mean()).Seconds()) {

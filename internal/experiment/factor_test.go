@@ -57,13 +57,13 @@ func FuzzParseFactor(f *testing.F) {
 
 // pooled are modes of which pool has workers, 1 to 100.
 var pooled = map[string]Mode{
-	"nethttp": {Check: func(flags map[string]string) error {
+	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return errors.New("--workers means nothing to nethttp")
 		}
 		return nil
 	}},
-	"pool": {Pool: true, Sticky: true, Check: func(flags map[string]string) error {
+	"pool": {Flags: []string{"workers"}, Station: "pool", Sticky: true, Check: func(flags map[string]string) error {
 		if flags["workers"] == "0" {
 			return errors.New("--workers 0 must be 1 to 100")
 		}

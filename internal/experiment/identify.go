@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,17 +49,17 @@ func areInFlight(requests int) string {
 func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	most, mode := inFlight(c), p.modes[a.Mode]
-	if mode.Pool {
+	if mode.Has("workers") {
 		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
 		if most > 0 && most < workers {
 			add("no more than %s in flight, so %d of %d workers never work", areInFlight(most), workers-most, workers)
 		}
-		if most > 0 && depth >= 0 && workers+depth >= most && overflows(a) && asksOfQueue(a) {
+		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
 			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, plural(workers, "worker"), plural(most, "request"))
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.Server)
-	if procs == 1 && slices.Contains(queuesRequests, a.Mode) && asksOfQueue(a) && overflows(a) && p.onlyComputes() {
+	if procs == 1 && mode.QueuesRequests && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
 		add("on one P no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
@@ -72,22 +73,19 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 	return reasons
 }
 
-// rejecting are the modes whose full queue refuses unless told otherwise.
-var rejecting = []string{"pool-request", "pool-adaptive", "loop-offload", "semaphore"}
-
-// queuesRequests are the modes whose requests are queued by goroutines of their
-// connections, which must run beside the handlers to fill the queue.
-var queuesRequests = []string{"pool-request", "pool-adaptive"}
-
 // onlyComputes reports whether a handler keeps its P from its start to its end.
 func (p *plan) onlyComputes() bool {
 	w := p.scenario.Workload
 	return p.scenario.asksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
 }
 
-func overflows(a Arm) bool {
-	policy := a.Flags["overflow"]
-	return policy != "block" && (policy != "" || slices.Contains(rejecting, a.Mode))
+// policy is what an arm does when its queue is full; "" without a queue.
+func (p *plan) policy(a Arm) string { return cmp.Or(a.Flags["overflow"], p.modes[a.Mode].Overflow) }
+
+// overflows reports whether an arm loses requests when its queue is full.
+func (p *plan) overflows(a Arm) bool {
+	policy := p.policy(a)
+	return policy != "" && policy != "block"
 }
 
 // asksOfQueue reports whether an arm's settings are about what its queue does when full.

@@ -27,7 +27,7 @@ func TestIdentifiability(t *testing.T) {
 		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
-		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Pool: true} })
+		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Flags: []string{"workers"}, Station: "pool"} })
 		found := slices.IndexFunc(doubts(p.Plan), func(d string) bool {
 			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
 		})
@@ -91,8 +91,8 @@ func TestStationAges(t *testing.T) {
 			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}
-	adaptive := (&plan{}).stationOf(Arm{Mode: "pool-adaptive"})
-	if !adaptive.Adaptive || adaptive.Target != .005 {
-		t.Errorf("pool-adaptive: got %+v", adaptive)
+	ages := &plan{modes: map[string]Mode{"ages": {Station: "pool", Adaptive: true}}}
+	if got := ages.stationOf(Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
+		t.Errorf("a queue that ages anyway: got %+v", got)
 	}
 }

@@ -57,13 +57,24 @@ type Mode struct {
 	// Check reports what the mode's server would refuse of an arm's flags.
 	Check func(flags map[string]string) error
 
-	Pool   bool // takes --workers
-	Sticky bool // a worker keeps its connection
-	// Depth is its queue's, for a number of workers, when none is given; nil without a
-	// queue. Wait is how long a request waits for a turn then; 0: for ever.
-	Depth func(workers int) int
-	Wait  time.Duration
+	Flags []string // the serve flags that mean something to it, besides every mode's
+	// Station is the name of the [queueing.Kind] that its ideal twin is; "": none is.
+	Station  string
+	Sticky   bool // a worker keeps its connection
+	Adaptive bool // its queue ages whatever the overflow policy, and may serve the newest first
+	// QueuesRequests says that a request is put on its queue by the goroutine of its
+	// connection, which must run beside the handlers to fill the queue.
+	QueuesRequests bool
+	// Overflow is the policy of its queue when none is given, Depth the depth for a
+	// number of workers; "" and nil without a queue. Wait is how long a request waits
+	// for a turn then; 0: for ever.
+	Overflow string
+	Depth    func(workers int) int
+	Wait     time.Duration
 }
+
+// Has reports whether a serve flag means something to the mode.
+func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
 // A protocol is how long windows are, and how long it may take. Either ends at the first
 // look at which everything is decided.
@@ -313,7 +324,7 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 			Clients: l.recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
 			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
 		}
-		if a.Mode != "" {
+		if o.Modes[a.Mode].Station != "" {
 			pa.Station = new(p.stationOf(a))
 		}
 		if role == record.Copy {

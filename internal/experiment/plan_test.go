@@ -30,7 +30,9 @@ func scenario(t *testing.T, text string) Scenario {
 // options are those of a machine that leaves both sides free.
 func options() Options {
 	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]Mode{
-		"nethttp": {}, "fasthttp": {}, "pool": {Pool: true, Sticky: true}, "pool-request": {Pool: true},
+		"nethttp": {Station: "goroutines"}, "fasthttp": {Station: "goroutines"},
+		"pool":         {Flags: []string{"workers"}, Station: "pool", Sticky: true, Overflow: "block"},
+		"pool-request": {Flags: []string{"workers"}, Station: "pool", QueuesRequests: true, Overflow: "reject"},
 	}}
 }
 

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -90,21 +89,14 @@ func (s *Scenario) checkPredict() *fieldError {
 // stationOf is an arm's scheduling as the theory sees it, for the record.
 func (p *plan) stationOf(a Arm) record.Station {
 	mode := p.modes[a.Mode]
-	s := record.Station{Kind: queueing.Goroutines.String(), Cores: min(p.procs(a), len(p.cpus.Server))}
-	switch {
-	case a.Mode == "loop":
-		s.Kind, s.Workers = queueing.Loops.String(), p.number(a, "listeners", p.procs(a))
-	case a.Mode == "loop-single":
-		s.Kind, s.Workers = queueing.Loops.String(), 1
-	case a.Mode == "pool-perworker":
-		s.Kind, s.Workers = queueing.PerWorker.String(), p.workers(a)
-	case mode.Pool:
-		s.Kind, s.Workers = queueing.Pool.String(), p.workers(a)
-	case a.Mode == "prefork":
-		s.Cores = min(p.number(a, "threads", 1), len(p.cpus.Server))
+	s := record.Station{
+		Full: true, Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
+		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
+	}
+	if s.Kind != queueing.Goroutines.String() {
+		s.Workers = p.workers(a)
 	}
 	p.queueOf(a, &s)
-	s.Full, s.Sticky, s.Unknown = true, mode.Sticky, p.unknown(a)
 	return s
 }
 
@@ -112,27 +104,22 @@ func (p *plan) stationOf(a Arm) record.Station {
 func (p *plan) queueOf(a Arm, s *record.Station) {
 	mode := p.modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
-	wait, err := time.ParseDuration(a.Flags["wait"])
-	switch {
-	case err != nil:
-		s.Patience = mode.Wait.Seconds()
-	case wait == 0: // refused at once
+	wait := length(a, "wait", mode.Wait)
+	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
-	default:
-		s.Patience = wait.Seconds()
 	}
-	depth := p.number(a, "queue-depth", -1)
-	if depth < 0 && overflows(a) && mode.Depth != nil {
+	policy, depth := p.policy(a), p.number(a, "queue-depth", -1)
+	if depth < 0 && p.overflows(a) && mode.Depth != nil {
 		depth = mode.Depth(s.Workers)
 	}
 	switch {
 	case depth < 0:
 	case s.Kind == queueing.PerWorker.String():
-		s.Places, s.Overflow = depth/s.Workers+1, cmp.Or(a.Flags["overflow"], "block")
-	case overflows(a):
-		s.Places, s.Overflow = depth+s.Workers, cmp.Or(a.Flags["overflow"], "reject")
+		s.Places, s.Overflow = depth/s.Workers+1, policy
+	case p.overflows(a):
+		s.Places, s.Overflow = depth+s.Workers, policy
 	}
-	if s.Adaptive = a.Mode == "pool-adaptive"; s.Adaptive || a.Flags["overflow"] == "codel" {
+	if s.Adaptive || policy == "codel" {
 		target := length(a, "codel-target", queueing.CoDelTarget)
 		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"os"
 
 	"schedlab/internal/host"
@@ -14,6 +15,14 @@ func (p *plan) procs(a Arm) int {
 		value = os.Getenv(host.MaxProcs)
 	}
 	return host.ProcsOf(value, len(p.cpus.Server))
+}
+
+// threads is how many Ps each process of an arm has: --threads, where that means something.
+func (p *plan) threads(a Arm) int {
+	if p.modes[a.Mode].Has("threads") {
+		return cmp.Or(p.number(a, "threads", 0), 1)
+	}
+	return p.procs(a)
 }
 
 // ownProcs is what the record has of it: 0 for an arm that sets none.

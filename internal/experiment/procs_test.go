@@ -14,9 +14,9 @@ import (
 // and loops by default, cores, and what cannot matter on one P.
 func TestProcsAreTheArms(t *testing.T) {
 	onTwo := func(o *Options) {
-		for _, name := range []string{"loop", "prefork", "pool-perworker"} {
-			o.Modes[name] = Mode{Pool: name == "pool-perworker"}
-		}
+		o.Modes["loop"] = Mode{Flags: []string{"listeners"}, Station: "loops"}
+		o.Modes["prefork"] = Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
+		o.Modes["pool-perworker"] = Mode{Flags: []string{"workers"}, Station: "per-worker"}
 	}
 	for _, c := range []struct {
 		inherited, arm             string
@@ -35,6 +35,9 @@ func TestProcsAreTheArms(t *testing.T) {
 		{"", "{mode: prefork, threads: 2}", 2, 0, 0, 2, "which process"},
 		{"", "{mode: prefork, threads: 2, env: {GOMAXPROCS: 1}}", 1, 1, 0, 2, ""},
 		{"", "{mode: prefork, processes: 1, threads: 3}", 2, 0, 0, 2, "3 Ps share 2 CPUs"},
+		{"", "{mode: pool, workers: 0}", 2, 0, 4, 2, ""}, // 0 is the default, as for serve
+		{"", "{mode: loop, listeners: 0}", 2, 0, 2, 2, ""},
+		{"", "{mode: prefork, processes: 0, threads: 0}", 2, 0, 0, 1, "which process"},
 		{"1", "{mode: pool}", 1, 0, 2, 1, ""},
 		{"1", "{mode: pool, env: {GOMAXPROCS: 2}}", 2, 2, 4, 2, ""},
 		{"1", "{mode: pool, env: {GOMAXPROCS: none}}", 2, 2, 4, 2, ""}, // Go passes over it

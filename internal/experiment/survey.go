@@ -56,13 +56,10 @@ func (s *Survey) OnLoadCPUs(f func()) error {
 	return nil
 }
 
-// nullMode serves where a server is to do as little as it can.
-const nullMode = "nethttp"
-
-// Gap asks a server of one fixed short reply over one connection, again as soon as
+// Gap asks a server in that mode for one fixed short reply over one connection, again as soon as
 // it is answered, for the given time. longest is the longest time between two
 // replies, or from the last to the end.
-func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Duration, replies int, err error) {
+func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
 	undo, err := s.cpus.BindLoad()
 	if err != nil {
 		return 0, 0, err
@@ -73,7 +70,7 @@ func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Dura
 		return 0, 0, err
 	}
 	defer launcher.Close()
-	arm := Arm{Mode: nullMode}
+	arm := Arm{Mode: mode}
 	asked := Scenario{Workload: Workload{Method: http.MethodGet, Path: "/plaintext"}}
 	server, err := launcher.Start(ctx, arm.argv(s.self, 1, stampsOff), asked.readyPath(arm))
 	if err != nil {
@@ -87,7 +84,7 @@ func (s *Survey) Gap(ctx context.Context, span time.Duration) (longest time.Dura
 		return 0, 0, err
 	}
 	if result.Answered == 0 {
-		return 0, 0, fmt.Errorf("a %s server gave no good reply in %v", nullMode, span)
+		return 0, 0, fmt.Errorf("a %s server gave no good reply in %v", mode, span)
 	}
 	return longestGap(result, span), result.Answered, nil
 }

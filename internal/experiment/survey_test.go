@@ -68,7 +68,7 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := func() *Comparison {
-		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]Mode{"nethttp": {}}, Machine: "machine: unfit"})
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]Mode{"nethttp": {Station: "goroutines"}}, Machine: "machine: unfit"})
 		if err != nil {
 			t.Fatal(err)
 		}

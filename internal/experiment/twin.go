@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -35,14 +36,11 @@ const (
 
 // unknown says why no ideal scheduler stands for an arm; "" if one does.
 func (p *plan) unknown(a Arm) string {
-	procs, cpus := p.procs(a), len(p.cpus.Server)
-	if a.Mode == "prefork" {
-		procs = p.number(a, "threads", 1)
-	}
+	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {
-	case a.Mode == "pool-adaptive" && a.Flags["overflow"] == "drop-oldest":
+	case mode.Adaptive && p.policy(a) == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
-	case a.Mode == "prefork" && p.number(a, "processes", p.procs(a)) > 1:
+	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
 	case procs > cpus:
 		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, plural(cpus, "CPU"))
@@ -50,7 +48,7 @@ func (p *plan) unknown(a Arm) string {
 		return "its workers spin, so its CPU time is no demand"
 	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":
 		return "its listener keeps connections waiting or turns them away (--max-conns, --backlog)"
-	case a.Mode == "pool-perworker" && overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
+	case mode.Station == queueing.PerWorker.String() && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
 		return "its workers' queues are of different length"
 	}
 	return ""

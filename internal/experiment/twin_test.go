@@ -256,11 +256,17 @@ func jsonOf(v any) string {
 // What a plan writes down of an arm's queue.
 func TestStationOf(t *testing.T) {
 	t.Parallel()
+	workers := []string{"workers"}
 	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]Mode{
-		"pool":           {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
-		"pool-perworker": {Pool: true, Sticky: true, Depth: func(int) int { return 1024 }},
-		"pool-request":   {Pool: true, Depth: func(w int) int { return 2 * w }},
-		"semaphore":      {Pool: true, Wait: 100 * time.Millisecond},
+		"nethttp":        {Station: "goroutines"},
+		"pool":           {Flags: workers, Station: "pool", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
+		"pool-perworker": {Flags: workers, Station: "per-worker", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
+		"pool-request":   {Flags: workers, Station: "pool", Overflow: "reject", Depth: func(w int) int { return 2 * w }},
+		"pool-adaptive":  {Flags: workers, Station: "pool", Adaptive: true, Overflow: "reject"},
+		"pool-ring":      {Flags: workers, Station: "pool"},
+		"semaphore":      {Flags: []string{"workers", "wait"}, Station: "pool", Wait: 100 * time.Millisecond},
+		"loop":           {Flags: []string{"listeners"}, Station: "loops"},
+		"prefork":        {Flags: []string{"processes", "threads"}, Station: "goroutines"},
 	}}
 	for spec, want := range map[string]record.Station{
 		"nethttp":             {Kind: "goroutines", Cores: 2},
@@ -300,6 +306,16 @@ func TestStationOf(t *testing.T) {
 		if got := p.stationOf(a).Unknown; !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", spec, got, want)
 		}
+	}
+}
+
+// Theory says nothing of a mode that is no station.
+func TestNoStation(t *testing.T) {
+	t.Parallel()
+	p := planned(t, armed("strange"), func(o *Options) { o.Modes["strange"] = Mode{} })
+	arm := p.Arms[2]
+	if _, _, why := twinOf(arm); arm.Station != nil || why != "the record does not say how it schedules" {
+		t.Errorf("got station %+v, %q", arm.Station, why)
 	}
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 
 	"schedlab/internal/queueing"
@@ -37,7 +38,7 @@ func (p *plan) warnShort() {
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
 	for i, a := range p.Arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Pool || a.Clients.Closed() {
+		if a.Role == record.Copy || !p.modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
@@ -47,11 +48,13 @@ func (p *plan) warnShort() {
 	}
 }
 
-// workers is how many workers a pool arm will have.
+// workers is how many workers an arm will have, or event loops.
 func (p *plan) workers(a Arm) int {
-	var n int
-	if _, err := fmt.Sscan(a.Flags["workers"], &n); err == nil && n > 0 {
-		return n
+	switch mode := p.modes[a.Mode]; {
+	case mode.Has("workers"):
+		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
+	case mode.Has("listeners"):
+		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
 	}
-	return 2 * p.procs(a)
+	return 1
 }

@@ -25,8 +25,8 @@ func (a Axes) String() string {
 		a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
 }
 
-// A Mode is a named point on the axes. Flags are the serve flags that mean
-// something to it besides those every mode has.
+// A Mode is a named point on the axes, and all that other packages may know of a
+// model: none of them asks for a mode's name.
 type Mode struct {
 	Name     string
 	Summary  string
@@ -34,12 +34,25 @@ type Mode struct {
 	Imitates string
 	Wins     string
 	Starves  string
-	Flags    []string
-	Loops    bool // connections live on event loops, one for each socket
-	Threads  bool // each connection has a thread, of which there are only so many
+	// Flags are the serve flags that mean something to the mode besides those every
+	// mode has.
+	Flags []string
+	// Station is the queueing station that an ideal scheduler of this kind is: pool,
+	// per-worker, loops or goroutines, as queueing.Kind names them. "" is none of
+	// these, and theory says nothing of the mode. Its workers are --workers, or
+	// --listeners in a mode without those, or one.
+	Station string
+	Loops   bool // connections live on event loops, one for each socket
+	// Threads is what has an operating-system thread of its own, of which there are
+	// only so many: connection or worker; "" for neither.
+	Threads string
 	// Processes says that the mode is many processes: New makes the model of one.
 	Processes bool
 	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
+	// Adaptive says that the queue ages whatever the overflow policy, and that under
+	// overload the newest is served first.
+	Adaptive bool
+	Sized    bool // `schedlab size` may test its advice with the mode
 	// Overflow is the policy when none is given; "" without a queue.
 	Overflow string
 	// Depth is the queue's depth for a number of workers when none is given;
@@ -47,6 +60,7 @@ type Mode struct {
 	Depth func(workers int) int
 	// LeastDepth is the depth the queue must have.
 	LeastDepth int
+	PowerOfTwo bool // the queue's depth must be a power of two
 	New        func(Config) Model
 }
 
@@ -81,6 +95,7 @@ func Modes() []Mode {
 			Imitates: "the standard library",
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
+			Station:  "goroutines",
 			New:      newNethttp,
 		},
 		{
@@ -91,6 +106,7 @@ func Modes() []Mode {
 			Wins:     "where nethttp does, when what connections hold (memory, a database) must be bounded",
 			Starves:  "keep-alive clients beyond the places, until the idle timeout, as pool",
 			Flags:    []string{"workers"},
+			Station:  "pool",
 			Sticky:   true,
 			New:      newGate,
 		},
@@ -101,6 +117,7 @@ func Modes() []Mode {
 			Imitates: "net/http's scheduling without net/http's parser: the control between the two stacks",
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
 			Starves:  "nobody, as nethttp",
+			Station:  "goroutines",
 			New:      newGoroutine,
 		},
 		{
@@ -110,6 +127,7 @@ func Modes() []Mode {
 			Imitates: "fasthttp.Server.Serve",
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
+			Station:  "goroutines",
 			New:      newFasthttp,
 		},
 		{
@@ -120,7 +138,9 @@ func Modes() []Mode {
 			Wins:     "short CPU-bound requests past capacity, one per connection: first come first served bounds the worst wait",
 			Starves:  "keep-alive clients beyond the number of workers, until the idle timeout; everybody when requests wait and workers < rate x time held",
 			Flags:    withPool("locked", "job"),
+			Station:  "pool",
 			Sticky:   true,
+			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
 			New:      poolOver(dispatch.Shared),
@@ -133,6 +153,7 @@ func Modes() []Mode {
 			Wins:     "many workers and short work of equal length: no queue that all must lock",
 			Starves:  "whoever waits behind a long connection while another worker idles (--steal cures it); otherwise as pool",
 			Flags:    withPool("locked", "queue", "steal"),
+			Station:  "per-worker",
 			Sticky:   true,
 			Overflow: "block",
 			Depth:    longQueue,
@@ -146,10 +167,12 @@ func Modes() []Mode {
 			Wins:       "spinning workers on cores of their own; without --spin a channel does as well",
 			Starves:    "as pool; and with --spin whatever needs the processors the workers spin on",
 			Flags:      withPool("locked", "spin"),
+			Station:    "pool",
 			Sticky:     true,
 			Overflow:   "block",
 			Depth:      longQueue,
 			LeastDepth: 1,
+			PowerOfTwo: true,
 			New:        poolOver(dispatch.Ring),
 		},
 		{
@@ -160,6 +183,7 @@ func Modes() []Mode {
 			Wins:     "many more keep-alive clients than workers: the pool's bound without its starvation",
 			Starves:  "everybody while slow bodies or slow readers hold all workers, until the body or write timeout",
 			Flags:    withPool("locked"),
+			Station:  "pool",
 			Overflow: "block",
 			Depth:    longQueue,
 			New:      newPoolRequeue,
@@ -172,6 +196,8 @@ func Modes() []Mode {
 			Wins:     "overload: what it accepts stays fast, the rest is told at once",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging",
 			Flags:    withPool("locked", "job", "executor"),
+			Station:  "pool",
+			Sized:    true,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
 			New:      requestsOver(dispatch.Shared),
@@ -184,6 +210,8 @@ func Modes() []Mode {
 			Wins:       "overload with clients that give up: no work for those who have gone, short waits for the rest, no queue length to choose",
 			Starves:    "the oldest requests under overload: refused with 503 after twice --codel-target",
 			Flags:      withPool("locked"),
+			Station:    "pool",
+			Adaptive:   true,
 			Overflow:   "reject",
 			Depth:      longQueue,
 			LeastDepth: 1,
@@ -197,7 +225,10 @@ func Modes() []Mode {
 			Wins:     "nothing here: it shows what waking a thread costs beside waking a goroutine",
 			Starves:  "as pool",
 			Flags:    withPool("job"),
+			Station:  "pool",
+			Threads:  "worker",
 			Sticky:   true,
+			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
 			New:      lockedPool,
@@ -210,6 +241,8 @@ func Modes() []Mode {
 			Wins:     "CPU-bound requests near capacity: the bound of pool-request without its hand-off",
 			Starves:  "requests that get no turn within --wait: refused with 503 and Retry-After",
 			Flags:    []string{"workers", "wait"},
+			Station:  "pool",
+			Sized:    true,
 			New:      newSemaphore,
 		},
 		{
@@ -219,7 +252,8 @@ func Modes() []Mode {
 			Imitates: "thread per connection, as servers were written before there were goroutines",
 			Wins:     "nothing here: it shows what goroutines save",
 			Starves:  "nobody below --max-conns, which must stay below the number of threads allowed",
-			Threads:  true,
+			Station:  "goroutines",
+			Threads:  "connection",
 			New:      newThreads,
 		},
 		{
@@ -230,6 +264,7 @@ func Modes() []Mode {
 			Wins:     "many short connections a second, when one acceptor or one accept queue is the limit",
 			Starves:  "connections hashed to a socket whose acceptor is behind, while others idle",
 			Flags:    []string{"listeners"},
+			Station:  "goroutines",
 			New:      newReuseport,
 		},
 		{
@@ -240,6 +275,7 @@ func Modes() []Mode {
 			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
 			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
 			Flags:    []string{"listeners"},
+			Station:  "loops",
 			Loops:    true,
 			New:      newLoop,
 		},
@@ -250,6 +286,7 @@ func Modes() []Mode {
 			Imitates: "CPU work on the accepting loop of an asynchronous server",
 			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
 			Starves:  "everybody while one request computes; new connections wait in the kernel",
+			Station:  "loops",
 			Loops:    true,
 			New:      newLoop,
 		},
@@ -261,6 +298,7 @@ func Modes() []Mode {
 			Wins:     "handlers that wait or compute for long, on very many connections",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
 			Flags:    append([]string{"listeners"}, poolFlags...),
+			Station:  "pool",
 			Loops:    true,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
@@ -274,6 +312,7 @@ func Modes() []Mode {
 			Wins:      "cores that must not disturb each other: own scheduler, own heap, own garbage collection",
 			Starves:   "connections hashed to a busy process, while the others idle",
 			Flags:     []string{"processes", "threads"},
+			Station:   "goroutines",
 			Processes: true,
 			New:       newGoroutine,
 		},

@@ -72,7 +72,7 @@ func (c *Config) checkOverflow(mode model.Mode) error {
 	if mode.Allows(c.Overflow) {
 		return nil
 	}
-	if c.Overflow == dispatch.CoDel.String() && mode.Has("codel-target") {
+	if c.Overflow == dispatch.CoDel.String() && mode.Adaptive {
 		return badConfig("--overflow codel means nothing to --mode %s, whose queue ages anyway; leave it out", mode.Name)
 	}
 	return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
@@ -80,7 +80,7 @@ func (c *Config) checkOverflow(mode model.Mode) error {
 
 func (c *Config) checkDepth(mode model.Mode) error {
 	depth := c.QueueDepth
-	if mode.Name == "pool-ring" && bits.OnesCount(uint(depth)) != 1 {
+	if mode.PowerOfTwo && bits.OnesCount(uint(depth)) != 1 {
 		return badConfig("--queue-depth %d of --mode %s is no power of two, and rounding it would change the experiment; use %s",
 			depth, mode.Name, list(powersAround(depth)))
 	}
@@ -93,7 +93,7 @@ func (c *Config) checkDepth(mode model.Mode) error {
 		return badConfig("--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places")
 	case depth == 0 && c.Overflow == dispatch.CoDel.String():
 		return badConfig("--overflow codel with --queue-depth 0 has nothing that ages; give the queue places")
-	case !mode.Has("steal") || depth >= c.Workers:
+	case mode.Station != "per-worker" || depth >= c.Workers:
 	case evicts:
 		return badConfig("--overflow drop-oldest with --queue-depth %d leaves some of --workers %d no place to evict from; use --queue-depth %d or more", depth, c.Workers, c.Workers)
 	case c.Steal:
@@ -141,7 +141,7 @@ func (c *Config) checkExecutor(model.Mode) error {
 }
 
 func (c *Config) checkCodel(mode model.Mode) error {
-	used := mode.Has("codel-target") && (c.Overflow == dispatch.CoDel.String() || !mode.Allows(dispatch.CoDel.String()))
+	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
 	for _, f := range []struct {
 		flag    string
 		value   *time.Duration
@@ -195,7 +195,7 @@ func (c *Config) axes(mode model.Mode) model.Axes {
 // dispatchWarnings are what to beware of in the settings chosen.
 func (c *Config) dispatchWarnings(mode model.Mode) (warn []string) {
 	p := runtime.GOMAXPROCS(0)
-	if c.lockedWorkers(mode) && c.Workers > p {
+	if c.threaded(mode) == "worker" && c.Workers > p {
 		warn = append(warn, fmt.Sprintf("%d workers have a thread each and GOMAXPROCS is %d: a hand-over wakes a thread, some ten times the cost of waking a goroutine", c.Workers, p))
 	}
 	if c.Overflow == dispatch.CoDel.String() && mode.Axes.Unit == "connection" {

@@ -45,7 +45,7 @@ type backend interface {
 	serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error)
 }
 
-// inProcess is the backend of every mode but prefork.
+// inProcess is the backend of every mode that is one process.
 type inProcess struct {
 	*model.Listener
 	model model.Model

@@ -86,22 +86,23 @@ type threadLimit struct {
 // otherThreads are left to the runtime and the admin listener.
 const otherThreads = 100
 
-// lockedWorkers reports whether each worker has a thread.
-func (c *Config) lockedWorkers(mode model.Mode) bool { return c.Locked || mode.Name == "threadpool" }
+// threaded is what has a thread of its own, connection or worker; "" for neither.
+func (c *Config) threaded(mode model.Mode) string {
+	if c.Locked {
+		return "worker"
+	}
+	return mode.Threads
+}
 
 // checkThreads refuses more connections, or workers, than threads in a mode that
 // needs one for each, or lowers a number of connections that was not asked for.
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
-	room := l.threads - otherThreads
-	unit := "connection"
-	if c.lockedWorkers(mode) {
-		unit = "worker"
-	}
+	room, unit := l.threads-otherThreads, c.threaded(mode)
 	switch {
-	case !mode.Threads && !c.lockedWorkers(mode):
+	case unit == "":
 	case room < 1:
 		return badConfig("--mode %s needs a thread for each %s, and %s allows only %d; raise it", c.Mode, unit, l.source, l.threads)
-	case c.lockedWorkers(mode):
+	case unit == "worker":
 		if c.Workers > room {
 			return badConfig("--workers %d needs a thread for each worker, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
 				c.Workers, l.source, l.threads, otherThreads, room)
