@@ -10,6 +10,7 @@ import (
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -101,7 +102,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	}
 	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
-		return Finding{record.Undecided, firstLine(err)}
+		return Finding{record.Undecided, prose.FirstLine(err.Error())}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
 	probes, verdict := probed(n), record.Undecided
@@ -109,7 +110,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
 			if s.why == "" {
-				s.why = firstLine(err)
+				s.why = prose.FirstLine(err.Error())
 			}
 			return Finding{record.Undecided, s.why}
 		}
@@ -138,7 +139,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	case unsure > 0:
 		return Finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*ProbeDoubt)}
 	case !Looked(blocks, alpha):
-		return Finding{record.Undecided, fmt.Sprintf("%s: too few to decide", plural(blocks, "block"))}
+		return Finding{record.Undecided, fmt.Sprintf("%s: too few to decide", prose.Plural(blocks, "block"))}
 	}
 	return Finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
 }
@@ -153,11 +154,11 @@ func Looked(blocks int, alpha float64) bool {
 func tallied(yes, low, high, blocks int, band, denied bool) string {
 	switch {
 	case band && low+high > 0:
-		return fmt.Sprintf("%d of %s outside: %d below, %d above", low+high, plural(blocks, "block"), low, high)
+		return fmt.Sprintf("%d of %s outside: %d below, %d above", low+high, prose.Plural(blocks, "block"), low, high)
 	case denied:
 		yes = low + high
 	}
-	return fmt.Sprintf("true in %d of %s", yes, plural(blocks, "block"))
+	return fmt.Sprintf("true in %d of %s", yes, prose.Plural(blocks, "block"))
 }
 
 // withinOf returns the arguments of within, nil for any other statement.
@@ -288,11 +289,4 @@ func count(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"schedlab/internal/prose"
+
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -98,7 +100,7 @@ func Parse(text string, arms []string) (Expectation, error) {
 	fault := func(err error) error {
 		bad, ok := errors.AsType[*file.Error](err)
 		if !ok {
-			return &Error{0, firstLine(err)}
+			return &Error{0, prose.FirstLine(err.Error())}
 		}
 		return &Error{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
 	}
@@ -176,10 +178,4 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 func UsesAny(texts []string, words ...string) bool {
 	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
 	return slices.ContainsFunc(texts, called.MatchString)
-}
-
-// firstLine is what of the library's error goes into a sentence; pictures follow it.
-func firstLine(err error) string {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimSpace(first)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -209,7 +210,7 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 // bounds is a verdict's interval in words.
 func bounds(v record.Verdict) string {
 	if v.Low == 0 {
-		return "no interval after " + plural(v.Blocks, "block")
+		return "no interval after " + prose.Plural(v.Blocks, "block")
 	}
 	return fmt.Sprintf("%s to %s", stats.Change(v.Low), stats.Change(v.High))
 }

@@ -268,6 +268,12 @@ func nameOf(factor, value string) string {
 	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
 }
 
+// Levels of stamping, beside basic.
+const (
+	stampsOff  = "off"
+	stampsFull = "full"
+)
+
 // argv is the command of an arm as a shell takes it, with the marks in it and its
 // environment before it, or the address of one that runs already. self is this
 // program; iters the calibration every server must share, stamps the level of

@@ -24,7 +24,13 @@ var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // kinds is how many of mode, command and URL the arm has; one is right.
 func (a *Arm) kinds() int {
-	return count(a.Mode != "") + count(len(a.Command) > 0) + count(a.URL != "")
+	n := 0
+	for _, has := range []bool{a.Mode != "", len(a.Command) > 0, a.URL != ""} {
+		if has {
+			n++
+		}
+	}
+	return n
 }
 
 // says reports whether a command or its variables have a mark.

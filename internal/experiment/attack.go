@@ -5,27 +5,10 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
-
-// Attack returns what the scenario asks of a server at addr (host:port), in which order
-// if a log says so, and over which connections; the rest of the trace is left to fill in.
-func (s *Scenario) Attack(addr string) load.Options {
-	return load.Options{
-		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
-		Trace: load.Trace{Which: s.which()},
-	}
-}
-
-// Demands draws those of n requests from seed; iters converts CPU demand as in a
-// comparison. Nil when the scenario states none.
-func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
-	if !s.asksWork() {
-		return nil
-	}
-	return demands(s.Workload, n, seed, iters)
-}
 
 // Limits past which a summary carries a doubt.
 const (
@@ -106,7 +89,7 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) 
 		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))
 	}
 	if result.Exhausted > 0 {
-		add("%s could not be opened for want of local ports or descriptors: the generator's limit, not the server's", plural(int(result.Exhausted), "connection"))
+		add("%s could not be opened for want of local ports or descriptors: the generator's limit, not the server's", prose.Plural(int(result.Exhausted), "connection"))
 	}
 	if a.Sent < stats.MinRequests(.99) {
 		add("too few requests for p99: %d sent, of %d that it needs", a.Sent, stats.MinRequests(.99))

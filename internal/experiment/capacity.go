@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -33,7 +34,7 @@ const (
 // Blocks and Rate have no meaning; Budget is that of each arm. One arm is enough.
 // An [*Impossible] error says what to change.
 func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
-	if err := s.steady(); err != nil {
+	if err := steady(s); err != nil {
 		return nil, err
 	}
 	cpus, err := chooseCPUs(o)
@@ -62,7 +63,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 		return nil, err
 	}
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
-		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
+		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	p.warn()
 	p.identify()
@@ -70,7 +71,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 }
 
 // steady refuses a load whose rate is not the search's to choose.
-func (s *Scenario) steady() error {
+func steady(s Scenario) error {
 	kind := func(l Load) load.Kind {
 		a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
 		return a.Kind

@@ -333,7 +333,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.steady()
+		err = steady(s)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("load %s: %v, want %q", c.load, err, c.want)
 		}
@@ -342,7 +342,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.steady(); err == nil || !strings.Contains(err.Error(), `arm "other" has a load of its own`) {
+	if err := steady(s); err == nil || !strings.Contains(err.Error(), `arm "other" has a load of its own`) {
 		t.Errorf("an arm with its own rate: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -210,7 +211,7 @@ func (j *judge) capacityDoubts(arms []*searched) {
 			refused += count(w.Refused != "" && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
-			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())
+			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())
 		}
 	}
 	r.Doubts = append(r.Doubts, j.run.Plan.Doubts...)

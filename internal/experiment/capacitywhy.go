@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/prose"
 )
 
 // calmer is what helps against windows that the machine spoiled.
@@ -45,7 +46,7 @@ func (a *searched) stopped() string {
 	if a.cut == "" || len(a.windows) >= a.options.Windows {
 		return ""
 	}
-	return fmt.Sprintf("%s after %s", a.cut, plural(len(a.windows), "window"))
+	return fmt.Sprintf("%s after %s", a.cut, prose.Plural(len(a.windows), "window"))
 }
 
 // recovery says that a server was overloaded and it is open whether it recovers; "" else.
@@ -60,7 +61,7 @@ func (a *searched) recovery(f capacity.Finding) string {
 	case len(a.windows) >= a.options.Windows:
 		why = "the budget ended"
 	}
-	return fmt.Sprintf("; recovery undecided: after the overload %d of %s at %s kept it, and %s", f.AgainKept, plural(f.AgainOf, "window"), perSecond(f.Low), why)
+	return fmt.Sprintf("; recovery undecided: after the overload %d of %s at %s kept it, and %s", f.AgainKept, prose.Plural(f.AgainOf, "window"), perSecond(f.Low), why)
 }
 
 // after puts a clause behind others, "" for none.
@@ -76,7 +77,7 @@ func (a *searched) refusals(f capacity.Finding) string {
 	if f.Refused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, plural(len(a.windows), "window"), a.lastRefusal(), a.calmer())
+	return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.calmer())
 }
 
 // why is what most likely kept a search from its end.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -59,7 +60,7 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 	case f.Low == 0 && f.High > 0 && wants.AtLeast:
 		return text + fmt.Sprintf("%s is refuted, and %s itself, which %s asks for, is neither verified nor refuted", perSecond(f.High), perSecond(wants.Limit), wants) + a.why(f)
 	case f.Used == 0 && f.Refused > 0:
-		return text + fmt.Sprintf("all %s are refused, the last for %s%s", plural(f.Refused, "window"), a.lastRefusal(), a.calmer()) + after(a.stopped())
+		return text + fmt.Sprintf("all %s are refused, the last for %s%s", prose.Plural(f.Refused, "window"), a.lastRefusal(), a.calmer()) + after(a.stopped())
 	case f.Low > 0:
 		return text + fmt.Sprintf("%s is verified, and no higher rate is refuted", perSecond(f.Low)) + a.why(f)
 	case f.High > 0:
@@ -68,7 +69,7 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 	if cut := a.stopped(); cut != "" {
 		return text + cut + ", before a rate was verified or refuted" + a.refusals(f)
 	}
-	return text + fmt.Sprintf("no rate is verified or refuted in %s", plural(len(a.windows), "window")) + a.why(f)
+	return text + fmt.Sprintf("no rate is verified or refuted in %s", prose.Plural(len(a.windows), "window")) + a.why(f)
 }
 
 // above says why no higher rate was offered than one that was kept.

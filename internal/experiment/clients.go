@@ -123,17 +123,6 @@ func (l Load) recorded(engine string) record.Clients {
 	}
 }
 
-// checkRamps refuses a load whose clients are not all there when the window begins:
-// until then N is not what the arm says.
-func (p *plan) checkRamps() error {
-	for i, l := range p.loads {
-		if ramp := time.Duration(l.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, seconds(p.Warmup))
-		}
-	}
-	return nil
-}
-
 // Vary makes every arm one for each value of a factor: a load setting, a variable
 // of the server's environment (env.GOGC), or a server flag, which applies to the
 // arms whose mode takes it. It is the command

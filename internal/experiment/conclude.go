@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -83,7 +84,7 @@ func (s standing) undecided() string {
 	if len(leans) > 1 {
 		leaning = ""
 	}
-	return fmt.Sprintf("%s against %s is undecided after %s%s", s.arm, s.base, plural(blocks, "block"), leaning)
+	return fmt.Sprintf("%s against %s is undecided after %s%s", s.arm, s.base, prose.Plural(blocks, "block"), leaning)
 }
 
 // said lists verdicts in a word each.
@@ -241,7 +242,7 @@ func because(failure string) string {
 	if failure == "" {
 		return ""
 	}
-	return ": " + oneLine(failure)
+	return ": " + prose.FirstLine(failure)
 }
 
 // stateOf says in a clause what became of a run that is not complete.
@@ -259,10 +260,10 @@ func (j *judge) standingDoubts() {
 		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 	}
 	if r.Status != record.Complete {
-		add("", "the run %s and is judged by the %s that it has%s", stateOf(r.Status), plural(r.Valid, "block"), because(j.run.Failure))
+		add("", "the run %s and is judged by the %s that it has%s", stateOf(r.Status), prose.Plural(r.Valid, "block"), because(j.run.Failure))
 	}
 	if n := r.Ran - r.Valid; n > 0 {
-		add("", "%s of %d left out, for all arms: %s", plural(n, "block"), r.Ran, j.wrong())
+		add("", "%s of %d left out, for all arms: %s", prose.Plural(n, "block"), r.Ran, j.wrong())
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -304,14 +305,6 @@ func (j *judge) wrong() string {
 // oneCPU reports whether no arm had more than one CPU.
 func (j *judge) oneCPU() bool {
 	return serverCPUs(j.result.Env) == 1 && !slices.ContainsFunc(j.result.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
-}
-
-// plural writes n and the word, with an s unless n is 1.
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func unionKeys[K comparable, V any](a, b map[K]V) iter.Seq[K] {

@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"schedlab/internal/prose"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -105,18 +107,13 @@ func checkText(text []byte) error {
 func syntax(err error) error {
 	var bad yaml.Error
 	if !errors.As(err, &bad) || bad.GetToken() == nil {
-		return place{1, 1}.errorf("%s", oneLine(err.Error()))
+		return place{1, 1}.errorf("%s", prose.FirstLine(err.Error()))
 	}
-	msg := oneLine(bad.GetMessage())
+	msg := prose.FirstLine(bad.GetMessage())
 	if strings.Contains(msg, "\t") {
 		msg = "a tab where YAML wants blanks; indent with spaces"
 	}
 	return placeOf(bad.GetToken()).errorf("%s", msg)
-}
-
-func oneLine(s string) string {
-	first, _, _ := strings.Cut(s, "\n")
-	return strings.TrimSpace(first)
 }
 
 func placeOf(t *token.Token) place { return place{t.Position.Line, t.Position.Column} }

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -136,7 +137,7 @@ func (j *judge) doubtOwed() {
 // DescribeClients says a load in a few words, for the plan and the reports.
 func DescribeClients(c record.Clients) string {
 	if c.Closed() {
-		parts := []string{"closed loop of " + plural(c.Connections, "client")}
+		parts := []string{"closed loop of " + prose.Plural(c.Connections, "client")}
 		for _, extra := range []struct {
 			on   bool
 			text string
@@ -159,7 +160,7 @@ func DescribeClients(c record.Clients) string {
 		text += fmt.Sprintf(" at %.0f/s", c.Rate)
 	}
 	if c.KeepAlive {
-		text += " over " + plural(c.Connections, "connection")
+		text += " over " + prose.Plural(c.Connections, "connection")
 	} else {
 		text += ", a connection for each request"
 	}

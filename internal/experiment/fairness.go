@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -36,9 +37,9 @@ const starvation = "starvation: "
 // starvedText says how many connections an arm starved, for the end of a clause.
 func starvedText(a record.Arm) string {
 	if f := a.Fairness; f != nil {
-		return fmt.Sprintf("starved %d of %s", a.StarvedConnections, plural(f.Asked, "connection"))
+		return fmt.Sprintf("starved %d of %s", a.StarvedConnections, prose.Plural(f.Asked, "connection"))
 	}
-	return "starved " + plural(a.StarvedConnections, "connection")
+	return "starved " + prose.Plural(a.StarvedConnections, "connection")
 }
 
 // mutes reports whether an arm starved so many clients that the times of the others

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -159,7 +160,7 @@ func Undecided(f record.Feasibility, all bool) (lines []string) {
 		case record.ShortRequests:
 			text = fmt.Sprintf("%s cannot be decided: a window holds %.0f requests, it needs %.0f", u.Metric, u.Value, u.Limit)
 		case record.ShortBudget:
-			text = fmt.Sprintf("nothing can be decided: the first %s take %.0f s, and the budget is %.0f s", plural(f.First, "block"), u.Limit, u.Value)
+			text = fmt.Sprintf("nothing can be decided: the first %s take %.0f s, and the budget is %.0f s", prose.Plural(f.First, "block"), u.Limit, u.Value)
 		case record.ShortBlocks:
 			text = fmt.Sprintf("nothing can be decided: --blocks %.0f, and the first that decide anything are %.0f", u.Value, u.Limit)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
@@ -55,7 +56,7 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 			add("no more than %s in flight, so %d of %d workers never work", areInFlight(most), workers-most, workers)
 		}
 		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
-			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, plural(workers, "worker"), plural(most, "request"))
+			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, prose.Plural(workers, "worker"), prose.Plural(most, "request"))
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.Server)

@@ -17,10 +17,7 @@ import (
 )
 
 // Levels of stamping, as the servers' --stamps.
-const (
-	stampsOff  = "off"
-	stampsFull = "full"
-)
+const ()
 
 // timelineLimit is how long a server may take to tell its stamps.
 const timelineLimit = 10 * time.Second

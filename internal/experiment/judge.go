@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -73,7 +74,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 // finish computes the result of the trials taken; cut were left half-written.
 func (j *judge) finish(cut int) *record.Result {
 	if cut > 0 {
-		j.doubt("", "%s cut short and left out", plural(cut, "trial"))
+		j.doubt("", "%s cut short and left out", prose.Plural(cut, "trial"))
 	}
 	j.tellNotes()
 	j.judgeClosed()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -111,9 +112,9 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 	switch {
 	case k.Answer != record.Undecided:
 	case !expect.Looked(k.Blocks, stats.Alpha):
-		k.Reason = plural(k.Blocks, "block") + ": too few to decide"
+		k.Reason = prose.Plural(k.Blocks, "block") + ": too few to decide"
 	default:
-		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, plural(k.Blocks, "block"))
+		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, prose.Plural(k.Blocks, "block"))
 	}
 	return k
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
 
@@ -42,7 +43,7 @@ func MapHeadline(m *record.Map) string {
 	add(open, "undecided")
 	add(refused, "refused")
 	add(unreached, "not reached")
-	text := overtaking(m.Arms, wins, ties) + fmt.Sprintf("Of %s, %d of them measured: %s.", plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	text := overtaking(m.Arms, wins, ties) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
 	if m.Theory == nil {
 		return text
 	}
@@ -55,7 +56,7 @@ func MapHeadline(m *record.Map) string {
 	if m.Theory.Along == m.Plan.X.Name {
 		line = "row"
 	}
-	text += fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s", m.Theory.Arm, within, plural(len(m.Theory.Lines), line))
+	text += fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s", m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), line))
 	if unknown := len(m.Theory.Lines) - known; unknown > 0 {
 		text += fmt.Sprintf(" (in %d no border can be told)", unknown)
 	}

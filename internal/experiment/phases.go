@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
 )
@@ -151,7 +152,7 @@ func (j *judge) doubtLost() {
 		}
 		if windows > 0 {
 			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",
-				windows, plural(len(j.valid), "window"), 100*j.joined(a.Name))
+				windows, prose.Plural(len(j.valid), "window"), 100*j.joined(a.Name))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -51,47 +52,6 @@ type Options struct {
 	OnTrouble func(record.Trouble)
 	Machine   string // a doubt about the machine, kept in the plan; "" for none
 }
-
-// A Mode is what planning must know of a mode.
-type Mode struct {
-	// Check reports what the mode's server would refuse of an arm's flags.
-	Check func(flags map[string]string) error
-
-	Flags []string // the serve flags that mean something to it, besides every mode's
-	// Station is the name of the [queueing.Kind] that its ideal twin is; "": none is.
-	Station  string
-	Sticky   bool // a worker keeps its connection
-	Adaptive bool // its queue ages whatever the overflow policy, and may serve the newest first
-	// QueuesRequests says that a request is put on its queue by the goroutine of its
-	// connection, which must run beside the handlers to fill the queue.
-	QueuesRequests bool
-	// Overflow is the policy of its queue when none is given, Depth the depth for a
-	// number of workers; "" and nil without a queue. Wait is how long a request waits
-	// for a turn then; 0: for ever.
-	Overflow string
-	Depth    func(workers int) int
-	Wait     time.Duration
-}
-
-// Has reports whether a serve flag means something to the mode.
-func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
-
-// A protocol is how long windows are, and how long it may take. Either ends at the first
-// look at which everything is decided.
-type protocol struct {
-	warmup, window, budget time.Duration
-}
-
-var protocols = map[string]protocol{
-	"quick": {warmup: 200 * time.Millisecond, window: 500 * time.Millisecond, budget: 75 * time.Second},
-	"full":  {warmup: 400 * time.Millisecond, window: 3600 * time.Millisecond, budget: 10 * time.Minute},
-}
-
-var (
-	// minBlocks is the first look: fewer blocks decide nothing. maxBlocks is the last.
-	minBlocks = stats.Looks()[0]
-	maxBlocks = stats.Looks()[len(stats.Looks())-1]
-)
 
 const (
 	// Costs beside the windows themselves.
@@ -146,20 +106,6 @@ type plan struct {
 	sendable float64
 }
 
-// An Impossible error says why a plan cannot be carried out as asked.
-type Impossible struct {
-	msg string
-	// Machine says that this machine lacks what the scenario needs: another one
-	// could run it as it is.
-	Machine bool
-}
-
-func (e *Impossible) Error() string { return e.msg }
-
-func impossible(format string, args ...any) error {
-	return &Impossible{msg: fmt.Sprintf(format, args...)}
-}
-
 // newPlan lays out the comparison. Only the rate may still be open.
 func newPlan(s Scenario, o Options) (*plan, error) {
 	cpus, err := chooseCPUs(o)
@@ -203,7 +149,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 	// Last, so that what is wrong with a scenario is found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
-			s.Name, plural(s.Needs.ServerCPUs, "CPU"), n)}
+			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	if o.Machine != "" {
 		p.doubt("", "%s", o.Machine)
@@ -229,7 +175,7 @@ func (p *plan) takeExpectations(s Scenario) {
 		p.Expect = append(p.Expect, text)
 	}
 	if absent > 0 {
-		p.doubt("", "left out of the scenario: %s about arms that are not compared here", plural(absent, "expectation"))
+		p.doubt("", "left out of the scenario: %s about arms that are not compared here", prose.Plural(absent, "expectation"))
 	}
 }
 
@@ -409,3 +355,14 @@ func (p *plan) doubt(arm, format string, args ...any) {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// checkRamps refuses a load whose clients are not all there when the window begins:
+// until then N is not what the arm says.
+func (p *plan) checkRamps() error {
+	for i, l := range p.loads {
+		if ramp := time.Duration(l.Ramp); ramp.Seconds() > p.Warmup {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, seconds(p.Warmup))
+		}
+	}
+	return nil
+}

@@ -1,12 +1,10 @@
 package experiment
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"schedlab/internal/expect"
@@ -67,23 +65,6 @@ func theories() []theory {
 			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
 		}},
 	}
-}
-
-func theoryNames() (names []string) {
-	for _, t := range theories() {
-		names = append(names, t.name)
-	}
-	return append(names, usl)
-}
-
-// checkPredict finds a model that is none.
-func (s *Scenario) checkPredict() *fieldError {
-	for i, name := range s.Predict {
-		if !slices.Contains(theoryNames(), name) {
-			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(theoryNames(), ", "))
-		}
-	}
-	return nil
 }
 
 // stationOf is an arm's scheduling as the theory sees it, for the record.

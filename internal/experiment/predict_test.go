@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
@@ -140,5 +142,17 @@ func TestPredictionsSayWhyThereIsNone(t *testing.T) {
 				t.Errorf("%s, %s: got %v and %q, want %q", arm, p.Model, p.Values, p.Why, want[i])
 			}
 		}
+	}
+}
+
+// A scenario may name every theory there is, and no other.
+func TestTheoryNames(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, th := range theories() {
+		names = append(names, th.name)
+	}
+	if diff := cmp.Diff(theoryNames, append(names, usl)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

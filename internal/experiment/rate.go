@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"schedlab/internal/expect"
@@ -112,13 +111,6 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	p.doubtUndecidable()
 	p.warnShort()
 	return nil
-}
-
-// rounded keeps four digits of a rate that was computed: what is sent, recorded and
-// printed is one number.
-func rounded(rate float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
-	return r
 }
 
 // judgeable reports whether a window holds enough requests for quantile q.

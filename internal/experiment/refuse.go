@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -67,7 +68,7 @@ func (j *judge) refuseRun() *refusal {
 	}
 	said := "no block has run"
 	if n := len(j.windows); n > 0 {
-		said = fmt.Sprintf("the data of %s are wrong or not whole", plural(n, "block"))
+		said = fmt.Sprintf("the data of %s are wrong or not whole", prose.Plural(n, "block"))
 	}
 	if j.run.Status != record.Complete {
 		said += ": the run was cut short"

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/process"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -266,7 +267,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		}
 		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
 			if block < minBlocks {
-				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, plural(block, "block"), minBlocks, r.pace(each))
+				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, prose.Plural(block, "block"), minBlocks, r.pace(each))
 			} else if p.until == nil && p.outcome == nil {
 				r.tellOpen(soFar, block, each)
 			}
@@ -313,7 +314,7 @@ func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
 	if open == 0 {
 		return
 	}
-	text := fmt.Sprintf("the budget of %v ended the run after %s with %s open: ", r.plan.budget, plural(blocks, "block"), plural(open, "verdict"))
+	text := fmt.Sprintf("the budget of %v ended the run after %s with %s open: ", r.plan.budget, prose.Plural(blocks, "block"), prose.Plural(open, "verdict"))
 	i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1))
 	if i == len(stats.Looks()) {
 		r.plan.doubt("", "%s", text+fmt.Sprintf("%d blocks, the most, would not be enough; lengthen --window", maxBlocks))

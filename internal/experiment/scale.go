@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -62,7 +63,7 @@ func (p *plan) doubtScales() {
 	}
 	for _, line := range lines {
 		if n := len(of[line]); n < queueing.LeastUSL {
-			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", usl, line, plural(n, "value"), queueing.LeastUSL)
+			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", usl, line, prose.Plural(n, "value"), queueing.LeastUSL)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (j *judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) st
 		different[p.N] = true
 	}
 	if n := len(different); n < queueing.LeastUSL {
-		return fmt.Sprintf("%s of N, and %d are needed", plural(n, "value"), queueing.LeastUSL)
+		return fmt.Sprintf("%s of N, and %d are needed", prose.Plural(n, "value"), queueing.LeastUSL)
 	}
 	return ""
 }

@@ -145,6 +145,13 @@ func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 // Type names the value in a command's help.
 func (r *Rate) Type() string { return "rate" }
 
+// rounded keeps four digits of a rate that was computed: what is sent, recorded and
+// printed is one number.
+func rounded(rate float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
+	return r
+}
+
 const maxArms = 40
 
 // ParseScenario reads a scenario file's text; file is for messages.
@@ -294,4 +301,17 @@ func (s *Scenario) First() Arm {
 
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
+}
+
+// theoryNames are the models a scenario may name under predict.
+var theoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds", "usl"}
+
+// checkPredict finds a model that is none.
+func (s *Scenario) checkPredict() *fieldError {
+	for i, name := range s.Predict {
+		if !slices.Contains(theoryNames, name) {
+			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(theoryNames, ", "))
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/capacity"
 	"schedlab/internal/host"
 	"schedlab/internal/process"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -62,7 +63,7 @@ func tooSlow(o capacity.Options, window, xmax float64) string {
 // error ends that arm's search alone, unless it cannot be noted.
 func (r *runner) lose(arm string, rate float64, err error) error {
 	_, died := errors.AsType[*process.DiedError](err)
-	why := strings.TrimPrefix(oneLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
+	why := strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
 	if r.run.Ends == nil {
 		r.run.Ends = map[string]record.SearchEnd{}
 	}

@@ -20,16 +20,9 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
-
-// readyPath is asked until a server answers.
-func (s *Scenario) readyPath(a Arm) string {
-	if a.Mode != "" {
-		return "/plaintext"
-	}
-	return s.targets("x")[0].URL[len("http://x"):]
-}
 
 // runTrial serves one window of one arm from a fresh process. A server that
 // dies, or stops answering altogether, is an error; everything else a server
@@ -150,7 +143,7 @@ func scrapeOwn(ctx context.Context, p *process.Process, a Arm, side *record.Serv
 	}
 	text, err := p.Scrape(ctx)
 	if err != nil {
-		said := "its metrics could not be read: " + p.General(oneLine(err.Error()))
+		said := "its metrics could not be read: " + p.General(prose.FirstLine(err.Error()))
 		if !slices.Contains(side.Doubts, said) {
 			side.Doubts = append(side.Doubts, said)
 		}

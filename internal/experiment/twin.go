@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -43,7 +44,7 @@ func (p *plan) unknown(a Arm) string {
 	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
 	case procs > cpus:
-		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, plural(cpus, "CPU"))
+		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, prose.Plural(cpus, "CPU"))
 	case p.number(a, "spin", 0) > 0:
 		return "its workers spin, so its CPU time is no demand"
 	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -87,7 +88,7 @@ func (j *judge) check(c stats.Comparison, base, arm string) *refusal {
 	}
 	if clean, failing := j.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
 		ratio := math.Exp(stats.Median(clean))
-		return refused(record.CauseSensitivity, map[string]float64{"clean": ratio}, "sensitivity: without the %s in which requests failed it is %s", plural(failing, "block"), stats.Change(ratio))
+		return refused(record.CauseSensitivity, map[string]float64{"clean": ratio}, "sensitivity: without the %s in which requests failed it is %s", prose.Plural(failing, "block"), stats.Change(ratio))
 	}
 	for _, d := range checked {
 		if !d.known() {

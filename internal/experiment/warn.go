@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
@@ -43,7 +44,7 @@ func (p *plan) warnShort() {
 		}
 		rate := a.Clients.Rate
 		if w, need := p.workers(p.arms[i]), queueing.Workers(rate, held); w < need {
-			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", plural(w, "worker"), rate, 1e3*held, need)
+			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", prose.Plural(w, "worker"), rate, 1e3*held, need)
 		}
 	}
 }

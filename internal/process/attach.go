@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"schedlab/internal/host"
+	"schedlab/internal/prose"
 )
 
 // isAddress reports whether an arm's command is the address of a server that runs
@@ -44,7 +45,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, firstLine(err.Error()))
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, prose.FirstLine(err.Error()))
 	case status >= http.StatusInternalServerError:
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}

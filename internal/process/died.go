@@ -44,12 +44,6 @@ func portTaken(log string) bool {
 	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
 }
 
-// firstLine is what of an error goes into a sentence.
-func firstLine(s string) string {
-	first, _, _ := strings.Cut(s, "\n")
-	return strings.TrimSpace(first)
-}
-
 // DiedError is the end of a server that nobody asked for.
 type DiedError struct {
 	msg  string

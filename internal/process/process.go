@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 
 	"golang.org/x/sys/unix"
 )
@@ -189,7 +190,7 @@ func (p *Process) ready(ctx context.Context, path string) error {
 		case time.Since(asked) > slowReply:
 			last = "it does not reply"
 		case ctx.Err() == nil:
-			last = firstLine(err.Error())
+			last = prose.FirstLine(err.Error())
 		}
 		select {
 		case <-p.exited:

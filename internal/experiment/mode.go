@@ -1,0 +1,30 @@
+package experiment
+
+import (
+	"slices"
+	"time"
+)
+
+// A Mode is what planning must know of a mode.
+type Mode struct {
+	// Check reports what the mode's server would refuse of an arm's flags.
+	Check func(flags map[string]string) error
+
+	Flags []string // the serve flags that mean something to it, besides every mode's
+	// Station is the name of the [queueing.Kind] that its ideal twin is; "": none is.
+	Station  string
+	Sticky   bool // a worker keeps its connection
+	Adaptive bool // its queue ages whatever the overflow policy, and may serve the newest first
+	// QueuesRequests says that a request is put on its queue by the goroutine of its
+	// connection, which must run beside the handlers to fill the queue.
+	QueuesRequests bool
+	// Overflow is the policy of its queue when none is given, Depth the depth for a
+	// number of workers; "" and nil without a queue. Wait is how long a request waits
+	// for a turn then; 0: for ever.
+	Overflow string
+	Depth    func(workers int) int
+	Wait     time.Duration
+}
+
+// Has reports whether a serve flag means something to the mode.
+func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }

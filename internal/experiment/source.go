@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"schedlab/internal/load"
+	"schedlab/internal/prose"
+	"schedlab/internal/workload"
+)
+
+// Ask makes a scenario of a question that has no file. Arms are still to be put in.
+func Ask(name, question string, w Workload, l Load) (Scenario, error) {
+	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
+	s.setDefaults()
+	bad := s.checkAsked()
+	if bad == nil {
+		bad = s.Load.check()
+	}
+	switch {
+	case !nameForm.MatchString(name):
+		return s, fmt.Errorf("%q is no scenario's name", name)
+	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
+		return s, fmt.Errorf("path %q does not begin with /", w.Path)
+	case bad != nil:
+		return s, fmt.Errorf("%s: %s", bad.path, bad.msg)
+	}
+	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {path: %q, targets: %q}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
+		s.Name, s.Question, w.Path, w.Targets, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
+	return s, nil
+}
+
+// isLog reports whether arrivals are those of an access log, which says what is
+// asked as well.
+func isLog(arrivals string) bool {
+	a, err := load.ParseArrivals(arrivals)
+	return err == nil && a.Kind == load.KindLog
+}
+
+// Open reads the files that say what the scenario asks: its targets, or the access
+// log it replays. [Plan] does so itself; [Scenario.Attack] needs it before. Names
+// are relative to the working directory.
+func (s *Scenario) Open() error {
+	switch {
+	case s.Workload.Targets != "":
+		f, err := os.Open(s.Workload.Targets)
+		if err != nil {
+			return fmt.Errorf("workload.targets: %w", err)
+		}
+		defer f.Close()
+		if s.asks, err = load.ReadTargetsAt(f, "server"); err != nil {
+			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
+		}
+	case isLog(s.Load.Arrivals):
+		a, err := load.ParseArrivals(s.Load.Arrivals)
+		if err != nil {
+			return fmt.Errorf("load.arrivals: %w", err)
+		}
+		if a, err = a.Open(0); err != nil {
+			return fmt.Errorf("load.arrivals: %w", err)
+		}
+		s.log, s.asks = &a, a.Log().Targets
+	}
+	return nil
+}
+
+// targets is what the scenario asks of a server at addr.
+func (s *Scenario) targets(addr string) []load.Target {
+	if s.asks != nil {
+		moved := make([]load.Target, len(s.asks))
+		for i, t := range s.asks {
+			moved[i] = t.At(addr)
+		}
+		return moved
+	}
+	path := s.Workload.Path
+	if path == "" {
+		path = workPath
+	}
+	return []load.Target{{Method: s.Workload.Method, URL: "http://" + addr + path, Body: []byte(s.Workload.Body)}}
+}
+
+// workPath is where our servers do the work of cpu and sleep.
+const workPath = "/work"
+
+// which is the order in which a closed loop asks the targets; nil for in turn.
+func (s *Scenario) which() []uint32 {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Log().Which
+}
+
+// asksWork reports whether requests carry CPU and sleep demand.
+func (s *Scenario) asksWork() bool {
+	return s.Workload.Path == "" && s.Workload.Targets == "" && !isLog(s.Load.Arrivals)
+}
+
+// asked says what the requests are when a file says so, "" otherwise.
+func (s *Scenario) asked() string {
+	switch {
+	case s.log != nil:
+		l := s.log.Log()
+		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.log.File, len(l.Targets))
+	case s.asks != nil:
+		return fmt.Sprintf("%s of %s in turn", prose.Plural(len(s.asks), "request"), s.Workload.Targets)
+	}
+	return ""
+}
+
+// checkAsked reports what is wrong with what a scenario asks, nil if nothing is.
+func (s *Scenario) checkAsked() *fieldError {
+	w := s.Workload
+	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
+	switch {
+	case w.Targets != "" && (other || w.Body != "" || w.Method != "GET"):
+		return fieldErrorf("workload.targets", "excludes path, method, body, cpu and sleep: the file says what is asked")
+	case w.Targets != "" && strings.ContainsAny(w.Targets, "\n\r"):
+		return fieldErrorf("workload.targets", "is no file's name")
+	case isLog(s.Load.Arrivals) && (other || w.Targets != "" || w.Body != "" || w.Method != "GET"):
+		return fieldErrorf("load.arrivals", "a log says what is asked as well; leave workload out")
+	}
+	return nil
+}
+
+// replay is a block's stretch of the log at a mean rate.
+func (s *Scenario) replay(block int, rate float64, span time.Duration) load.Trace {
+	return s.log.Part(block, span, rate).DrawTrace(rate, span, nil)
+}
+
+// readyPath is asked until a server answers.
+func (s *Scenario) readyPath(a Arm) string {
+	if a.Mode != "" {
+		return "/plaintext"
+	}
+	return s.targets("x")[0].URL[len("http://x"):]
+}
+
+// Attack returns what the scenario asks of a server at addr (host:port), in which order
+// if a log says so, and over which connections; the rest of the trace is left to fill in.
+func (s *Scenario) Attack(addr string) load.Options {
+	return load.Options{
+		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
+		Trace: load.Trace{Which: s.which()},
+	}
+}
+
+// Demands draws those of n requests from seed; iters converts CPU demand as in a
+// comparison. Nil when the scenario states none.
+func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
+	if !s.asksWork() {
+		return nil
+	}
+	return demands(s.Workload, n, seed, iters)
+}
+
+// demands draws n requests' CPU and sleep. The draw depends on the seed only,
+// not on the calibration: that turns CPU time into iterations afterwards.
+func demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
+	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
+	d := make([]load.Demand, n)
+	for i := range d {
+		micros := float64(w.CPU.Sample(cpu)) / float64(time.Microsecond)
+		d[i] = load.Demand{
+			Iters: uint32(min(math.Round(micros*iters), math.MaxUint32)),
+			Sleep: w.Sleep.Sample(sleep),
+		}
+	}
+	return d
+}
