@@ -1,9 +1,6 @@
 package experiment
 
 import (
-	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,81 +97,5 @@ func TestMetricsURL(t *testing.T) {
 		if got := c.arm.MetricsURL(); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.arm, got, c.want)
 		}
-	}
-}
-
-func TestTargetsOfAFile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("t.txt", "GET /a\n\nPUT http://elsewhere:1/b?c\nX: 1\n")
-	s := scenario(t, swap("cpu: 100us", "targets: t.txt"))
-	if s.asksWork() {
-		t.Error("it asks for /work")
-	}
-	p, err := newPlan(s, options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, target := range p.scenario.targets("127.0.0.1:5") {
-		got = append(got, target.Method+" "+target.URL)
-	}
-	if want := []string{"GET http://127.0.0.1:5/a", "PUT http://127.0.0.1:5/b?c"}; !slices.Equal(got, want) || p.Asked != "2 requests of t.txt in turn" {
-		t.Errorf("got %q, %s, want %q", got, p.Asked, want)
-	}
-	write("t.txt", "GET ftp://h/a\n")
-	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: target 1: scheme "ftp"`) {
-		t.Errorf("got %v", err)
-	}
-	for text, want := range map[string]string{
-		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
-	} {
-		wantError(t, text, swap("cpu: 100us", text), want)
-	}
-	log := swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
-	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
-	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
-}
-
-// Every arm of a block meets the same stretch of a log, the next block the next.
-func TestReplayedLog(t *testing.T) {
-	t.Chdir(t.TempDir())
-	var log strings.Builder
-	for i := range 400 {
-		fmt.Fprintf(&log, "h - - [10/Oct/2000:13:55:%02d +0000] \"GET /%d HTTP/1.1\" 200 1\n", i/10, i%7)
-	}
-	if err := os.WriteFile("a.log", []byte(log.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)"), nil)
-	if p.Rate != 10 || p.Asked != "400 requests of a.log in their order, 7 different ones" {
-		t.Errorf("got %g/s, %s", p.Rate, p.Asked)
-	}
-	stretch := func(block, arm int) string {
-		trace, err := p.trace(block, arm, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprint(trace.At, trace.Which)
-	}
-	if stretch(0, 0) != stretch(0, 2) || stretch(0, 0) == stretch(1, 0) {
-		t.Error("the arms of a block met different requests, or two blocks the same")
-	}
-	if got := len(p.scenario.which()); got != 400 {
-		t.Errorf("a closed loop goes through %d requests", got)
-	}
-	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.which()) {
-		t.Errorf("an attack asks %d targets in an order of %d, want the log's", len(o.Targets), len(o.Trace.Which))
-	}
-	fast := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
-	if fast.Rate != 30 {
-		t.Errorf("three times as fast is %g/s", fast.Rate)
-	}
-	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 700ms") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
-	"schedlab/internal/workload"
 )
 
 func TestParseFactor(t *testing.T) {
@@ -71,7 +70,7 @@ var pooled = map[string]Mode{
 	}},
 }
 
-func demo(t *testing.T) Scenario {
+func cellular(t *testing.T) Scenario {
 	t.Helper()
 	s, err := ParseScenario("demo", []byte(`name: demo
 question: Who wins?
@@ -88,7 +87,7 @@ expect: [p50("pool") < 1s]
 
 func TestACellHasItsValues(t *testing.T) {
 	t.Parallel()
-	s := demo(t)
+	s := cellular(t)
 	share := record.Factor{Name: "sleep-share", Values: []string{"0", "0.5"}}
 	sleep := record.Factor{Name: "sleep", Values: []string{"1ms", "exp(2ms)"}}
 	workers := record.Factor{Name: "workers", Values: []string{"0", "2", "8"}}
@@ -149,7 +148,7 @@ func TestACellThatCannotBe(t *testing.T) {
 		var bad error
 		for i := range x.Values {
 			for j := range y.Values {
-				if _, err := demo(t).At(x, y, i, j, pooled); err != nil {
+				if _, err := cellular(t).At(x, y, i, j, pooled); err != nil {
 					bad = err
 				}
 			}
@@ -159,57 +158,19 @@ func TestACellThatCannotBe(t *testing.T) {
 		}
 	}
 	two := []string{"1", "2"}
-	s := demo(t)
+	s := cellular(t)
 	s.Arms = s.Arms[:1]
 	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "no arm takes it: --workers means nothing to nethttp") {
 		t.Errorf("workers without a pool: %v", err)
 	}
-	s = demo(t)
+	s = cellular(t)
 	s.Arms[1].Vary = Varied{"queue-depth": two}
 	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), `arm "pool" varies queue-depth itself`) {
 		t.Errorf("an arm that varies: %v", err)
 	}
-	s = demo(t)
+	s = cellular(t)
 	s.Workload = Workload{Path: "/json", Method: "GET"}
 	if _, err := s.At(record.Factor{Name: "cpu", Values: two}, record.Factor{Name: "workers", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "asks /json, which has no such demand") {
 		t.Errorf("cpu of a path: %v", err)
 	}
-}
-
-func TestShortIsLittlesLaw(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		change func(s *Scenario)
-		want   []string
-		known  bool
-	}{
-		{"500/s x 2.1 ms in 4 workers", func(*Scenario) {}, nil, true},
-		{"500/s x 8.1 ms in 4 workers", func(s *Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
-		{"exactly as many as are busy", func(s *Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
-		{"a share of an unknown throughput", func(s *Scenario) { s.Load.Rate = Rate{OfSlowest: 0.7} }, nil, false},
-		{"a path", func(s *Scenario) { s.Workload = Workload{Path: "/json", Method: "GET"} }, nil, false},
-		{"workers held by connections", func(s *Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
-		{"more CPU time than there is", func(s *Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
-	} {
-		s := demo(t)
-		s.Arms[1].Clients = nil
-		c.change(&s)
-		p, err := Plan(s, Options{Self: "schedlab", Modes: pooled})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, known := p.Short()
-		if diff := cmp.Diff(c.want, got); diff != "" || known != c.known {
-			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, known, c.want, c.known)
-		}
-	}
-}
-
-func dist(s string) workload.Dist {
-	d, err := workload.ParseDist(s)
-	if err != nil {
-		panic(err)
-	}
-	return d
 }

@@ -3,7 +3,9 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -415,5 +417,36 @@ func TestExpectationsOfAbsentArms(t *testing.T) {
 	const said = "left out of the scenario: 1 expectation about arms that are not compared here"
 	if !slices.Equal(p.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(p.Plan), said) {
 		t.Errorf("got %q and doubts %q, want the first and %q", p.Expect, doubts(p.Plan), said)
+	}
+}
+
+// The edition for CI asks the same questions, of smaller scenarios that every
+// machine can plan.
+func TestShortScenariosParse(t *testing.T) {
+	t.Parallel()
+	dir := os.DirFS("../../loadtests")
+	files, err := fs.Glob(dir, "short/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("short scenarios: %v, %v", files, err)
+	}
+	for _, file := range files {
+		read := func(file string) Scenario {
+			text, err := fs.ReadFile(dir, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := ParseScenario(file, text)
+			if err != nil {
+				t.Error(err)
+			}
+			return s
+		}
+		short, full := read(file), read(path.Base(file))
+		if short.Name != "short-"+full.Name || short.Question != full.Question || len(short.Expect) == 0 {
+			t.Errorf("%s: got the name %q, the question %q and %d expectations", file, short.Name, short.Question, len(short.Expect))
+		}
+		if _, err := newPlan(short, options()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }

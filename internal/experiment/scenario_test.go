@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"io/fs"
-	"os"
-	"path"
 	"reflect"
 	"regexp"
 	"strings"
@@ -34,59 +32,6 @@ func TestEmbeddedScenariosParse(t *testing.T) {
 		}
 	}
 }
-
-// The edition for CI asks the same questions, of smaller scenarios that every
-// machine can plan.
-func TestShortScenariosParse(t *testing.T) {
-	t.Parallel()
-	dir := os.DirFS("../../loadtests")
-	files, err := fs.Glob(dir, "short/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("short scenarios: %v, %v", files, err)
-	}
-	for _, file := range files {
-		read := func(file string) Scenario {
-			text, err := fs.ReadFile(dir, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := ParseScenario(file, text)
-			if err != nil {
-				t.Error(err)
-			}
-			return s
-		}
-		short, full := read(file), read(path.Base(file))
-		if short.Name != "short-"+full.Name || short.Question != full.Question || len(short.Expect) == 0 {
-			t.Errorf("%s: got the name %q, the question %q and %d expectations", file, short.Name, short.Question, len(short.Expect))
-		}
-		if _, err := newPlan(short, options()); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-	}
-}
-
-// good is a scenario without a fault; the tables below break it in one place.
-const good = `name: demo
-question: Which is faster?
-workload:
-  cpu: 100us
-load:
-  rate: 300/s
-arms:
-  - nethttp
-  - fasthttp
-`
-
-func swap(old, new string) string {
-	if !strings.Contains(good, old) {
-		panic("good has no " + old)
-	}
-	return strings.Replace(good, old, new, 1)
-}
-
-// armed is good with another second arm.
-func armed(arm string) string { return swap("- fasthttp", "- "+arm) }
 
 // wantError checks the message, and that it is one line without surprises.
 func wantError(t *testing.T, name, text, want string) {
@@ -256,4 +201,24 @@ var oneLinePlace = regexp.MustCompile(`^f\.yaml:[1-9][0-9]*:[1-9][0-9]*: [^\pC]+
 func keeps(s Scenario, arm int) bool {
 	l, err := s.clients(s.Arms[arm])
 	return err == nil && l.KeepAlive
+}
+
+func TestExpectationErrors(t *testing.T) {
+	t.Parallel()
+	expecting := func(text string) string { return good + "expect:\n  - '" + text + "'\n" }
+	for _, c := range []struct{ name, expect, want string }{
+		{"type", `p50("nethttp")`, `11:6: expect[0]: expected bool, but got float64`},
+		{"word", `p51("nethttp") < 5ms`, `11:6: expect[0]: unknown name p51`},
+		{"place after a quantity", `10ms < p50("nethttp") && 5ms < lag`, `11:37: expect[0]: unknown name lag`},
+		{"arm", `p50("fasthttp") < p50("poool")`, `11:28: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
+		{"arm of a word the language has itself", `abs(mean("poool")) < 1ms`, `11:15: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
+		{"phase", `explained("queues") > 0.5`, `11:16: expect[0]: no phase "queues" (want one of lag, connect, build, accept, ingress, wakeup, parse, queue, handover, service, finish, egress, receive, cpu, sleep, unexplained, client, kernel, run queue, http, interference)`},
+		{"metric", `same("p95")`, `11:11: expect[0]: no metric "p95" (want one of p50, p90, p99, goodput, cpu_per_request)`},
+		{"arguments", `faster("p50")`, `11:6: expect[0]: not enough arguments to call faster`},
+		{"grammar", `p50("nethttp") <`, `11:21: expect[0]: unexpected token EOF`},
+		{"the library's own words", `now() > 5`, `11:6: expect[0]: unknown name now`},
+	} {
+		wantError(t, c.name, expecting(c.expect), c.want)
+	}
+	wantError(t, "no list", good+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }
