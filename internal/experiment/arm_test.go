@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"schedlab/internal/command"
+	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,40 +16,40 @@ func TestArmErrors(t *testing.T) {
 	t.Parallel()
 	flags := strings.Join(armSettings(), ", ")
 	for _, c := range []struct{ name, text, want string }{
-		{"no list", swap("arms:\n  - nethttp\n  - fasthttp", "arms: nethttp"), `7:7: arms: want a list, like [a, b], not "nethttp"`},
-		{"no arms", swap("arms:\n  - nethttp\n  - fasthttp\n", ""), "1:1: arms: needs at least two: a baseline and a challenger"},
-		{"one arm", swap("  - fasthttp\n", ""), "8:3: arms: needs at least two: a baseline and a challenger"},
-		{"too many", swap("  - fasthttp\n", "  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7], queue-depth: [1, 2, 3, 4, 5, 6]}}"), "9:5: arms[1]: vary makes more than 40 arms; leave values out"},
-		{"too many together", swap("  - fasthttp\n", strings.Repeat("  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7]}}\n", 1)+"  - {mode: pool, vary: {queue-depth: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33]}}\n"), "8:3: arms: has 41, more than 40"},
-		{"empty", armed(""), "9:5: arms[1]: want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing"},
-		{"list", armed("[a, b]"), "9:5: arms[1]: want one value, not a list"},
-		{"words", armed("'a: b'"), `9:5: arms[1]: "a: b" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
-		{"same mode twice", armed("nethttp"), `9:5: arms[1]: the name "nethttp" is taken; give one of them a name`},
-		{"the copy's name", armed("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
-		{"bad name", armed("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
-		{"unknown key", armed("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
-		{"unknown key in lines", armed("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
-		{"unknown flag varied", armed("{mode: pool, vary: {wrkers: [4]}}"), `9:25: arms[1].vary: unknown key "wrkers" (want one of ` + flags + `)`},
-		{"nothing varied", armed("{mode: pool, vary: {workers: []}}"), "9:34: arms[1].vary.workers: is empty; list the values, like [1, 4]"},
-		{"vary without lists", armed("{mode: pool, vary: 4}"), `9:24: arms[1].vary: want keys and values (` + flags + `), not "4"`},
-		{"vary without a list", armed("{mode: pool, vary: {workers: 4}}"), `9:34: arms[1].vary.workers: want a list, like [a, b], not "4"`},
-		{"list in a varied list", armed("{mode: pool, vary: {workers: [[4]]}}"), "9:35: arms[1].vary.workers[0]: want one value, not a list"},
-		{"given and varied", armed("{mode: pool, workers: 2, vary: {workers: [4]}}"), "9:5: arms[1]: workers has a value and is varied; drop one"},
-		{"varied into a bad name", armed("{mode: pool, vary: {overflow: [a/b]}}"), `9:5: arms[1]: the varied name "pool,overflow=a/b": a name has up to 120 letters, digits and . _ = , + -`},
-		{"varied into a taken name", armed("{mode: pool, vary: {workers: [4, 4]}}"), `9:5: arms[1]: the name "pool,workers=4" is taken; give one of them a name`},
-		{"list for a flag", armed("{mode: pool, workers: [1, 2]}"), "9:27: arms[1].workers: want one value, not a list"},
-		{"flag without a value", armed("{mode: pool, workers: }"), "9:18: arms[1].workers: has no value; give one or leave the key out"},
-		{"flag twice", armed("{mode: pool, workers: 1, workers: 2}"), `9:30: mapping key "workers" already defined at [9:18]`},
-		{"mode of keys", armed("{mode: {a: b}}"), "9:12: arms[1].mode: want one value, not keys and values"},
-		{"keepalive neither", armed("{mode: pool, keepalive: 4}"), `9:29: arms[1].keepalive: "4" is neither true nor false`},
-		{"neither mode nor command", armed("{name: x}"), "9:5: arms[1]: an arm needs a mode, a command or a url"},
-		{"mode and command", armed("{name: x, mode: pool, command: './server {addr}'}"), "9:5: arms[1]: an arm has a mode, a command or a url, only one of them"},
-		{"command without an address", armed("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr} or {port}, so the server cannot be told where to listen"},
-		{"command with an open quote", armed(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
-		{"empty command", armed("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
-		{"command with flags", armed("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
-		{"command without a name", armed("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
-		{"command without quotes", armed("{name: x, command: ./server {addr}}"), "9:33: ',' or '}' must be specified"},
+		{"no list", demo.Swap("arms:\n  - nethttp\n  - fasthttp", "arms: nethttp"), `7:7: arms: want a list, like [a, b], not "nethttp"`},
+		{"no arms", demo.Swap("arms:\n  - nethttp\n  - fasthttp\n", ""), "1:1: arms: needs at least two: a baseline and a challenger"},
+		{"one arm", demo.Swap("  - fasthttp\n", ""), "8:3: arms: needs at least two: a baseline and a challenger"},
+		{"too many", demo.Swap("  - fasthttp\n", "  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7], queue-depth: [1, 2, 3, 4, 5, 6]}}"), "9:5: arms[1]: vary makes more than 40 arms; leave values out"},
+		{"too many together", demo.Swap("  - fasthttp\n", strings.Repeat("  - {mode: pool, vary: {workers: [1, 2, 3, 4, 5, 6, 7]}}\n", 1)+"  - {mode: pool, vary: {queue-depth: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33]}}\n"), "8:3: arms: has 41, more than 40"},
+		{"empty", demo.Arm(""), "9:5: arms[1]: want a mode, like nethttp, or {mode: pool, workers: 4}, not nothing"},
+		{"list", demo.Arm("[a, b]"), "9:5: arms[1]: want one value, not a list"},
+		{"words", demo.Arm("'a: b'"), `9:5: arms[1]: "a: b" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
+		{"same mode twice", demo.Arm("nethttp"), `9:5: arms[1]: the name "nethttp" is taken; give one of them a name`},
+		{"the copy's name", demo.Arm("{name: \"nethttp'\", mode: pool}"), `9:5: arms[1]: "nethttp'" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
+		{"bad name", demo.Arm("{name: x y, mode: pool}"), `9:5: arms[1]: "x y" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
+		{"unknown key", demo.Arm("{mode: pool, wrkers: 4}"), `9:18: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
+		{"unknown key in lines", demo.Arm("mode: pool\n    wrkers: 4"), `10:5: arms[1]: unknown key "wrkers" (want one of name, mode, command, url, env, metrics, keepalive, vary, ` + flags + `)`},
+		{"unknown flag varied", demo.Arm("{mode: pool, vary: {wrkers: [4]}}"), `9:25: arms[1].vary: unknown key "wrkers" (want one of ` + flags + `)`},
+		{"nothing varied", demo.Arm("{mode: pool, vary: {workers: []}}"), "9:34: arms[1].vary.workers: is empty; list the values, like [1, 4]"},
+		{"vary without lists", demo.Arm("{mode: pool, vary: 4}"), `9:24: arms[1].vary: want keys and values (` + flags + `), not "4"`},
+		{"vary without a list", demo.Arm("{mode: pool, vary: {workers: 4}}"), `9:34: arms[1].vary.workers: want a list, like [a, b], not "4"`},
+		{"list in a varied list", demo.Arm("{mode: pool, vary: {workers: [[4]]}}"), "9:35: arms[1].vary.workers[0]: want one value, not a list"},
+		{"given and varied", demo.Arm("{mode: pool, workers: 2, vary: {workers: [4]}}"), "9:5: arms[1]: workers has a value and is varied; drop one"},
+		{"varied into a bad name", demo.Arm("{mode: pool, vary: {overflow: [a/b]}}"), `9:5: arms[1]: the varied name "pool,overflow=a/b": a name has up to 120 letters, digits and . _ = , + -`},
+		{"varied into a taken name", demo.Arm("{mode: pool, vary: {workers: [4, 4]}}"), `9:5: arms[1]: the name "pool,workers=4" is taken; give one of them a name`},
+		{"list for a flag", demo.Arm("{mode: pool, workers: [1, 2]}"), "9:27: arms[1].workers: want one value, not a list"},
+		{"flag without a value", demo.Arm("{mode: pool, workers: }"), "9:18: arms[1].workers: has no value; give one or leave the key out"},
+		{"flag twice", demo.Arm("{mode: pool, workers: 1, workers: 2}"), `9:30: mapping key "workers" already defined at [9:18]`},
+		{"mode of keys", demo.Arm("{mode: {a: b}}"), "9:12: arms[1].mode: want one value, not keys and values"},
+		{"keepalive neither", demo.Arm("{mode: pool, keepalive: 4}"), `9:29: arms[1].keepalive: "4" is neither true nor false`},
+		{"neither mode nor command", demo.Arm("{name: x}"), "9:5: arms[1]: an arm needs a mode, a command or a url"},
+		{"mode and command", demo.Arm("{name: x, mode: pool, command: './server {addr}'}"), "9:5: arms[1]: an arm has a mode, a command or a url, only one of them"},
+		{"command without an address", demo.Arm("{name: x, command: ./server}"), "9:5: arms[1]: the command does not say {addr} or {port}, so the server cannot be told where to listen"},
+		{"command with an open quote", demo.Arm(`{name: x, command: "./server '{addr}"}`), `9:24: arms[1].command: unfinished quote in "./server '{addr}"`},
+		{"empty command", demo.Arm("{name: x, command: ' '}"), "9:24: arms[1].command: empty command"},
+		{"command with flags", demo.Arm("{name: x, command: './server {addr}', workers: 4}"), "9:5: arms[1]: flags and vary of them belong to a mode; write a command's own flags into the command"},
+		{"command without a name", demo.Arm("{command: './server {addr}'}"), `9:5: arms[1]: "" is not an arm's name: a name has up to 120 letters, digits and . _ = , + -`},
+		{"command without quotes", demo.Arm("{name: x, command: ./server {addr}}"), "9:33: ',' or '}' must be specified"},
 	} {
 		wantError(t, c.name, c.text, c.want)
 	}
@@ -90,7 +91,7 @@ func TestParseArm(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScenario("f.yaml", []byte(armed("{name: p, mode: pool, overflow: block, vary: {workers: [1, 4], queue-depth: [8, 16]}}")))
+	s, err := ParseScenario("f.yaml", []byte(demo.Arm("{name: p, mode: pool, overflow: block, vary: {workers: [1, 4], queue-depth: [8, 16]}}")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestSettingsAndFlags(t *testing.T) {
 			t.Errorf("%q: got %s, %v; want %s, %s", c.text, got, a.Clients, c.argv, c.clients)
 		}
 	}
-	s, err := ParseScenario("f.yaml", []byte(armed("{name: p, mode: pool-ring, vary: {spin: [0, 40]}}")))
+	s, err := ParseScenario("f.yaml", []byte(demo.Arm("{name: p, mode: pool-ring, vary: {spin: [0, 40]}}")))
 	if err != nil {
 		t.Fatal(err)
 	}

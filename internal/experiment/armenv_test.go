@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/command"
+	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,7 +53,7 @@ func TestForeignArms(t *testing.T) {
 
 func TestForeignArmsInYAML(t *testing.T) {
 	t.Parallel()
-	s := scenario(t, swap("  - nethttp\n  - fasthttp", `  - {mode: nethttp, env: {GOGC: 50}}
+	s := scenario(t, demo.Swap("  - nethttp\n  - fasthttp", `  - {mode: nethttp, env: {GOGC: 50}}
   - {name: mine, command: 'A=1 ./s {addr}', env: {GOMAXPROCS: 2}, metrics: 'http://{admin}/metrics', vary: {env.GOGC: [100, 'off']}}
   - {name: prod, url: 'http://127.0.0.1:9000', metrics: /metrics}`))
 	var got []string
@@ -76,7 +77,7 @@ func TestForeignArmsInYAML(t *testing.T) {
 		{"{mode: nethttp, env: [A]}", "9:26: arms[1].env: want keys and values (NAME), not a list"},
 		{`{mode: nethttp, env: {A: "b\nc"}}`, "9:5: arms[1]: A: a value is one line of text"},
 	} {
-		wantError(t, c.arm, armed(c.arm), c.want)
+		wantError(t, c.arm, demo.Arm(c.arm), c.want)
 	}
 }
 

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"os"
+	"schedlab/internal/scenario/demo"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestTargetsOfAFile(t *testing.T) {
 		}
 	}
 	write("t.txt", "GET /a\n\nPUT http://elsewhere:1/b?c\nX: 1\n")
-	s := scenario(t, swap("cpu: 100us", "targets: t.txt"))
+	s := scenario(t, demo.Swap("cpu: 100us", "targets: t.txt"))
 	if s.asksWork() {
 		t.Error("it asks for /work")
 	}
@@ -38,9 +39,9 @@ func TestTargetsOfAFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
 	} {
-		wantError(t, text, swap("cpu: 100us", text), want)
+		wantError(t, text, demo.Swap("cpu: 100us", text), want)
 	}
-	log := swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
+	log := demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
 	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
 	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
 }
@@ -55,7 +56,7 @@ func TestReplayedLog(t *testing.T) {
 	if err := os.WriteFile("a.log", []byte(log.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)"), nil)
+	p := planned(t, demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)"), nil)
 	if p.Rate != 10 || p.Asked != "400 requests of a.log in their order, 7 different ones" {
 		t.Errorf("got %g/s, %s", p.Rate, p.Asked)
 	}
@@ -75,7 +76,7 @@ func TestReplayedLog(t *testing.T) {
 	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.which()) {
 		t.Errorf("an attack asks %d targets in an order of %d, want the log's", len(o.Targets), len(o.Trace.Which))
 	}
-	fast := planned(t, swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
+	fast := planned(t, demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
 	if fast.Rate != 30 {
 		t.Errorf("three times as fast is %g/s", fast.Rate)
 	}

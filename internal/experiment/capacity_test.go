@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/capacity"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
 )
 
@@ -25,7 +26,7 @@ func objective(t *testing.T, text string) stats.SLO {
 
 func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScenario("demo", []byte(good))
+	s, err := ParseScenario("demo", []byte(demo.Text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 		{"{rate: 300/s, arrivals: 'burst(12)'}", ""},
 		{"{rate: 300/s, arrivals: constant}", ""},
 	} {
-		s, err := ParseScenario("demo", []byte(strings.Replace(good, "load:\n  rate: 300/s", "load: "+c.load, 1)))
+		s, err := ParseScenario("demo", []byte(strings.Replace(demo.Text, "load:\n  rate: 300/s", "load: "+c.load, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +339,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 			t.Errorf("load %s: %v, want %q", c.load, err, c.want)
 		}
 	}
-	s, err := ParseScenario("demo", []byte(armed("{name: other, mode: fasthttp, rate: 400/s}")))
+	s, err := ParseScenario("demo", []byte(demo.Arm("{name: other, mode: fasthttp, rate: 400/s}")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"schedlab/internal/scenario/demo"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 		}
 		return nil
 	}}}
-	s := parsed(t, armed("{mode: pool, workers: 3}"))
+	s := parsed(t, demo.Arm("{mode: pool, workers: 3}"))
 	if err := s.Vary("workers", []string{"1", "4"}, modes); err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +52,11 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", factor, err, want)
 		}
 	}
-	alone := parsed(t, good)
+	alone := parsed(t, demo.Text)
 	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
 		t.Errorf("no arm takes it: got %v", err)
 	}
-	others := parsed(t, swap("cpu: 100us", "path: /"))
+	others := parsed(t, demo.Swap("cpu: 100us", "path: /"))
 	others.Arms = []Arm{{Name: "one", Command: []string{"./one", "{addr}"}}, {Name: "two", URL: "http://127.0.0.1:1"}}
 	if err := others.Vary("workers", []string{"1", "2"}, modes); err == nil || err.Error() != "no arm takes workers: two is another program, whose flags are its own; write an arm for each value" {
 		t.Errorf("arms that are none of ours: got %v", err)

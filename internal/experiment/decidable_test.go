@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // asking is a decision about all quantiles at a rate, of 14 blocks of four arms.
@@ -106,20 +107,20 @@ func TestUndecided(t *testing.T) {
 func TestPlanLengthensWindows(t *testing.T) {
 	t.Parallel()
 	budget := func(o *Options) { o.Budget = 3 * time.Minute }
-	p := planned(t, good, budget)
+	p := planned(t, demo.Text, budget)
 	if p.Window != 3.7 || p.Feasible.Planned != .5 || p.Estimate > 180 || len(p.Order) < p.Blocks {
 		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window, p.Feasible, p.Estimate, p.Blocks, len(p.Order))
 	}
-	p = planned(t, good+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
+	p = planned(t, demo.Text+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
 	if p.Window != .5 || len(Undecided(*p.Feasible, false)) > 0 {
 		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window, p.Feasible)
 	}
-	p = planned(t, good, func(o *Options) { budget(o); o.Window = time.Second })
+	p = planned(t, demo.Text, func(o *Options) { budget(o); o.Window = time.Second })
 	if got := Undecided(*p.Feasible, false); p.Window != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
 		t.Errorf("a window of the user's: got %g s, %q", p.Window, got)
 	}
 	// A rate that the probes choose is judged when it is known.
-	p = planned(t, strings.Replace(good, "rate: 300/s", "rate: 0.5x", 1), budget)
+	p = planned(t, strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1), budget)
 	if p.Window != .5 {
 		t.Errorf("before the probes: got windows of %g s", p.Window)
 	}

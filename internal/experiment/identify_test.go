@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 func TestIdentifiability(t *testing.T) {
@@ -27,7 +28,7 @@ func TestIdentifiability(t *testing.T) {
 		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
-		p := planned(t, strings.Replace(armed(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Flags: []string{"workers"}, Station: "pool"} })
+		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Flags: []string{"workers"}, Station: "pool"} })
 		found := slices.IndexFunc(doubts(p.Plan), func(d string) bool {
 			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
 		})
@@ -35,13 +36,13 @@ func TestIdentifiability(t *testing.T) {
 			t.Errorf("%s: doubts %q, want %q", c.name, doubts(p.Plan), c.want)
 		}
 	}
-	one := planned(t, armed("{name: two, mode: pool, listeners: 2}"), func(o *Options) { o.Pin, o.ServerCPUs, o.LoadCPUs = "auto", "0", "0" })
+	one := planned(t, demo.Arm("{name: two, mode: pool, listeners: 2}"), func(o *Options) { o.Pin, o.ServerCPUs, o.LoadCPUs = "auto", "0", "0" })
 	if !slices.ContainsFunc(doubts(one.Plan), func(d string) bool { return strings.Contains(d, "one CPU, so 2 listeners share it") }) {
 		t.Errorf("one CPU: doubts %q", doubts(one.Plan))
 	}
 
 	// A queue that only runs over when goroutines run beside a handler.
-	computes := strings.Replace(armed("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
+	computes := strings.Replace(demo.Arm("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
 	for _, c := range []struct {
 		name, text string
 		cpus       record.CPUs
@@ -64,11 +65,11 @@ func TestIdentifiability(t *testing.T) {
 
 func TestDifferentLoads(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("{name: fast, mode: nethttp, rate: 600/s, arrivals: constant}"), nil)
+	p := planned(t, demo.Arm("{name: fast, mode: nethttp, rate: 600/s, arrivals: constant}"), nil)
 	if !slices.ContainsFunc(doubts(p.Plan), func(d string) bool { return strings.HasPrefix(d, "the arms' clients differ (arrivals, rate)") }) {
 		t.Errorf("got %q", doubts(p.Plan))
 	}
-	if _, err := newPlan(scenario(t, armed("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
+	if _, err := newPlan(scenario(t, demo.Arm("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
 		t.Errorf("bursts that overlap: got %v", err)
 	}
 }
@@ -82,7 +83,7 @@ func TestStationAges(t *testing.T) {
 		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: .02, Interval: .4},
 		"{mode: pool, overflow: codel, codel-target: 2ms, codel-interval: 300ms}": {Target: .002, Interval: .3},
 	} {
-		p := planned(t, armed(arm), nil)
+		p := planned(t, demo.Arm(arm), nil)
 		got := *p.Arms[2].Station
 		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
 			t.Errorf("%s: got %+v, want %+v", arm, got, want)

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 	"schedlab/internal/timeline"
 )
 
@@ -85,7 +86,7 @@ func TestRingTooSmall(t *testing.T) {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	const window = .7 // with its warm-up, seconds
-	closed := swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true")
+	closed := demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true")
 	for _, c := range []struct {
 		name, text string
 		xmax       float64 // of one arm; the others have 1000/s
@@ -93,10 +94,10 @@ func TestRing(t *testing.T) {
 	}{
 		{"slow", closed, 20_000, 0},
 		{"fast", closed, 250_000, int(2 * 250_000 * window)},
-		{"pipelined", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  pipeline: 16"), 150_000, int(2 * 4 * 150_000 * window)},
-		{"paced", swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  rate: 4000/s"), 150_000, 0},
+		{"pipelined", demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  pipeline: 16"), 150_000, int(2 * 4 * 150_000 * window)},
+		{"paced", demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  rate: 4000/s"), 150_000, 0},
 		{"beyond any ring", closed, 1e9, timeline.MaxRing},
-		{"open", swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
+		{"open", demo.Swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
 	} {
 		p := planned(t, c.text, nil)
 		p.chooseRing(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
@@ -117,7 +118,7 @@ func TestRing(t *testing.T) {
 // A pipeline beyond what a server can stamp is not stamped, and the plan says so.
 func TestPipelineBeyondStamps(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
+	p := planned(t, demo.Arm("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
 	for name, want := range map[string]bool{"nethttp": true, "deep": false, "full": true} {
 		if got := accounts(p.Plan, name); got != want {
 			t.Errorf("%s accounts: %v, want %v", name, got, want)

@@ -16,6 +16,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
 )
 
@@ -60,7 +61,7 @@ func doubts(p record.Plan) (texts []string) {
 
 func TestCopySecond(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("{mode: pool, vary: {workers: [1, 4]}}"), nil)
+	p := planned(t, demo.Arm("{mode: pool, vary: {workers: [1, 4]}}"), nil)
 	var got []string
 	for _, a := range p.Arms {
 		got = append(got, fmt.Sprintf("%s %s", a.Role, a.Name))
@@ -77,7 +78,7 @@ func TestCopySecond(t *testing.T) {
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	order := func(seed uint64) [][]int {
-		return planned(t, armed("pool"), func(o *Options) { o.Seed = seed }).Order
+		return planned(t, demo.Arm("pool"), func(o *Options) { o.Seed = seed }).Order
 	}
 	got := order(7)
 	if len(got) != 40 {
@@ -121,7 +122,7 @@ func TestBudget(t *testing.T) {
 	} {
 		o := options()
 		o.Budget = c.budget
-		planned, err := Plan(scenario(t, good), o)
+		planned, err := Plan(scenario(t, demo.Text), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +134,11 @@ func TestBudget(t *testing.T) {
 			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate, p.Looks, doubts(p))
 		}
 	}
-	full := planned(t, good, func(o *Options) { o.Protocol, o.Rate = "full", Rate{PerSecond: 400} })
+	full := planned(t, demo.Text, func(o *Options) { o.Protocol, o.Rate = "full", Rate{PerSecond: 400} })
 	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .4 || full.budget != 10*time.Minute {
 		t.Errorf("full: got %+v", full.Plan)
 	}
-	few := planned(t, good, func(o *Options) { o.Blocks = 15 })
+	few := planned(t, demo.Text, func(o *Options) { o.Blocks = 15 })
 	if few.Blocks != 15 || len(few.Order) != 15 || !slices.Equal(few.Looks, []int{10, 12, 14}) {
 		t.Errorf("--blocks 15: got %d blocks, looks at %v", few.Blocks, few.Looks)
 	}
@@ -151,10 +152,10 @@ func TestProbes(t *testing.T) {
 		want       []bool // of nethttp, its copy and the challenger
 		long       time.Duration
 	}{
-		{"a fixed rate", good, []bool{false, false, false}, shortProbe},
-		{"a bounded rate", swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x"), []bool{true, false, true}, shortProbe},
-		{"a share", swap("rate: 300/s", "rate: 0.7x"), []bool{true, false, true}, probeWindow},
-		{"an expectation", good + "expect: ['x_max(\"nethttp\") > 1000/s']\n", []bool{true, false, true}, probeWindow},
+		{"a fixed rate", demo.Text, []bool{false, false, false}, shortProbe},
+		{"a bounded rate", demo.Swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x"), []bool{true, false, true}, shortProbe},
+		{"a share", demo.Swap("rate: 300/s", "rate: 0.7x"), []bool{true, false, true}, probeWindow},
+		{"an expectation", demo.Text + "expect: ['x_max(\"nethttp\") > 1000/s']\n", []bool{true, false, true}, probeWindow},
 	} {
 		p := planned(t, c.text, nil)
 		for i, want := range c.want {
@@ -171,7 +172,7 @@ func TestProbes(t *testing.T) {
 // A bounded rate is lowered where an arm cannot take it, and it is said once.
 func TestRatesAreLowered(t *testing.T) {
 	t.Parallel()
-	text := swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x")
+	text := demo.Swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x")
 	for slowest, want := range map[float64]float64{2000: 900, 1000: 850} {
 		p := planned(t, text, nil)
 		if err := p.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": slowest}); err != nil {
@@ -203,19 +204,19 @@ func TestImpossible(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{good, func(o *Options) { o.Budget = 24 * time.Second },
+		{demo.Text, func(o *Options) { o.Budget = 24 * time.Second },
 			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 25s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
-		{good, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
-		{good, func(o *Options) { o.Blocks = 41 }, "--blocks 41 is above 40, the last look; lengthen the windows instead"},
-		{good, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
-		{good, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
-		{good, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
-		{good, func(o *Options) { o.Protocol = "slow" }, `--protocol "slow" is none of quick, full`},
-		{good, func(o *Options) { o.Rate, o.Window, o.Budget = Rate{PerSecond: 1e6}, 10*time.Second, time.Hour },
+		{demo.Text, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
+		{demo.Text, func(o *Options) { o.Blocks = 41 }, "--blocks 41 is above 40, the last look; lengthen the windows instead"},
+		{demo.Text, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
+		{demo.Text, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
+		{demo.Text, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
+		{demo.Text, func(o *Options) { o.Protocol = "slow" }, `--protocol "slow" is none of quick, full`},
+		{demo.Text, func(o *Options) { o.Rate, o.Window, o.Budget = Rate{PerSecond: 1e6}, 10*time.Second, time.Hour },
 			"the rate 1000000/s makes 10200000 requests a trial, above 5000000; lower --rate or shorten --window"},
-		{good + "needs: {server_cpus: 2000}\n", nil,
+		{demo.Text + "needs: {server_cpus: 2000}\n", nil,
 			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, and has %d here: the models would not differ in what it asks", len(everyCPU(t)))},
-		{armed("loop"), nil, `arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
+		{demo.Arm("loop"), nil, `arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
 	} {
 		o := options()
 		if c.change != nil {
@@ -227,7 +228,7 @@ func TestImpossible(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
 	}
-	s := scenario(t, good)
+	s := scenario(t, demo.Text)
 	s.Arms = s.Arms[:1]
 	if _, err := Plan(s, options()); err == nil || err.Error() != "a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms" {
 		t.Errorf("one arm: got %v", err)
@@ -246,13 +247,13 @@ func TestImpossible(t *testing.T) {
 
 func TestPlanDoubts(t *testing.T) {
 	t.Parallel()
-	kept := strings.Replace(armed("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
+	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
-		{"p99 of too few requests", good, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m1s would do"},
+		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m1s would do"},
 		{"a sticky pool", kept, "pool,workers=4: a sticky pool: 60 of 64 kept connections are never served while 4 workers hold the others"},
-		{"Little's law", strings.Replace(armed("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
+		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
-		{"shared CPUs", good, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
+		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
 	} {
 		p := planned(t, c.text, nil)
 		if err := p.chooseRate(nil); err != nil {
@@ -262,14 +263,14 @@ func TestPlanDoubts(t *testing.T) {
 			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.Plan), c.want)
 		}
 	}
-	enough := planned(t, armed("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 2200} })
+	enough := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 2200} })
 	if err := enough.chooseRate(nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := doubts(enough.Plan); len(got) != 1 {
 		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
 	}
-	turns := planned(t, strings.Replace(armed("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil)
+	turns := planned(t, strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil)
 	if err := turns.chooseRate(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestPlanDoubts(t *testing.T) {
 func TestChooseRate(t *testing.T) {
 	t.Parallel()
 	relative := func() *plan {
-		return planned(t, swap("rate: 300/s", "rate: 0.7x\n  min_rate: 1100/s"), nil)
+		return planned(t, demo.Swap("rate: 300/s", "rate: 0.7x\n  min_rate: 1100/s"), nil)
 	}
 	p := relative()
 	if p.Rate != 0 {
@@ -310,7 +311,7 @@ func TestChooseRate(t *testing.T) {
 	}
 	// A rate that is a share is never above what the generator can send, and has no more
 	// digits than are printed.
-	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)
+	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
 	p.sendable, p.cpus.Load = 31000, record.CPUs{1}
 	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
 		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
@@ -318,13 +319,13 @@ func TestChooseRate(t *testing.T) {
 	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
 		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(p.Plan), want)
 	}
-	p = planned(t, swap("rate: 300/s", "rate: 0.7x"), nil)
+	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
 	p.sendable = 1e5
 	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 64150 || p.Sendable != 0 {
 		t.Errorf("a generator that can send more: got %v/s, %v, want 64150/s", p.Rate, err)
 	}
 	// An absolute rate is the user's own: it is not refused.
-	p = planned(t, good, nil)
+	p = planned(t, demo.Text, nil)
 	if err := p.chooseRate(map[string]float64{"nethttp": 10, "fasthttp": 10}); err != nil || p.Rate != 300 {
 		t.Errorf("absolute: got %v/s, %v", p.Rate, err)
 	}
@@ -341,7 +342,7 @@ func traced(t *testing.T, p *plan, block int, iters float64) load.Trace {
 
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	text := swap("cpu: 100us", "cpu: exp(100us)\n  sleep: 0.5*0s+0.5*exp(2ms)")
+	text := demo.Swap("cpu: 100us", "cpu: exp(100us)\n  sleep: 0.5*0s+0.5*exp(2ms)")
 	a, b := planned(t, text, nil), planned(t, text, nil)
 	other := planned(t, text, func(o *Options) { o.Seed = 8 })
 	if diff := cmp.Diff(traced(t, a, 3, 2), traced(t, b, 3, 2)); diff != "" {
@@ -362,10 +363,10 @@ func TestTrace(t *testing.T) {
 			t.Fatalf("request %d: sleep or arrival depends on the calibration", i)
 		}
 	}
-	if plain := traced(t, planned(t, swap("cpu: 100us", "path: /plaintext"), nil), 0, 2); plain.Demand != nil {
+	if plain := traced(t, planned(t, demo.Swap("cpu: 100us", "path: /plaintext"), nil), 0, 2); plain.Demand != nil {
 		t.Error("a path other than /work carries demands")
 	}
-	even := traced(t, planned(t, swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil), 0, 2)
+	even := traced(t, planned(t, demo.Swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil), 0, 2)
 	if even.At[0] != 0 || even.At[5] != 50*time.Millisecond {
 		t.Errorf("constant arrivals: got %v", even.At[:6])
 	}
@@ -381,7 +382,7 @@ func TestTraceFileIsReadOnce(t *testing.T) {
 		}
 	}
 	write("at,cpu\n0s,10us\n10ms,20us\n30s,10us\n")
-	p := planned(t, swap("rate: 300/s", "rate: 1/s\n  arrivals: trace("+file+")"), nil)
+	p := planned(t, demo.Swap("rate: 300/s", "rate: 1/s\n  arrivals: trace("+file+")"), nil)
 	write("at,cpu\n1s,10us\n")
 	first := traced(t, p, 0, 2)
 	if err := os.Remove(file); err != nil {
@@ -397,7 +398,7 @@ func TestTraceFileIsReadOnce(t *testing.T) {
 
 func TestOneProbeForAlikeArms(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("{name: again, mode: nethttp}")+"  - {name: closing, mode: nethttp, keepalive: true}\n", nil)
+	p := planned(t, demo.Arm("{name: again, mode: nethttp}")+"  - {name: closing, mode: nethttp, keepalive: true}\n", nil)
 	for arm, want := range []int{-1, 0, 0, -1} {
 		if got := p.sameAs(arm); got != want {
 			t.Errorf("%s is probed as arm %d, want %d", p.Arms[arm].Name, got, want)
@@ -408,7 +409,7 @@ func TestOneProbeForAlikeArms(t *testing.T) {
 // Assertions about arms that the user left out are left out too, and that is said.
 func TestExpectationsOfAbsentArms(t *testing.T) {
 	t.Parallel()
-	s := scenario(t, good+"  - pool\nexpect:\n  - errors(\"fasthttp\") == 0\n  - errors(\"pool\") == 0\n")
+	s := scenario(t, demo.Text+"  - pool\nexpect:\n  - errors(\"fasthttp\") == 0\n  - errors(\"pool\") == 0\n")
 	s.Arms = s.Arms[:2]
 	p, err := newPlan(s, options())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // describe lists a plan's arms with their loads.
@@ -21,7 +22,7 @@ func (p *plan) described() (lines []string) {
 
 func TestVariedLoad(t *testing.T) {
 	t.Parallel()
-	p := planned(t, swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  vary: {connections: [16, 64]}"), nil)
+	p := planned(t, demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  vary: {connections: [16, 64]}"), nil)
 	want := []string{
 		"baseline nethttp,connections=16: open loop, poisson at 300/s over 16 connections",
 		"copy nethttp,connections=16': open loop, poisson at 300/s over 16 connections",
@@ -39,7 +40,7 @@ func TestVariedLoad(t *testing.T) {
 
 func TestArmsOwnLoad(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("{name: waves, mode: nethttp, rate: 900/s, arrivals: 'sine(0.5,100ms)', keepalive: true}\n  - {name: loop, mode: nethttp, loop: closed, connections: 8, keepalive: true, think: 5ms}"), nil)
+	p := planned(t, demo.Arm("{name: waves, mode: nethttp, rate: 900/s, arrivals: 'sine(0.5,100ms)', keepalive: true}\n  - {name: loop, mode: nethttp, loop: closed, connections: 8, keepalive: true, think: 5ms}"), nil)
 	want := []string{
 		"baseline nethttp: open loop, poisson at 300/s, a connection for each request",
 		"copy nethttp': open loop, poisson at 300/s, a connection for each request",
@@ -66,14 +67,14 @@ func TestArmsOwnLoad(t *testing.T) {
 func TestMostConnections(t *testing.T) {
 	t.Parallel()
 	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
-	p := planned(t, swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
+	p := planned(t, demo.Swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
 	if got, want := DescribeClients(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if p.Arms[0].Clients.Connections != load.MaxConnections {
 		t.Errorf("got %d connections, want %d", p.Arms[0].Clients.Connections, load.MaxConnections)
 	}
-	_, err := newPlan(scenario(t, swap("rate: 300/s", closed)), options())
+	_, err := newPlan(scenario(t, demo.Swap("rate: 300/s", closed)), options())
 	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)

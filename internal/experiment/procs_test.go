@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // What an arm's server makes of its environment, the plan makes of it, too: workers
@@ -45,7 +46,7 @@ func TestProcsAreTheArms(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q %s", c.inherited, c.arm), func(t *testing.T) {
 			t.Setenv(host.MaxProcs, c.inherited)
-			p := planned(t, armed(c.arm), onTwo)
+			p := planned(t, demo.Arm(c.arm), onTwo)
 			p.cpus.Server = record.CPUs{0, 1}
 			a := p.arms[2]
 			s := p.stationOf(a)
@@ -67,11 +68,11 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		return strings.NewReplacer("rate: 300/s", fmt.Sprintf("rate: 300/s\n  keepalive: true\n  connections: %d", n)).Replace
 	}
 	for _, c := range []struct{ text, want string }{
-		{kept(16)(armed("{mode: pool, env: {GOMAXPROCS: 4}}")), "a sticky pool: 8 of 16 kept connections are never served while 8 workers"},
-		{kept(16)(armed("{mode: pool, env: {GOMAXPROCS: 2}}")), "a sticky pool: 12 of 16 kept connections are never served while 4 workers"},
-		{kept(2)(armed("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
-		{strings.Replace(armed("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
-		{armed("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 4}}")), "a sticky pool: 8 of 16 kept connections are never served while 8 workers"},
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 2}}")), "a sticky pool: 12 of 16 kept connections are never served while 4 workers"},
+		{kept(2)(demo.Arm("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
+		{strings.Replace(demo.Arm("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+		{demo.Arm("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {
 		p := planned(t, c.text, nil)
 		p.cpus.Server = record.CPUs{0, 1}
@@ -83,7 +84,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 			t.Errorf("%s: doubts %q, want %q", c.text, doubts(p.Plan), c.want)
 		}
 	}
-	p := planned(t, armed("{mode: nethttp, name: n, vary: {env.GOMAXPROCS: [1, 2]}}"), nil)
+	p := planned(t, demo.Arm("{mode: nethttp, name: n, vary: {env.GOMAXPROCS: [1, 2]}}"), nil)
 	var own []int
 	for _, a := range p.Arms {
 		own = append(own, a.Procs)

@@ -16,12 +16,13 @@ import (
 
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // comparison plans one of two stubs with the shortest windows there are.
 func comparison(t *testing.T, baseline, challenger string, change func(*Scenario, *Options)) *Comparison {
 	t.Helper()
-	s := scenario(t, swap("cpu: 100us", "path: /"))
+	s := scenario(t, demo.Swap("cpu: 100us", "path: /"))
 	s.Arms = []Arm{{Name: "one", Command: stub.Command(baseline)}, {Name: "two", Command: stub.Command(challenger)}}
 	o := options()
 	o.Blocks, o.Window, o.Warmup, o.Budget = 10, 100*time.Millisecond, 20*time.Millisecond, 2*time.Minute

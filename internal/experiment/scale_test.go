@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // A swept run has an arm for each number of clients of a closed loop; x gives their
@@ -166,7 +167,7 @@ func TestScaleIsDoubtedBeforehand(t *testing.T) {
 		"rate: 300/s\n  keepalive: true\n  vary: {connections: [1, 4]}":                    "not identifiable: usl has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})",
 		"loop: closed\n  keepalive: true\n  vary: {connections: [1, 2, 4, 8, 16, 32]}":     "",
 	} {
-		p := planned(t, swap("rate: 300/s", load)+"predict: [usl]\n", func(o *Options) { o.Budget = time.Hour })
+		p := planned(t, demo.Swap("rate: 300/s", load)+"predict: [usl]\n", func(o *Options) { o.Budget = time.Hour })
 		got := ""
 		for _, d := range doubts(p.Plan) {
 			if strings.Contains(d, "usl") {

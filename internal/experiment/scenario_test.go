@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/scenario/demo"
 	"schedlab/loadtests"
 )
 
@@ -51,61 +52,61 @@ func wantError(t *testing.T, name, text, want string) {
 func TestScenarioErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", swap("rate:", "rte:"), `6:3: load: unknown key "rte" (want one of {load keys})`},
-		{"unknown section", good + "colour: red\n", `10:1: unknown key "colour" (want one of {keys})`},
-		{"unknown key with an escape", good + `"\e[2J": red`, `10:1: unknown key "\x1b[2J" (want one of {keys})`},
-		{"twice", good + "name: other\n", `10:1: mapping key "name" already defined at [1:1]`},
-		{"section that is a number", swap("load:\n  rate: 300/s", "load: 5"), `5:7: load: want keys and values ({load keys}), not "5"`},
-		{"section that is a list", swap("load:\n  rate: 300/s", "load: [5]"), "5:7: load: want keys and values ({load keys}), not a list"},
-		{"section without a value", swap("load:\n  rate: 300/s", "load:"), "5:1: load: has no value; give one or leave the key out"},
-		{"word for a number", swap("rate: 300/s", "rate: 300/s\n  connections: many"), `7:16: load.connections: "many" is not a whole number above 0`},
-		{"fraction for a number", swap("rate: 300/s", "rate: 300/s\n  connections: 1.5"), `7:16: load.connections: "1.5" is not a whole number above 0`},
-		{"zero", swap("rate: 300/s", "rate: 300/s\n  connections: 0"), `7:16: load.connections: "0" is not a whole number above 0`},
-		{"negative", swap("rate: 300/s", "rate: 300/s\n  connections: -1"), `7:16: load.connections: "-1" is not a whole number above 0`},
-		{"beyond 64 bits", swap("rate: 300/s", "rate: 300/s\n  connections: 99999999999999999999"), `7:16: load.connections: "99999999999999999999" is not a whole number above 0`},
-		{"above the limit", swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 16385"), "8:16: load.connections: 16385 is above 16384, the most one load holds"},
-		{"above the limit with idle ones", swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 384\n  idle: 16001"), "9:9: load.idle: 16001 beside 384 connections are above 16384, the most one load holds"},
-		{"ramp of an open loop", swap("rate: 300/s", "rate: 300/s\n  ramp: 2s"), "7:9: load.ramp: belongs to loop: closed"},
-		{"neither true nor false", swap("rate: 300/s", "rate: 300/s\n  keepalive: maybe"), `7:14: load.keepalive: "maybe" is neither true nor false`},
-		{"list for a name", swap("name: demo", "name: [demo]"), "1:7: name: want one value, not a list"},
-		{"bad name", swap("name: demo", "name: De mo"), `1:7: name: "De mo" is not a name of lower-case letters, digits and dashes, up to 40`},
-		{"no name", swap("name: demo\n", ""), "1:1: name: is missing: a short name for the records, like my-service"},
-		{"no question", swap("question: Which is faster?\n", ""), "1:1: question: is missing: say in a sentence what the scenario asks"},
-		{"blank question", swap("Which is faster?", "'  '"), "2:11: question: is missing: say in a sentence what the scenario asks"},
-		{"question of two lines", swap("Which is faster?", "|\n  One?\n  Two?"), "2:11: question: must be one line of plain text"},
-		{"question with an escape", swap("Which is faster?", `"\e[31mRed?"`), "2:11: question: must be one line of plain text"},
-		{"bad distribution", swap("100us", "norm(3ms)"), `4:8: workload.cpu: parsing demand "norm(3ms)": "norm(3ms)" is none of const(D), exp(D), lognormal(D,SCV)`},
-		{"distribution without a unit", swap("100us", "100"), `4:8: workload.cpu: parsing demand "100": "100" is not a demand such as 200us, exp(200us), lognormal(200us,4) or 0.8*0s+0.2*10ms`},
-		{"negative distribution", swap("100us", "-3ms"), `4:8: workload.cpu: parsing demand "-3ms": a demand cannot be negative`},
-		{"mapping for a distribution", swap("100us", "{mean: 3ms}"), "4:8: workload.cpu: want one value, not keys and values"},
-		{"path beside cpu", swap("cpu: 100us", "cpu: 100us\n  path: /plaintext"), "5:9: workload.path: excludes cpu and sleep, which ask /work"},
-		{"relative path", swap("cpu: 100us", "path: plaintext"), `4:9: workload.path: "plaintext" does not begin with /`},
-		{"bad method", swap("cpu: 100us", "method: get"), `4:11: workload.method: "get" is not a method`},
-		{"bad rate", swap("300/s", "fast"), `6:9: load.rate: "fast" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
-		{"rate without a unit", swap("300/s", "300"), `6:9: load.rate: "300" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
-		{"negative rate", swap("300/s", "-300/s"), `6:9: load.rate: "-300/s" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
-		{"absurd rate", swap("300/s", "1e12/s"), `6:9: load.rate: "1e12/s" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
-		{"no rate", swap("rate: 300/s", "arrivals: constant"), "6:3: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
-		{"no load", swap("load:\n  rate: 300/s\n", ""), "1:1: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
-		{"relative floor", swap("rate: 300/s", "rate: 0.7x\n  min_rate: 0.1x"), "7:13: load.min_rate: must be absolute, like 1100/s"},
-		{"unknown loop", swap("rate: 300/s", "rate: 300/s\n  loop: round"), `7:9: load.loop: "round" is none of open, closed`},
-		{"clients of a closed loop", swap("rate: 300/s", "loop: closed"), `6:3: load.connections: is missing: a closed loop is that many clients`},
-		{"share of a throughput for a closed loop", swap("rate: 300/s", "loop: closed\n  connections: 4\n  rate: 0.5x"), `8:9: load.rate: paces the clients of a closed loop in requests per second, like 4000/s, or is left out`},
-		{"think in an open loop", swap("rate: 300/s", "rate: 300/s\n  think: 5ms"), `7:10: load.think: belongs to loop: closed`},
-		{"idle without kept connections", swap("rate: 300/s", "rate: 300/s\n  idle: 5"), `7:9: load.idle: connections stand beside an open loop with keepalive: true`},
-		{"an arm's load", armed("{mode: nethttp, rate: fast}"), `9:5: arms[1]: rate: "fast" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
-		{"an arm's session", armed("{mode: pool, session: 5}"), `9:5: arms[1]: load.session belongs to loop: closed`},
-		{"varied load without a value", swap("rate: 300/s", "rate: 300/s\n  vary: {connections: []}"), `7:23: load.vary.connections: is empty; list the values, like [1, 4]`},
-		{"varied protocol", swap("rate: 300/s", "rate: 300/s\n  vary: {blocks: [1]}"), `7:10: load.vary: unknown key "blocks" (want one of {client keys})`},
-		{"unknown arrivals", swap("rate: 300/s", "rate: 300/s\n  arrivals: ramp"), `7:13: load.arrivals: arrivals "ramp": want ramp(FROM,TO), like ramp(500/s,3000/s) or ramp(0.5x,1.5x)`},
-		{"connections not kept", swap("rate: 300/s", "rate: 300/s\n  connections: 5"), "7:16: load.connections: needs keepalive: true; without it every request opens its own connection"},
-		{"zero duration", swap("rate: 300/s", "rate: 300/s\n  timeout: 0s"), `7:12: load.timeout: "0s" is not a duration like 200ms, above 0 and up to 24h`},
-		{"ten years", swap("rate: 300/s", "rate: 300/s\n  timeout: 87600h"), `7:12: load.timeout: "87600h" is not a duration like 200ms, above 0 and up to 24h`},
-		{"unknown protocol", good + "protocol: {kind: fast}\n", `10:18: protocol.kind: "fast" is none of quick, full`},
-		{"too few blocks", good + "protocol: {blocks: 3}\n", "10:20: protocol.blocks: 3 is below 10, too few for any verdict"},
-		{"too many blocks", good + "protocol: {blocks: 1001}\n", "10:20: protocol.blocks: 1001 is above 40, the last look"},
-		{"short window", good + "protocol: {window: 10ms}\n", "10:20: protocol.window: is below 100ms"},
-		{"unknown need", good + "needs: {cpus: 2}\n", `10:9: needs: unknown key "cpus" (want one of server_cpus)`},
+		{"unknown key", demo.Swap("rate:", "rte:"), `6:3: load: unknown key "rte" (want one of {load keys})`},
+		{"unknown section", demo.Text + "colour: red\n", `10:1: unknown key "colour" (want one of {keys})`},
+		{"unknown key with an escape", demo.Text + `"\e[2J": red`, `10:1: unknown key "\x1b[2J" (want one of {keys})`},
+		{"twice", demo.Text + "name: other\n", `10:1: mapping key "name" already defined at [1:1]`},
+		{"section that is a number", demo.Swap("load:\n  rate: 300/s", "load: 5"), `5:7: load: want keys and values ({load keys}), not "5"`},
+		{"section that is a list", demo.Swap("load:\n  rate: 300/s", "load: [5]"), "5:7: load: want keys and values ({load keys}), not a list"},
+		{"section without a value", demo.Swap("load:\n  rate: 300/s", "load:"), "5:1: load: has no value; give one or leave the key out"},
+		{"word for a number", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: many"), `7:16: load.connections: "many" is not a whole number above 0`},
+		{"fraction for a number", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: 1.5"), `7:16: load.connections: "1.5" is not a whole number above 0`},
+		{"zero", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: 0"), `7:16: load.connections: "0" is not a whole number above 0`},
+		{"negative", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: -1"), `7:16: load.connections: "-1" is not a whole number above 0`},
+		{"beyond 64 bits", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: 99999999999999999999"), `7:16: load.connections: "99999999999999999999" is not a whole number above 0`},
+		{"above the limit", demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 16385"), "8:16: load.connections: 16385 is above 16384, the most one load holds"},
+		{"above the limit with idle ones", demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  connections: 384\n  idle: 16001"), "9:9: load.idle: 16001 beside 384 connections are above 16384, the most one load holds"},
+		{"ramp of an open loop", demo.Swap("rate: 300/s", "rate: 300/s\n  ramp: 2s"), "7:9: load.ramp: belongs to loop: closed"},
+		{"neither true nor false", demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: maybe"), `7:14: load.keepalive: "maybe" is neither true nor false`},
+		{"list for a name", demo.Swap("name: demo", "name: [demo]"), "1:7: name: want one value, not a list"},
+		{"bad name", demo.Swap("name: demo", "name: De mo"), `1:7: name: "De mo" is not a name of lower-case letters, digits and dashes, up to 40`},
+		{"no name", demo.Swap("name: demo\n", ""), "1:1: name: is missing: a short name for the records, like my-service"},
+		{"no question", demo.Swap("question: Which is faster?\n", ""), "1:1: question: is missing: say in a sentence what the scenario asks"},
+		{"blank question", demo.Swap("Which is faster?", "'  '"), "2:11: question: is missing: say in a sentence what the scenario asks"},
+		{"question of two lines", demo.Swap("Which is faster?", "|\n  One?\n  Two?"), "2:11: question: must be one line of plain text"},
+		{"question with an escape", demo.Swap("Which is faster?", `"\e[31mRed?"`), "2:11: question: must be one line of plain text"},
+		{"bad distribution", demo.Swap("100us", "norm(3ms)"), `4:8: workload.cpu: parsing demand "norm(3ms)": "norm(3ms)" is none of const(D), exp(D), lognormal(D,SCV)`},
+		{"distribution without a unit", demo.Swap("100us", "100"), `4:8: workload.cpu: parsing demand "100": "100" is not a demand such as 200us, exp(200us), lognormal(200us,4) or 0.8*0s+0.2*10ms`},
+		{"negative distribution", demo.Swap("100us", "-3ms"), `4:8: workload.cpu: parsing demand "-3ms": a demand cannot be negative`},
+		{"mapping for a distribution", demo.Swap("100us", "{mean: 3ms}"), "4:8: workload.cpu: want one value, not keys and values"},
+		{"path beside cpu", demo.Swap("cpu: 100us", "cpu: 100us\n  path: /plaintext"), "5:9: workload.path: excludes cpu and sleep, which ask /work"},
+		{"relative path", demo.Swap("cpu: 100us", "path: plaintext"), `4:9: workload.path: "plaintext" does not begin with /`},
+		{"bad method", demo.Swap("cpu: 100us", "method: get"), `4:11: workload.method: "get" is not a method`},
+		{"bad rate", demo.Swap("300/s", "fast"), `6:9: load.rate: "fast" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"rate without a unit", demo.Swap("300/s", "300"), `6:9: load.rate: "300" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"negative rate", demo.Swap("300/s", "-300/s"), `6:9: load.rate: "-300/s" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"absurd rate", demo.Swap("300/s", "1e12/s"), `6:9: load.rate: "1e12/s" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"no rate", demo.Swap("rate: 300/s", "arrivals: constant"), "6:3: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{"no load", demo.Swap("load:\n  rate: 300/s\n", ""), "1:1: load.rate: is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{"relative floor", demo.Swap("rate: 300/s", "rate: 0.7x\n  min_rate: 0.1x"), "7:13: load.min_rate: must be absolute, like 1100/s"},
+		{"unknown loop", demo.Swap("rate: 300/s", "rate: 300/s\n  loop: round"), `7:9: load.loop: "round" is none of open, closed`},
+		{"clients of a closed loop", demo.Swap("rate: 300/s", "loop: closed"), `6:3: load.connections: is missing: a closed loop is that many clients`},
+		{"share of a throughput for a closed loop", demo.Swap("rate: 300/s", "loop: closed\n  connections: 4\n  rate: 0.5x"), `8:9: load.rate: paces the clients of a closed loop in requests per second, like 4000/s, or is left out`},
+		{"think in an open loop", demo.Swap("rate: 300/s", "rate: 300/s\n  think: 5ms"), `7:10: load.think: belongs to loop: closed`},
+		{"idle without kept connections", demo.Swap("rate: 300/s", "rate: 300/s\n  idle: 5"), `7:9: load.idle: connections stand beside an open loop with keepalive: true`},
+		{"an arm's load", demo.Arm("{mode: nethttp, rate: fast}"), `9:5: arms[1]: rate: "fast" is not a rate: give requests per second like 3000/s (up to 1000000/s), or a share of the slowest arm's throughput like 0.7x`},
+		{"an arm's session", demo.Arm("{mode: pool, session: 5}"), `9:5: arms[1]: load.session belongs to loop: closed`},
+		{"varied load without a value", demo.Swap("rate: 300/s", "rate: 300/s\n  vary: {connections: []}"), `7:23: load.vary.connections: is empty; list the values, like [1, 4]`},
+		{"varied protocol", demo.Swap("rate: 300/s", "rate: 300/s\n  vary: {blocks: [1]}"), `7:10: load.vary: unknown key "blocks" (want one of {client keys})`},
+		{"unknown arrivals", demo.Swap("rate: 300/s", "rate: 300/s\n  arrivals: ramp"), `7:13: load.arrivals: arrivals "ramp": want ramp(FROM,TO), like ramp(500/s,3000/s) or ramp(0.5x,1.5x)`},
+		{"connections not kept", demo.Swap("rate: 300/s", "rate: 300/s\n  connections: 5"), "7:16: load.connections: needs keepalive: true; without it every request opens its own connection"},
+		{"zero duration", demo.Swap("rate: 300/s", "rate: 300/s\n  timeout: 0s"), `7:12: load.timeout: "0s" is not a duration like 200ms, above 0 and up to 24h`},
+		{"ten years", demo.Swap("rate: 300/s", "rate: 300/s\n  timeout: 87600h"), `7:12: load.timeout: "87600h" is not a duration like 200ms, above 0 and up to 24h`},
+		{"unknown protocol", demo.Text + "protocol: {kind: fast}\n", `10:18: protocol.kind: "fast" is none of quick, full`},
+		{"too few blocks", demo.Text + "protocol: {blocks: 3}\n", "10:20: protocol.blocks: 3 is below 10, too few for any verdict"},
+		{"too many blocks", demo.Text + "protocol: {blocks: 1001}\n", "10:20: protocol.blocks: 1001 is above 40, the last look"},
+		{"short window", demo.Text + "protocol: {window: 10ms}\n", "10:20: protocol.window: is below 100ms"},
+		{"unknown need", demo.Text + "needs: {cpus: 2}\n", `10:9: needs: unknown key "cpus" (want one of server_cpus)`},
 	} {
 		wantError(t, c.name, c.text, c.want)
 	}
@@ -119,23 +120,23 @@ func TestNotAScenario(t *testing.T) {
 		{"null", "null\n", "1:1: want keys and values ({keys}), not nothing"},
 		{"words", "hello\n", `1:1: want keys and values ({keys}), not "hello"`},
 		{"list", "- a\n", "1:1: want keys and values ({keys}), not a list"},
-		{"tab", swap("  rate", "\trate"), "6:1: a tab where YAML wants blanks; indent with spaces"},
-		{"byte order mark", "\ufeff" + good, "1:1: a byte order mark; save the file as UTF-8 without one"},
-		{"invalid UTF-8", swap("faster?", "f\xffster?"), "2:21: byte 0xff is not UTF-8; save the file as UTF-8"},
-		{"NUL", swap("faster?", "f\x00ster?"), "2:21: control character U+0000; remove it, or save the file as UTF-8"},
+		{"tab", demo.Swap("  rate", "\trate"), "6:1: a tab where YAML wants blanks; indent with spaces"},
+		{"byte order mark", "\ufeff" + demo.Text, "1:1: a byte order mark; save the file as UTF-8 without one"},
+		{"invalid UTF-8", demo.Swap("faster?", "f\xffster?"), "2:21: byte 0xff is not UTF-8; save the file as UTF-8"},
+		{"NUL", demo.Swap("faster?", "f\x00ster?"), "2:21: control character U+0000; remove it, or save the file as UTF-8"},
 		{"UTF-16", "n\x00a\x00m\x00e\x00:\x00", "1:2: control character U+0000; remove it, or save the file as UTF-8"},
-		{"too large", good + strings.Repeat("#", MaxScenario), "1:1: larger than 1048576 bytes: not a scenario"},
-		{"too many words", good + strings.Repeat("- a\n", maxTokens), "1:1: more than 10000 words and marks: not a scenario"},
+		{"too large", demo.Text + strings.Repeat("#", MaxScenario), "1:1: larger than 1048576 bytes: not a scenario"},
+		{"too many words", demo.Text + strings.Repeat("- a\n", maxTokens), "1:1: more than 10000 words and marks: not a scenario"},
 		{"deep", "name: " + strings.Repeat("[", 5000) + strings.Repeat("]", 4900), "1:106: sequence end token ']' not found"},
 		{"deeper", "name: " + strings.Repeat("[", 4000) + strings.Repeat("]", 4000), "1:7: name: want one value, not a list"},
-		{"two documents", good + "---\n" + good, "11:1: a second document begins here; a scenario file holds one"},
-		{"open brace", armed("{mode: pool"), "9:5: could not find flow mapping end token '}'"},
-		{"open quote", swap("Which is faster?", `"Which`), "2:11: could not find end character of double-quoted text"},
-		{"indentation", swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
-		{"anchor", swap("demo", "&a demo"), "1:7: name: want one value, not an anchor or alias; write it out"},
-		{"alias", swap("demo", "*a"), "1:7: name: want one value, not an anchor or alias; write it out"},
-		{"merge", swap("rate: 300/s", "<<: {rate: 1/s}"), `6:3: load: unknown key "<<" (want one of {load keys})`},
-		{"tag", swap("demo", "!!str demo"), "1:7: name: want one value, not a tag; leave it out"},
+		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a scenario file holds one"},
+		{"open brace", demo.Arm("{mode: pool"), "9:5: could not find flow mapping end token '}'"},
+		{"open quote", demo.Swap("Which is faster?", `"Which`), "2:11: could not find end character of double-quoted text"},
+		{"indentation", demo.Swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
+		{"anchor", demo.Swap("demo", "&a demo"), "1:7: name: want one value, not an anchor or alias; write it out"},
+		{"alias", demo.Swap("demo", "*a"), "1:7: name: want one value, not an anchor or alias; write it out"},
+		{"merge", demo.Swap("rate: 300/s", "<<: {rate: 1/s}"), `6:3: load: unknown key "<<" (want one of {load keys})`},
+		{"tag", demo.Swap("demo", "!!str demo"), "1:7: name: want one value, not a tag; leave it out"},
 		{"complex key", "? a\n: b\n", `1:1: unknown key "?" (want one of {keys})`},
 	} {
 		wantError(t, c.name, c.text, c.want)
@@ -148,22 +149,22 @@ func TestScenarioAccepts(t *testing.T) {
 		name, text string
 		want       func(s Scenario) bool
 	}{
-		{"windows line ends", strings.ReplaceAll(good, "\n", "\r\n"), func(s Scenario) bool { return s.Question == "Which is faster?" }},
-		{"document marks", "---\n" + good + "...\n", func(s Scenario) bool { return s.Name == "demo" }},
-		{"YAML version", "%YAML 1.2\n---\n" + good, func(s Scenario) bool { return s.Name == "demo" }},
-		{"comments", "# first\n" + good + "# last\n", func(s Scenario) bool { return len(s.Arms) == 2 }},
-		{"digits for a name", swap("demo", "12"), func(s Scenario) bool { return s.Name == "12" }},
-		{"folded question", swap("Which is faster?", ">\n  Which is\n  faster?"), func(s Scenario) bool { return s.Question == "Which is faster?" }},
-		{"defaults", good, func(s Scenario) bool {
+		{"windows line ends", strings.ReplaceAll(demo.Text, "\n", "\r\n"), func(s Scenario) bool { return s.Question == "Which is faster?" }},
+		{"document marks", "---\n" + demo.Text + "...\n", func(s Scenario) bool { return s.Name == "demo" }},
+		{"YAML version", "%YAML 1.2\n---\n" + demo.Text, func(s Scenario) bool { return s.Name == "demo" }},
+		{"comments", "# first\n" + demo.Text + "# last\n", func(s Scenario) bool { return len(s.Arms) == 2 }},
+		{"digits for a name", demo.Swap("demo", "12"), func(s Scenario) bool { return s.Name == "12" }},
+		{"folded question", demo.Swap("Which is faster?", ">\n  Which is\n  faster?"), func(s Scenario) bool { return s.Question == "Which is faster?" }},
+		{"defaults", demo.Text, func(s Scenario) bool {
 			return s.Workload.Method == "GET" && s.Load.Loop == "open" && s.Load.Arrivals == "poisson" && s.Load.Connections == 0 &&
 				s.Protocol.Kind == "quick" && time.Duration(s.Load.Timeout) == load.DefaultTimeout
 		}},
-		{"kept connections", swap("rate: 300/s", "rate: '3,000/s'\n  keepalive: true"), func(s Scenario) bool {
+		{"kept connections", demo.Swap("rate: 300/s", "rate: '3,000/s'\n  keepalive: true"), func(s Scenario) bool {
 			return s.Load.Connections == 64 && s.Load.Rate == Rate{PerSecond: 3000}
 		}},
-		{"a relative rate", swap("300/s", "0.7x"), func(s Scenario) bool { return s.Load.Rate == Rate{OfSlowest: .7} && s.Load.Rate.String() == "0.7x" }},
-		{"one arm varied", swap("  - nethttp\n  - fasthttp", "  - {mode: pool, vary: {workers: [1, 4]}}"), func(s Scenario) bool { return len(s.Arms) == 1 }},
-		{"an arm's own connections", armed("{mode: fasthttp, keepalive: true}"), func(s Scenario) bool {
+		{"a relative rate", demo.Swap("300/s", "0.7x"), func(s Scenario) bool { return s.Load.Rate == Rate{OfSlowest: .7} && s.Load.Rate.String() == "0.7x" }},
+		{"one arm varied", demo.Swap("  - nethttp\n  - fasthttp", "  - {mode: pool, vary: {workers: [1, 4]}}"), func(s Scenario) bool { return len(s.Arms) == 1 }},
+		{"an arm's own connections", demo.Arm("{mode: fasthttp, keepalive: true}"), func(s Scenario) bool {
 			return s.Load.Connections == 64 && !keeps(s, 0) && keeps(s, 1)
 		}},
 	} {
@@ -176,9 +177,9 @@ func TestScenarioAccepts(t *testing.T) {
 
 // Parsing must stay cheap and whole whatever the file holds.
 func FuzzParseScenario(f *testing.F) {
-	f.Add(good)
-	f.Add(armed("{mode: pool, vary: {workers: [1, 4]}, keepalive: false}"))
-	f.Add(armed("{name: x, command: './server {addr}'}"))
+	f.Add(demo.Text)
+	f.Add(demo.Arm("{mode: pool, vary: {workers: [1, 4]}, keepalive: false}"))
+	f.Add(demo.Arm("{name: x, command: './server {addr}'}"))
 	f.Add("name: &a [*a, !!str b]\n---\n? c\n: |\n d\n")
 	f.Add(strings.Repeat("[", 200) + strings.Repeat("{a: ", 200))
 	f.Fuzz(func(t *testing.T, text string) {
@@ -205,7 +206,7 @@ func keeps(s Scenario, arm int) bool {
 
 func TestExpectationErrors(t *testing.T) {
 	t.Parallel()
-	expecting := func(text string) string { return good + "expect:\n  - '" + text + "'\n" }
+	expecting := func(text string) string { return demo.Text + "expect:\n  - '" + text + "'\n" }
 	for _, c := range []struct{ name, expect, want string }{
 		{"type", `p50("nethttp")`, `11:6: expect[0]: expected bool, but got float64`},
 		{"word", `p51("nethttp") < 5ms`, `11:6: expect[0]: unknown name p51`},
@@ -220,5 +221,5 @@ func TestExpectationErrors(t *testing.T) {
 	} {
 		wantError(t, c.name, expecting(c.expect), c.want)
 	}
-	wantError(t, "no list", good+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
+	wantError(t, "no list", demo.Text+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }

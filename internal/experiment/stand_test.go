@@ -8,12 +8,13 @@ import (
 
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 )
 
 // searching plans a search of stubs with the shortest windows there are.
 func searching(t *testing.T, slo string, arms ...Arm) *Comparison {
 	t.Helper()
-	s := scenario(t, swap("cpu: 100us", "path: /"))
+	s := scenario(t, demo.Swap("cpu: 100us", "path: /"))
 	s.Arms = arms
 	o := options()
 	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second

@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario/demo"
 )
 
 const (
@@ -312,7 +313,7 @@ func TestStationOf(t *testing.T) {
 // Theory says nothing of a mode that is no station.
 func TestNoStation(t *testing.T) {
 	t.Parallel()
-	p := planned(t, armed("strange"), func(o *Options) { o.Modes["strange"] = Mode{} })
+	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = Mode{} })
 	arm := p.Arms[2]
 	if _, _, why := twinOf(arm); arm.Station != nil || why != "the record does not say how it schedules" {
 		t.Errorf("got station %+v, %q", arm.Station, why)

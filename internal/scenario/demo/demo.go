@@ -1,0 +1,26 @@
+// Package demo is a small scenario for tests.
+package demo
+
+import "strings"
+
+// Text is a scenario without a fault; the tables below break it in one place.
+const Text = `name: demo
+question: Which is faster?
+workload:
+  cpu: 100us
+load:
+  rate: 300/s
+arms:
+  - nethttp
+  - fasthttp
+`
+
+func Swap(old, new string) string {
+	if !strings.Contains(Text, old) {
+		panic("good has no " + old)
+	}
+	return strings.Replace(Text, old, new, 1)
+}
+
+// Arm is good with another second arm.
+func Arm(arm string) string { return Swap("- fasthttp", "- "+arm) }
