@@ -53,7 +53,7 @@ func TestForeignArms(t *testing.T) {
 
 func TestForeignArmsInYAML(t *testing.T) {
 	t.Parallel()
-	s := scenario(t, demo.Swap("  - nethttp\n  - fasthttp", `  - {mode: nethttp, env: {GOGC: 50}}
+	s := parsed(t, demo.Swap("  - nethttp\n  - fasthttp", `  - {mode: nethttp, env: {GOGC: 50}}
   - {name: mine, command: 'A=1 ./s {addr}', env: {GOMAXPROCS: 2}, metrics: 'http://{admin}/metrics', vary: {env.GOGC: [100, 'off']}}
   - {name: prod, url: 'http://127.0.0.1:9000', metrics: /metrics}`))
 	var got []string

@@ -36,14 +36,6 @@ func TestTargetsOfAFile(t *testing.T) {
 	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: target 1: scheme "ftp"`) {
 		t.Errorf("got %v", err)
 	}
-	for text, want := range map[string]string{
-		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
-	} {
-		wantError(t, text, demo.Swap("cpu: 100us", text), want)
-	}
-	log := demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
-	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
-	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
 }
 
 // Every arm of a block meets the same stretch of a log, the next block the next.

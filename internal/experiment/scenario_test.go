@@ -223,3 +223,16 @@ func TestExpectationErrors(t *testing.T) {
 	}
 	wantError(t, "no list", demo.Text+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }
+
+// What is asked is said once: by a file, by a log, or by the scenario.
+func TestAskedOnce(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
+	} {
+		wantError(t, text, demo.Swap("cpu: 100us", text), want)
+	}
+	log := demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log)")
+	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
+	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
+}

@@ -15,12 +15,13 @@ arms:
   - fasthttp
 `
 
+// Swap is the text with one piece of it replaced, which must be there.
 func Swap(old, new string) string {
 	if !strings.Contains(Text, old) {
-		panic("good has no " + old)
+		panic("the demo has no " + old)
 	}
 	return strings.Replace(Text, old, new, 1)
 }
 
-// Arm is good with another second arm.
+// Arm is the text with another second arm.
 func Arm(arm string) string { return Swap("- fasthttp", "- "+arm) }
