@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/experiment"
 	"schedlab/internal/load"
+	"schedlab/internal/scenario"
 )
 
 // adhocFlags ask without a scenario: of any server, what a path or a file says.
@@ -66,27 +66,27 @@ func (f *adhocFlags) check(scenarios []string) error {
 
 // scenario is the question that the flags ask, over kept connections at 0.7 of what
 // the slowest arm can do; a log has a pace of its own. It has no arms.
-func (f *adhocFlags) scenario() (experiment.Scenario, error) {
-	l := experiment.Load{KeepAlive: true, Rate: experiment.Rate{OfSlowest: .7}}
+func (f *adhocFlags) scenario() (scenario.Scenario, error) {
+	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
-	w := experiment.Workload{Path: f.path, Targets: f.targets}
+	w := scenario.Workload{Path: f.path, Targets: f.targets}
 	switch {
 	case f.targets != "":
 		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
 	case f.log != "":
 		name, asks = "log", fmt.Sprintf("what was asked in %q", f.log)
-		l.Rate = experiment.Rate{}
+		l.Rate = scenario.Rate{}
 		l.Arrivals = (load.Arrivals{Kind: load.KindLog, File: f.log}).String()
 		if f.speed != "" {
 			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
 		}
 	}
-	s, err := experiment.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
+	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
 	return s, usage(err)
 }
 
 // question is a named scenario, or what the flags ask without one.
-func (f *compareFlags) question(name string) (experiment.Scenario, error) {
+func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	if f.adhoc.given() {
 		return f.adhoc.scenario()
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/experiment"
+	"schedlab/internal/scenario"
 )
 
 // plannersFlags are the serve flags that the planner gives, or that belong to the
@@ -20,14 +20,14 @@ func TestArmsTakeServesFlags(t *testing.T) {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
-	_, unknown := experiment.ParseArm("pool,nonsense=1")
+	_, unknown := scenario.ParseArm("pool,nonsense=1")
 	_, list, ok := strings.Cut(unknown.Error(), "(want one of ")
 	if !ok {
 		t.Fatalf("got %v, want the settings listed", unknown)
 	}
 	known := strings.Split(strings.TrimSuffix(list, ")"), ", ")
 	fl.VisitAll(func(flag *pflag.Flag) {
-		_, err := experiment.ParseArm("pool," + flag.Name + "=1")
+		_, err := scenario.ParseArm("pool," + flag.Name + "=1")
 		switch {
 		case slices.Contains(plannersFlags, flag.Name):
 			if err == nil {
@@ -65,7 +65,7 @@ func TestModesCheckTheirFlags(t *testing.T) {
 		{"pool-perworker,queue=p3c", "--queue"},
 		{"pool,codel-target=fast", "codel-target"},
 	} {
-		a, err := experiment.ParseArm(c.arm)
+		a, err := scenario.ParseArm(c.arm)
 		if err != nil {
 			t.Errorf("%s: %v", c.arm, err)
 			continue

@@ -13,11 +13,12 @@ import (
 	"schedlab/internal/crossover"
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // An atlas is a map being drawn.
 type atlas struct {
-	scenario experiment.Scenario
+	scenario scenario.Scenario
 	opts     experiment.Options // of a cell; Budget is the map's
 	m        record.Map
 	grid     *crossover.Grid
@@ -37,7 +38,7 @@ type atlas struct {
 
 // newAtlas plans every cell, so that what is wrong is found before anything runs,
 // and takes up what m has measured already.
-func newAtlas(s experiment.Scenario, o experiment.Options, m record.Map) (*atlas, error) {
+func newAtlas(s scenario.Scenario, o experiment.Options, m record.Map) (*atlas, error) {
 	a := &atlas{scenario: s, opts: o, m: m}
 	a.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
 		return c.Run(ctx, root, p)

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -64,7 +65,7 @@ func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m reco
 	}
 	var axes []record.Factor
 	for _, text := range []string{"sleep-share=0.01,0.08,0.18,0.36,0.72", "workers=1,2,4,8,16"} {
-		f, err := experiment.ParseFactor(text)
+		f, err := scenario.ParseFactor(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,13 +15,14 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
 // options puts the attack together and notes in sum what was asked for. In a
 // closed loop the trace holds demands alone.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
-	var s *experiment.Scenario
+	var s *scenario.Scenario
 	if len(args) == 1 {
 		found, _, err := findScenario(args[0])
 		if err != nil {
@@ -74,7 +75,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 
 // take has a scenario's load say what no flag does of the loop that both are. What
 // belongs to kept connections is not taken where none are kept.
-func (f *attackFlags) take(l experiment.Load) error {
+func (f *attackFlags) take(l scenario.Load) error {
 	if l.Loop != f.loop {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (f *attackFlags) logged() (targets []load.Target, err error) {
 }
 
 // schedule draws the arrivals of an open loop, with their demands.
-func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
+func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
 	arrivals, rate := f.arrivals, f.rate.PerSecond
 	if s != nil && !f.changed("arrivals") {
 		if arrivals, err = load.ParseArrivals(s.Load.Arrivals); err != nil {
@@ -152,7 +153,7 @@ func (f *attackFlags) schedule(s *experiment.Scenario, connections int, sum *rec
 	case timed && f.rate.PerSecond > 0:
 		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, arrivals)
 	case timed:
-	case rate == 0 && arrivals.Kind == load.KindLog && (s == nil || s.Load.Rate == (experiment.Rate{})): // its own, below
+	case rate == 0 && arrivals.Kind == load.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
 			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)

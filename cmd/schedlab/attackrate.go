@@ -6,16 +6,16 @@ import (
 	"strconv"
 	"strings"
 
-	"schedlab/internal/experiment"
 	"schedlab/internal/load"
+	"schedlab/internal/scenario"
 )
 
 // A perSecond is the rate of an attack, which has no slowest arm to share.
-type perSecond struct{ experiment.Rate }
+type perSecond struct{ scenario.Rate }
 
 // Set implements pflag.Value.
 func (r *perSecond) Set(s string) error {
-	var rate experiment.Rate
+	var rate scenario.Rate
 	err := rate.Set(s)
 	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -159,7 +160,7 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	return checkEmpty(fl, "path", "targets")
 }
 
-func (f *capacityFlags) search(s experiment.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
+func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return nil, usage(err)

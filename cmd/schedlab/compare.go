@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -202,7 +203,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 }
 
 // scenario reads a scenario and puts the command line's arms into it.
-func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
+func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
 	s, err := f.question(name)
 	if err != nil {
 		return s, err
@@ -211,10 +212,10 @@ func (f *compareFlags) scenario(name string) (experiment.Scenario, error) {
 }
 
 // withArms puts the command line's arms into a scenario.
-func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, error) {
-	var added []experiment.Arm
+func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) {
+	var added []scenario.Arm
 	for _, text := range f.addArms {
-		a, err := experiment.ParseArm(text)
+		a, err := scenario.ParseArm(text)
 		if err != nil {
 			return s, usagef("--arm: %w", err)
 		}
@@ -224,7 +225,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 		own := s.Arms
 		s.Arms = nil
 		for _, name := range f.arms {
-			called := func(a experiment.Arm) bool { return a.Name == name }
+			called := func(a scenario.Arm) bool { return a.Name == name }
 			if i := slices.IndexFunc(added, called); i >= 0 {
 				s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
 				continue
@@ -233,7 +234,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 				s.Arms = append(s.Arms, own[i])
 				continue
 			}
-			a, err := experiment.ParseArm(name)
+			a, err := scenario.ParseArm(name)
 			if err != nil {
 				return s, usagef("--arms: %w", err)
 			}
@@ -243,7 +244,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 	s.Arms = append(s.Arms, added...)
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
-		if err := s.Vary(factor, experiment.SplitValues(values), f.Modes); err != nil {
+		if err := s.Vary(factor, scenario.SplitValues(values), f.Modes); err != nil {
 			return s, usagef("--vary: %w", err)
 		}
 	}
@@ -262,7 +263,7 @@ func (f *compareFlags) withArms(s experiment.Scenario) (experiment.Scenario, err
 	return s, nil
 }
 
-func (f *compareFlags) plan(s experiment.Scenario) (*experiment.Comparison, error) {
+func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return nil, usage(err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/experiment"
+	"schedlab/internal/scenario"
 )
 
 // complete offers fixed values for a flag in the shell.
@@ -20,7 +20,7 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 // completeFactors offers the factors that a flag varies, to be followed by values.
 func completeFactors(cmd *cobra.Command, flag string) {
 	var names []string
-	for _, factor := range experiment.VaryFactors() {
+	for _, factor := range scenario.VaryFactors() {
 		names = append(names, factor+"=")
 	}
 	fixed := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
@@ -276,7 +277,7 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	}
 	one := s.First()
 	if f.rate > 0 {
-		s.Load.Rate, s.Load.MinRate = experiment.Rate{PerSecond: f.rate}, experiment.Rate{}
+		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}
 		one.Clients = maps.Clone(one.Clients)
 		delete(one.Clients, "rate")
 	}
@@ -303,14 +304,14 @@ func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
 	return err
 }
 
-func twice(a experiment.Arm) []experiment.Arm {
+func twice(a scenario.Arm) []scenario.Arm {
 	again := a
 	again.Name += "-again"
-	return []experiment.Arm{a, again}
+	return []scenario.Arm{a, again}
 }
 
 // plan lays the scenario out; a budget of 0 is the protocol's.
-func (f *doctorFlags) plan(s experiment.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
+func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
 	s.Expect = nil
 	o := f.Options
 	o.Protocol, o.Seed, o.Budget = protocol, 1, budget

@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/url"
 
-	"schedlab/internal/experiment"
+	"schedlab/internal/scenario"
 )
 
 // onLoopback refuses to send load to other machines by mistake. what says whose
@@ -32,7 +32,7 @@ func onLoopback(ctx context.Context, what, address string) error {
 }
 
 // stayLocal refuses arms on other machines unless the command line allows them.
-func (f *compareFlags) stayLocal(ctx context.Context, arms []experiment.Arm) error {
+func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
 	if f.allowRemote {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (f *compareFlags) stayLocal(ctx context.Context, arms []experiment.Arm) err
 
 // armsOnLoopback is onLoopback for the arms that run already, and for where any
 // of them shows its metrics, whatever the marks in that become.
-func armsOnLoopback(ctx context.Context, arms []experiment.Arm) error {
+func armsOnLoopback(ctx context.Context, arms []scenario.Arm) error {
 	for _, a := range arms {
 		for _, address := range []string{a.URL, a.MetricsURL()} {
 			if address == "" {

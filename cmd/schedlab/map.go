@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
@@ -177,11 +178,11 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	if !slices.Contains(metricNames(), f.metric) {
 		return nil, usagef("--metric %q is none of %s", f.metric, strings.Join(metricNames(), ", "))
 	}
-	x, err := experiment.ParseFactor(f.x)
+	x, err := scenario.ParseFactor(f.x)
 	if err != nil {
 		return nil, usagef("--x: %w", err)
 	}
-	y, err := experiment.ParseFactor(f.y)
+	y, err := scenario.ParseFactor(f.y)
 	if err != nil {
 		return nil, usagef("--y: %w", err)
 	}
@@ -233,11 +234,11 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
 	}
 	p := m.Plan
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
-	var s experiment.Scenario
+	var s scenario.Scenario
 	if f.adhoc.given() {
 		s, err = f.adhoc.scenario()
 	} else {
-		s, err = experiment.ParseScenario(m.Name, []byte(p.Source))
+		s, err = scenario.Parse(m.Name, []byte(p.Source))
 	}
 	if err != nil {
 		return nil, usage(err)

@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 )
 
 // packName stands for all embedded scenarios.
@@ -60,7 +61,7 @@ func inDirectory(dir string) ([]string, error) {
 // A packed is a scenario of a pack: planned, or with the reason why this
 // machine cannot run it.
 type packed struct {
-	scenario experiment.Scenario
+	scenario scenario.Scenario
 	lacks    error
 }
 
@@ -92,7 +93,7 @@ func (f *compareFlags) plans(names []string) (all []packed, err error) {
 	return all, nil
 }
 
-func (f *compareFlags) packed(s experiment.Scenario, inPack bool) (c packed, err error) {
+func (f *compareFlags) packed(s scenario.Scenario, inPack bool) (c packed, err error) {
 	if c.scenario, err = f.withArms(s); err != nil {
 		return c, err
 	}

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // bindRun gives a command the flags of all that start servers and load them.
@@ -48,14 +49,14 @@ func knowSelf(o *experiment.Options) (err error) {
 	return nil
 }
 
-func modeFacts() map[string]experiment.Mode {
-	facts := map[string]experiment.Mode{}
+func modeFacts() map[string]scenario.Mode {
+	facts := map[string]scenario.Mode{}
 	for _, m := range model.Modes() {
 		wait := time.Duration(0)
 		if m.Has("wait") {
 			wait = model.DefaultWait
 		}
-		facts[m.Name] = experiment.Mode{
+		facts[m.Name] = scenario.Mode{
 			Flags: m.Flags, Station: m.Station, Sticky: m.Sticky, Adaptive: m.Adaptive, Overflow: m.Overflow, Depth: m.Depth, Wait: wait,
 			QueuesRequests: m.Axes.Unit == "request" && m.Depth != nil && !m.Loops,
 			Check:          func(flags map[string]string) error { return checkArm(m.Name, flags) },
@@ -78,7 +79,7 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
 		}
 		for _, given := range slices.Concat(f.addArms, f.arms) {
-			if a, err := experiment.ParseArm(given); err == nil && a.Sets(factor) {
+			if a, err := scenario.ParseArm(given); err == nil && a.Sets(factor) {
 				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/scenario"
 	"schedlab/loadtests"
 )
 
@@ -105,7 +106,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 }
 
 // checkScenario plans s. lacks is why this machine cannot run what another could.
-func checkScenario(s experiment.Scenario) (lacks, err error) {
+func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)
 	if bad, ok := errors.AsType[*experiment.Impossible](err); ok && bad.Machine {
@@ -155,14 +156,14 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, experiment.MaxScenario+1))
+	return io.ReadAll(io.LimitReader(f, scenario.MaxScenario+1))
 }
 
 // findScenario reads an embedded scenario by name or one from a file.
-func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) {
+func findScenario(arg string) (s scenario.Scenario, embedded bool, err error) {
 	text, err := loadtests.Scenarios.ReadFile(arg + ".yaml")
 	if err == nil {
-		s, err = experiment.ParseScenario(arg, text)
+		s, err = scenario.Parse(arg, text)
 		return s, true, usage(err)
 	}
 	if !strings.ContainsAny(arg, "./") {
@@ -175,6 +176,6 @@ func findScenario(arg string) (s experiment.Scenario, embedded bool, err error) 
 		}
 		return s, false, usagef("reading scenario %q: %w", arg, err)
 	}
-	s, err = experiment.ParseScenario(arg, text)
+	s, err = scenario.Parse(arg, text)
 	return s, false, usage(err)
 }

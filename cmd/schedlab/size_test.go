@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
@@ -200,7 +201,7 @@ func TestScenarioOfVerify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario, err := experiment.ParseScenario("size", []byte(text))
+		scenario, err := scenario.Parse("size", []byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

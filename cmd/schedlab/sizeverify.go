@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -120,7 +121,7 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	if err != nil {
 		return nil, err
 	}
-	scenario, err := experiment.ParseScenario("size", []byte(text))
+	scenario, err := scenario.Parse("size", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
 	}

@@ -1,22 +1,24 @@
 package experiment
 
-import "time"
+import (
+	"time"
+)
 
 // takeAsked opens the scenario's files and says what they leave open.
 func (p *plan) takeAsked() error {
 	if err := p.scenario.Open(); err != nil {
 		return impossible("%v", err)
 	}
-	p.Asked = p.scenario.asked()
-	if p.scenario.log == nil {
+	p.Asked = p.scenario.Asked()
+	if p.scenario.Log == nil {
 		return nil
 	}
-	l := p.scenario.log.Log()
+	l := p.scenario.Log.Log()
 	if said := l.LeftOut(); said != "" {
-		p.doubt("", "%s: %s", p.scenario.log.File, said)
+		p.doubt("", "%s: %s", p.scenario.Log.File, said)
 	}
 	if l.Whole {
-		p.doubt("", "%s tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed", p.scenario.log.File)
+		p.doubt("", "%s tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed", p.scenario.Log.File)
 	}
 	return nil
 }
@@ -24,9 +26,9 @@ func (p *plan) takeAsked() error {
 // checkReplay finds a log that is shorter than a trial at the rate chosen.
 func (p *plan) checkReplay(rate float64) error {
 	span := seconds(p.Warmup + p.Window)
-	if lasts := p.scenario.log.LogSpan(rate); lasts < span {
+	if lasts := p.scenario.Log.LogSpan(rate); lasts < span {
 		return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
-			p.scenario.log.File, lasts.Round(time.Millisecond), rate, span)
+			p.scenario.Log.File, lasts.Round(time.Millisecond), rate, span)
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package experiment
 import (
 	"fmt"
 	"os"
-	"schedlab/internal/scenario/demo"
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/scenario"
+	"schedlab/internal/scenario/demo"
 )
 
 func TestTargetsOfAFile(t *testing.T) {
@@ -17,8 +19,8 @@ func TestTargetsOfAFile(t *testing.T) {
 		}
 	}
 	write("t.txt", "GET /a\n\nPUT http://elsewhere:1/b?c\nX: 1\n")
-	s := scenario(t, demo.Swap("cpu: 100us", "targets: t.txt"))
-	if s.asksWork() {
+	s := parsed(t, demo.Swap("cpu: 100us", "targets: t.txt"))
+	if s.AsksWork() {
 		t.Error("it asks for /work")
 	}
 	p, err := newPlan(s, options())
@@ -26,7 +28,7 @@ func TestTargetsOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, target := range p.scenario.targets("127.0.0.1:5") {
+	for _, target := range p.scenario.Targets("127.0.0.1:5") {
 		got = append(got, target.Method+" "+target.URL)
 	}
 	if want := []string{"GET http://127.0.0.1:5/a", "PUT http://127.0.0.1:5/b?c"}; !slices.Equal(got, want) || p.Asked != "2 requests of t.txt in turn" {
@@ -62,17 +64,17 @@ func TestReplayedLog(t *testing.T) {
 	if stretch(0, 0) != stretch(0, 2) || stretch(0, 0) == stretch(1, 0) {
 		t.Error("the arms of a block met different requests, or two blocks the same")
 	}
-	if got := len(p.scenario.which()); got != 400 {
+	if got := len(p.scenario.Which()); got != 400 {
 		t.Errorf("a closed loop goes through %d requests", got)
 	}
-	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.which()) {
+	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.Which()) {
 		t.Errorf("an attack asks %d targets in an order of %d, want the log's", len(o.Targets), len(o.Trace.Which))
 	}
 	fast := planned(t, demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
 	if fast.Rate != 30 {
 		t.Errorf("three times as fast is %g/s", fast.Rate)
 	}
-	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 700ms") {
+	if _, err := newPlan(p.scenario, func() Options { o := options(); o.Rate = scenario.Rate{PerSecond: 1000}; return o }()); err == nil || !strings.Contains(err.Error(), "a.log lasts 400ms at 1000/s, and a trial takes 700ms") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -33,7 +34,7 @@ const (
 // scenario keeps an objective, without starting anything. Of the options Protocol,
 // Blocks and Rate have no meaning; Budget is that of each arm. One arm is enough.
 // An [*Impossible] error says what to change.
-func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
+func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := steady(s); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 		return nil, err
 	}
 	if o.Stamps == "" {
-		o.Stamps = stampsOff // nobody reads them
+		o.Stamps = scenario.StampsOff // nobody reads them
 	}
 	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
@@ -71,20 +72,20 @@ func PlanCapacity(s Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 }
 
 // steady refuses a load whose rate is not the search's to choose.
-func steady(s Scenario) error {
-	kind := func(l Load) load.Kind {
+func steady(s scenario.Scenario) error {
+	kind := func(l scenario.Load) load.Kind {
 		a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
 		return a.Kind
 	}
 	if len(s.Load.Vary) > 0 {
 		return impossible("scenario %q varies its load, and a search chooses the rate itself; take vary out of its load", s.Name)
 	}
-	for _, a := range s.arms() {
-		l, err := s.clients(a)
+	for _, a := range s.Contestants() {
+		l, err := s.Clients(a)
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !isFlag(l.Factor) })
+		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !scenario.IsFlag(l.Factor) })
 		switch {
 		case l.Loop == "closed":
 			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)
@@ -101,12 +102,12 @@ func steady(s Scenario) error {
 func (p *plan) takeSearch(o Options) error {
 	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
 	switch {
-	case window < 100*time.Millisecond || window > longest:
-		return impossible("--window %v is outside 100ms to %v", window, longest)
-	case warmup < 0 || warmup > longest:
-		return impossible("--warmup %v is outside 0 to %v", warmup, longest)
-	case budget < 0 || budget > longest:
-		return impossible("--budget %v is outside 0 to %v", budget, longest)
+	case window < 100*time.Millisecond || window > scenario.Longest:
+		return impossible("--window %v is outside 100ms to %v", window, scenario.Longest)
+	case warmup < 0 || warmup > scenario.Longest:
+		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
+	case budget < 0 || budget > scenario.Longest:
+		return impossible("--budget %v is outside 0 to %v", budget, scenario.Longest)
 	}
 	step := warmup + window + stepCost
 	if p.Windows = int((budget - searchProbeCost) / step); p.Windows < capacity.Least {

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/capacity"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
 )
@@ -26,12 +27,12 @@ func objective(t *testing.T, text string) stats.SLO {
 
 func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScenario("demo", []byte(demo.Text))
+	s, err := scenario.Parse("demo", []byte(demo.Text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Arms = s.Arms[:1]
-	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]Mode{"nethttp": {Station: "goroutines"}}}, objective(t, "p99<=10ms"))
+	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}}, objective(t, "p99<=10ms"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 		{"{rate: 300/s, arrivals: 'burst(12)'}", ""},
 		{"{rate: 300/s, arrivals: constant}", ""},
 	} {
-		s, err := ParseScenario("demo", []byte(strings.Replace(demo.Text, "load:\n  rate: 300/s", "load: "+c.load, 1)))
+		s, err := scenario.Parse("demo", []byte(strings.Replace(demo.Text, "load:\n  rate: 300/s", "load: "+c.load, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +340,7 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 			t.Errorf("load %s: %v, want %q", c.load, err, c.want)
 		}
 	}
-	s, err := ParseScenario("demo", []byte(demo.Arm("{name: other, mode: fasthttp, rate: 400/s}")))
+	s, err := scenario.Parse("demo", []byte(demo.Arm("{name: other, mode: fasthttp, rate: 400/s}")))
 	if err != nil {
 		t.Fatal(err)
 	}

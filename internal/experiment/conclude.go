@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -77,7 +78,7 @@ func (s standing) undecided() string {
 	leaning := ""
 	for to, vs := range leans {
 		leaning = fmt.Sprintf(" and leans %s (%s)", strings.ToLower(string(to)), changes(vs))
-		if needed <= maxBlocks {
+		if needed <= scenario.MaxBlocks {
 			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
 		}
 	}

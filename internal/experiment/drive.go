@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -54,7 +55,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 // openLoop is a trace as one client's load on a server.
 func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
 	return load.Options{
-		Engine: c.Engine, Targets: p.scenario.targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
 	}
 }
@@ -72,7 +73,7 @@ func proven(p load.Proof) *record.Proof {
 func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, clocks *host.Watcher) (loaded, error) {
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	o := load.ClosedOptions{
-		Targets: p.scenario.targets(addr), Which: p.scenario.which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Targets: p.scenario.Targets(addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
 		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block),
 		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
@@ -80,8 +81,8 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
-	if p.scenario.asksWork() {
-		o.Demands = demands(p.scenario.Workload, cycle, blockSeed(p.Seed, block), r.iters)
+	if p.scenario.AsksWork() {
+		o.Demands = scenario.Demands(p.scenario.Workload, cycle, blockSeed(p.Seed, block), r.iters)
 	}
 	result, err := load.Closed(ctx, o)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -24,7 +25,7 @@ func firstLook(comparisons int) int {
 	if n := stats.FirstLook(comparisons); n > 0 {
 		return n
 	}
-	return maxBlocks + 1 // too many share it
+	return scenario.MaxBlocks + 1 // too many share it
 }
 
 // takeAsks notes which quantiles must be decidable and what the user has fixed.
@@ -100,20 +101,20 @@ func (p *plan) leastFloor() float64 {
 // its own length, and a log ends.
 func (p *plan) longestWindow() time.Duration {
 	switch {
-	case p.scenario.log != nil:
+	case p.scenario.Log != nil:
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
-			return p.scenario.log.LogSpan(rate) - seconds(p.Warmup)
+			return p.scenario.Log.LogSpan(rate) - seconds(p.Warmup)
 		}
-	case slices.ContainsFunc(p.loads, func(l Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
+	case slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
 		return seconds(p.Window)
 	}
-	return longest
+	return scenario.Longest
 }
 
 // period is what a window may grow by: its own length where the arrivals have a shape
 // over the window.
 func (p *plan) period() time.Duration {
-	shaped := slices.ContainsFunc(p.loads, func(l Load) bool {
+	shaped := slices.ContainsFunc(p.loads, func(l scenario.Load) bool {
 		switch a := arrivalsOf(l); a.Kind {
 		case "", load.KindPoisson, load.KindConstant, load.KindLog:
 			return false
@@ -127,7 +128,7 @@ func (p *plan) period() time.Duration {
 	return 0
 }
 
-func arrivalsOf(l Load) load.Arrivals {
+func arrivalsOf(l scenario.Load) load.Arrivals {
 	a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
 	return a
 }

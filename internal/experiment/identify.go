@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // identify raises a doubt for every arm whose setting could not matter in this
@@ -47,7 +48,7 @@ func areInFlight(requests int) string {
 	return fmt.Sprintf("%d requests are", requests)
 }
 
-func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
+func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) (reasons []string) {
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	most, mode := inFlight(c), p.modes[a.Mode]
 	if mode.Has("workers") {
@@ -77,23 +78,27 @@ func (p *plan) cannotMatter(a Arm, c record.Clients) (reasons []string) {
 // onlyComputes reports whether a handler keeps its P from its start to its end.
 func (p *plan) onlyComputes() bool {
 	w := p.scenario.Workload
-	return p.scenario.asksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
+	return p.scenario.AsksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
 }
 
 // policy is what an arm does when its queue is full; "" without a queue.
-func (p *plan) policy(a Arm) string { return cmp.Or(a.Flags["overflow"], p.modes[a.Mode].Overflow) }
+func (p *plan) policy(a scenario.Arm) string {
+	return cmp.Or(a.Flags["overflow"], p.modes[a.Mode].Overflow)
+}
 
 // overflows reports whether an arm loses requests when its queue is full.
-func (p *plan) overflows(a Arm) bool {
+func (p *plan) overflows(a scenario.Arm) bool {
 	policy := p.policy(a)
 	return policy != "" && policy != "block"
 }
 
 // asksOfQueue reports whether an arm's settings are about what its queue does when full.
-func asksOfQueue(a Arm) bool { return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != "" }
+func asksOfQueue(a scenario.Arm) bool {
+	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
+}
 
 // number is a whole-number flag of an arm, or otherwise when it is not given.
-func (p *plan) number(a Arm, flag string, otherwise int) int {
+func (p *plan) number(a scenario.Arm, flag string, otherwise int) int {
 	var n int
 	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
 		return otherwise
@@ -116,7 +121,7 @@ func (p *plan) differentLoads() {
 	if len(differ) > 0 {
 		p.doubt("", "the arms' clients differ (%s): where two differ, a verdict is on the load and the server together, and no arm wins", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
 	}
-	if slices.ContainsFunc(p.loads, func(l Load) bool { return l.Loop == "closed" && l.Rate == (Rate{}) }) {
+	if slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return l.Loop == "closed" && l.Rate == (scenario.Rate{}) }) {
 		p.doubt("", "a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput")
 	}
 }
@@ -129,7 +134,7 @@ func (p *plan) settleArrivals() error {
 		if c.Closed() || c.Rate == 0 {
 			continue
 		}
-		if p.scenario.log != nil {
+		if p.scenario.Log != nil {
 			if err := p.checkReplay(c.Rate); err != nil {
 				return err
 			}

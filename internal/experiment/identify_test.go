@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
@@ -28,7 +29,7 @@ func TestIdentifiability(t *testing.T) {
 		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
-		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = Mode{Flags: []string{"workers"}, Station: "pool"} })
+		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = scenario.Mode{Flags: []string{"workers"}, Station: "pool"} })
 		found := slices.IndexFunc(doubts(p.Plan), func(d string) bool {
 			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
 		})
@@ -69,7 +70,7 @@ func TestDifferentLoads(t *testing.T) {
 	if !slices.ContainsFunc(doubts(p.Plan), func(d string) bool { return strings.HasPrefix(d, "the arms' clients differ (arrivals, rate)") }) {
 		t.Errorf("got %q", doubts(p.Plan))
 	}
-	if _, err := newPlan(scenario(t, demo.Arm("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
+	if _, err := newPlan(parsed(t, demo.Arm("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
 		t.Errorf("bursts that overlap: got %v", err)
 	}
 }
@@ -92,8 +93,8 @@ func TestStationAges(t *testing.T) {
 			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}
-	ages := &plan{modes: map[string]Mode{"ages": {Station: "pool", Adaptive: true}}}
-	if got := ages.stationOf(Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
+	ages := &plan{modes: map[string]scenario.Mode{"ages": {Station: "pool", Adaptive: true}}}
+	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
 		t.Errorf("a queue that ages anyway: got %+v", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/timeline"
 )
@@ -48,7 +49,7 @@ func TestRingTooSmall(t *testing.T) {
 	t.Parallel()
 	s := synthetic{}
 	run := s.run()
-	run.Plan.Stamps = stampsFull
+	run.Plan.Stamps = scenario.StampsFull
 	j, err := newJudge("run", "dir", run)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
 
@@ -164,7 +165,7 @@ func accounts(p record.Plan, arm string) bool {
 		return false
 	}
 	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
-	return stamps != "" && stamps != stampsOff
+	return stamps != "" && stamps != scenario.StampsOff
 }
 
 func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

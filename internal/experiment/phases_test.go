@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
 
@@ -40,7 +41,7 @@ func stamped(t *testing.T, edit func(arm string, block int, stamps []record.Stam
 	t.Helper()
 	s := synthetic{times: scaled(map[string]float64{"pool": 2})}
 	run := s.run()
-	run.Plan.Expect, run.Plan.Stamps = texts, stampsFull
+	run.Plan.Expect, run.Plan.Stamps = texts, scenario.StampsFull
 	j, err := newJudge("run", "dir", run)
 	if err != nil {
 		t.Fatal(err)
@@ -199,14 +200,14 @@ func TestStampsRefuseBlocks(t *testing.T) {
 func TestArmWithoutStamps(t *testing.T) {
 	t.Parallel()
 	p := fakePlan()
-	p.Stamps = stampsFull
-	p.Arms[3].Stamps = stampsOff
+	p.Stamps = scenario.StampsFull
+	p.Arms[3].Stamps = scenario.StampsOff
 	for arm, want := range map[string]bool{"nethttp": true, "pool": false, "absent": false} {
 		if got := accounts(p, arm); got != want {
 			t.Errorf("%s accounts: %v, want %v", arm, got, want)
 		}
 	}
-	p.Arms[3].Stamps, p.Stamps = "basic", stampsOff
+	p.Arms[3].Stamps, p.Stamps = "basic", scenario.StampsOff
 	if accounts(p, "nethttp") || !accounts(p, "pool") {
 		t.Error("an arm's own stamps do not win over the plan's")
 	}

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -32,15 +33,15 @@ type Options struct {
 	Window     time.Duration // 0: the protocol's
 	Warmup     time.Duration // 0: the protocol's
 	Budget     time.Duration // 0: the scenario's or the protocol's
-	Rate       Rate          // zero: the scenario's
+	Rate       scenario.Rate // zero: the scenario's
 	Engine     string        // that sends open loops: one of load.Engines; "" is load.DefaultEngine
 	ServerCPUs string        // list like 0-3,5; "" chooses
 	LoadCPUs   string
 	Pin        string  // "auto" or "none"
 	Iters      float64 // calibration of CPU demand, iterations per microsecond
 	Version    string
-	Stamps     string          // of our own servers: off, basic, full; "" is full on Linux, else basic
-	Modes      map[string]Mode // the modes Self serves, by name
+	Stamps     string                   // of our own servers: off, basic, full; "" is full on Linux, else basic
+	Modes      map[string]scenario.Mode // the modes Self serves, by name
 	// Asks are the quantiles that must be decidable; nil: those that the scenario's
 	// expectations name, or without any all primary ones.
 	Asks []string
@@ -83,11 +84,11 @@ const (
 // A planned comparison: what will run, before anything has.
 type plan struct {
 	record.Plan
-	scenario Scenario
-	arms     []Arm  // as in Plan.Arms, the baseline's copy included
-	loads    []Load // of each
+	scenario scenario.Scenario
+	arms     []scenario.Arm  // as in Plan.Arms, the baseline's copy included
+	loads    []scenario.Load // of each
 	cpus     host.Sides
-	modes    map[string]Mode
+	modes    map[string]scenario.Mode
 	budget   time.Duration
 	self     string    // this program, "" when the caller named none
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
@@ -107,13 +108,13 @@ type plan struct {
 }
 
 // newPlan lays out the comparison. Only the rate may still be open.
-func newPlan(s Scenario, o Options) (*plan, error) {
+func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	cpus, err := chooseCPUs(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Rate != (Rate{}) {
-		s.Load.Rate, s.Load.MaxRate = o.Rate, Rate{} // what is asked for is offered
+	if o.Rate != (scenario.Rate{}) {
+		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
 	}
 	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{
@@ -161,7 +162,7 @@ func newPlan(s Scenario, o Options) (*plan, error) {
 
 // takeExpectations takes the scenario's assertions but for those about arms that are not
 // compared, as --arms and --vary leave some of its own out.
-func (p *plan) takeExpectations(s Scenario) {
+func (p *plan) takeExpectations(s scenario.Scenario) {
 	var arms []string
 	for _, a := range p.arms {
 		arms = append(arms, a.Name)
@@ -185,9 +186,9 @@ func (p *plan) takeStamps(o Options) error {
 	case "":
 		p.Stamps = "basic"
 		if runtime.GOOS == "linux" {
-			p.Stamps = stampsFull
+			p.Stamps = scenario.StampsFull
 		}
-	case stampsOff, "basic", stampsFull:
+	case scenario.StampsOff, "basic", scenario.StampsFull:
 	default:
 		return impossible("--stamps %q is none of off, basic, full", o.Stamps)
 	}
@@ -195,10 +196,10 @@ func (p *plan) takeStamps(o Options) error {
 }
 
 // takeArms puts the baseline first, its copy second, the challengers after.
-func (p *plan) takeArms(s Scenario, o Options) error {
-	arms := s.arms()
-	if len(arms) > maxArms {
-		return impossible("%d arms are more than %d; drop some", len(arms), maxArms)
+func (p *plan) takeArms(s scenario.Scenario, o Options) error {
+	arms := s.Contestants()
+	if len(arms) > scenario.MaxArms {
+		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
 	}
 	if p.slo != nil && len(arms) == 0 {
 		return impossible("a search needs an arm; name one with --arm or --arms")
@@ -239,35 +240,35 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.targets(command.AddrMark)[0].URL, "http://"+command.AddrMark))
+				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark))
 			}
 		}
 		if a.URL != "" && role != record.Copy {
 			p.doubt(a.Name, "runs already: its trials share its state, and it is neither pinned nor fresh")
 		}
-		l, err := s.clients(a)
+		l, err := s.Clients(a)
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		if bad := l.check(); bad != nil {
-			return impossible("arm %q: %s %s", a.Name, bad.path, bad.msg)
+		if bad := l.Check(); bad != nil {
+			return impossible("arm %q: %s %s", a.Name, bad.Path, bad.Msg)
 		}
-		if err := checkEngine(o.Engine, l); err != nil {
+		if err := scenario.CheckEngine(o.Engine, l); err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		if s.log != nil && l.Rate == (Rate{}) {
-			l.Rate.PerSecond = rounded(s.log.OwnRate())
+		if s.Log != nil && l.Rate == (scenario.Rate{}) {
+			l.Rate.PerSecond = scenario.Rounded(s.Log.OwnRate())
 		}
 		stamps := p.Stamps
 		if l.Pipeline > timeline.MaxPending {
-			stamps = stampsOff
+			stamps = scenario.StampsOff
 			if role != record.Copy {
 				p.doubt(a.Name, "where its time went is not told: a server stamps at most %d requests under way on a connection, and its pipeline has %d", timeline.MaxPending, l.Pipeline)
 			}
 		}
 		pa := record.PlanArm{
-			Name: a.Name, Mode: a.Mode, Role: role, Command: a.argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
-			Clients: l.recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
+			Name: a.Name, Mode: a.Mode, Role: role, Command: a.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+			Clients: l.Recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
 			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
 		}
 		if o.Modes[a.Mode].Station != "" {
@@ -282,39 +283,39 @@ func (p *plan) takeArms(s Scenario, o Options) error {
 	return nil
 }
 
-func (p *plan) takeProtocol(s Scenario, o Options) error {
+func (p *plan) takeProtocol(s scenario.Scenario, o Options) error {
 	p.Protocol = s.Protocol.Kind
 	if o.Protocol != "" {
 		p.Protocol = o.Protocol
 	}
-	kind, ok := protocols[p.Protocol]
+	kind, ok := scenario.Protocols[p.Protocol]
 	if !ok {
 		return impossible("--protocol %q is none of quick, full", p.Protocol)
 	}
-	most := maxBlocks
+	most := scenario.MaxBlocks
 	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
-		kind.warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.warmup)
-		kind.window = cmp.Or(time.Duration(s.Protocol.Window), kind.window)
-		kind.budget = cmp.Or(time.Duration(s.Protocol.Budget), kind.budget)
+		kind.Warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.Warmup)
+		kind.Window = cmp.Or(time.Duration(s.Protocol.Window), kind.Window)
+		kind.Budget = cmp.Or(time.Duration(s.Protocol.Budget), kind.Budget)
 		most = cmp.Or(s.Protocol.Blocks, most)
 	}
 	most = cmp.Or(o.Blocks, most)
-	kind.warmup, kind.window = cmp.Or(o.Warmup, kind.warmup), cmp.Or(o.Window, kind.window)
-	p.budget = cmp.Or(o.Budget, kind.budget)
+	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
+	p.budget = cmp.Or(o.Budget, kind.Budget)
 	switch {
-	case most < minBlocks:
-		return impossible("--blocks %d is below %d, too few for any verdict", most, minBlocks)
-	case most > maxBlocks:
-		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, maxBlocks)
-	case kind.window < 100*time.Millisecond || kind.window > longest:
-		return impossible("--window %v is outside 100ms to %v", kind.window, longest)
-	case kind.warmup < 0 || kind.warmup > longest:
-		return impossible("--warmup %v is outside 0 to %v", kind.warmup, longest)
+	case most < scenario.MinBlocks:
+		return impossible("--blocks %d is below %d, too few for any verdict", most, scenario.MinBlocks)
+	case most > scenario.MaxBlocks:
+		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, scenario.MaxBlocks)
+	case kind.Window < 100*time.Millisecond || kind.Window > scenario.Longest:
+		return impossible("--window %v is outside 100ms to %v", kind.Window, scenario.Longest)
+	case kind.Warmup < 0 || kind.Warmup > scenario.Longest:
+		return impossible("--warmup %v is outside 0 to %v", kind.Warmup, scenario.Longest)
 	}
-	p.Warmup, p.Window = kind.warmup.Seconds(), kind.window.Seconds()
-	if p.cost(minBlocks) > p.budget {
+	p.Warmup, p.Window = kind.Warmup.Seconds(), kind.Window.Seconds()
+	if p.cost(scenario.MinBlocks) > p.budget {
 		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			minBlocks, len(p.arms), p.arms[1].Name, p.cost(minBlocks).Round(time.Second), p.budget)
+			scenario.MinBlocks, len(p.arms), p.arms[1].Name, p.cost(scenario.MinBlocks).Round(time.Second), p.budget)
 	}
 	p.Blocks = most
 	for _, n := range stats.Looks() {

@@ -16,14 +16,15 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
 )
 
 // scenario parses text, which must be sound.
-func scenario(t *testing.T, text string) Scenario {
+func parsed(t *testing.T, text string) scenario.Scenario {
 	t.Helper()
-	s, err := ParseScenario("f.yaml", []byte(text))
+	s, err := scenario.Parse("f.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func scenario(t *testing.T, text string) Scenario {
 
 // options are those of a machine that leaves both sides free.
 func options() Options {
-	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]Mode{
+	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]scenario.Mode{
 		"nethttp": {Station: "goroutines"}, "fasthttp": {Station: "goroutines"},
 		"pool":         {Flags: []string{"workers"}, Station: "pool", Sticky: true, Overflow: "block"},
 		"pool-request": {Flags: []string{"workers"}, Station: "pool", QueuesRequests: true, Overflow: "reject"},
@@ -45,7 +46,7 @@ func planned(t *testing.T, text string, change func(*Options)) *plan {
 	if change != nil {
 		change(&o)
 	}
-	p, err := newPlan(scenario(t, text), o)
+	p, err := newPlan(parsed(t, text), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestBudget(t *testing.T) {
 	} {
 		o := options()
 		o.Budget = c.budget
-		planned, err := Plan(scenario(t, demo.Text), o)
+		planned, err := Plan(parsed(t, demo.Text), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate, p.Looks, doubts(p))
 		}
 	}
-	full := planned(t, demo.Text, func(o *Options) { o.Protocol, o.Rate = "full", Rate{PerSecond: 400} })
+	full := planned(t, demo.Text, func(o *Options) { o.Protocol, o.Rate = "full", scenario.Rate{PerSecond: 400} })
 	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .4 || full.budget != 10*time.Minute {
 		t.Errorf("full: got %+v", full.Plan)
 	}
@@ -191,7 +192,7 @@ func TestRatesAreLowered(t *testing.T) {
 			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.Plan))
 		}
 	}
-	asked := planned(t, text, func(o *Options) { o.Rate = Rate{PerSecond: 900} })
+	asked := planned(t, text, func(o *Options) { o.Rate = scenario.Rate{PerSecond: 900} })
 	if err := asked.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": 1000}); err != nil || asked.Arms[0].Clients.Rate != 900 {
 		t.Errorf("--rate 900/s: offered %v, %v; want what was asked for", asked.Arms[0].Clients.Rate, err)
 	}
@@ -212,7 +213,9 @@ func TestImpossible(t *testing.T) {
 		{demo.Text, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
 		{demo.Text, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
 		{demo.Text, func(o *Options) { o.Protocol = "slow" }, `--protocol "slow" is none of quick, full`},
-		{demo.Text, func(o *Options) { o.Rate, o.Window, o.Budget = Rate{PerSecond: 1e6}, 10*time.Second, time.Hour },
+		{demo.Text, func(o *Options) {
+			o.Rate, o.Window, o.Budget = scenario.Rate{PerSecond: 1e6}, 10*time.Second, time.Hour
+		},
 			"the rate 1000000/s makes 10200000 requests a trial, above 5000000; lower --rate or shorten --window"},
 		{demo.Text + "needs: {server_cpus: 2000}\n", nil,
 			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, and has %d here: the models would not differ in what it asks", len(everyCPU(t)))},
@@ -222,13 +225,13 @@ func TestImpossible(t *testing.T) {
 		if c.change != nil {
 			c.change(&o)
 		}
-		_, err := Plan(scenario(t, c.text), o)
+		_, err := Plan(parsed(t, c.text), o)
 		var bad *Impossible
 		if !errors.As(err, &bad) || err.Error() != c.want {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
 	}
-	s := scenario(t, demo.Text)
+	s := parsed(t, demo.Text)
 	s.Arms = s.Arms[:1]
 	if _, err := Plan(s, options()); err == nil || err.Error() != "a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms" {
 		t.Errorf("one arm: got %v", err)
@@ -263,7 +266,7 @@ func TestPlanDoubts(t *testing.T) {
 			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.Plan), c.want)
 		}
 	}
-	enough := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = Rate{PerSecond: 2200} })
+	enough := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = scenario.Rate{PerSecond: 2200} })
 	if err := enough.chooseRate(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +412,7 @@ func TestOneProbeForAlikeArms(t *testing.T) {
 // Assertions about arms that the user left out are left out too, and that is said.
 func TestExpectationsOfAbsentArms(t *testing.T) {
 	t.Parallel()
-	s := scenario(t, demo.Text+"  - pool\nexpect:\n  - errors(\"fasthttp\") == 0\n  - errors(\"pool\") == 0\n")
+	s := parsed(t, demo.Text+"  - pool\nexpect:\n  - errors(\"fasthttp\") == 0\n  - errors(\"pool\") == 0\n")
 	s.Arms = s.Arms[:2]
 	p, err := newPlan(s, options())
 	if err != nil {
@@ -431,12 +434,12 @@ func TestShortScenariosParse(t *testing.T) {
 		t.Fatalf("short scenarios: %v, %v", files, err)
 	}
 	for _, file := range files {
-		read := func(file string) Scenario {
+		read := func(file string) scenario.Scenario {
 			text, err := fs.ReadFile(dir, file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := ParseScenario(file, text)
+			s, err := scenario.Parse(file, text)
 			if err != nil {
 				t.Error(err)
 			}

@@ -74,7 +74,7 @@ func TestMostConnections(t *testing.T) {
 	if p.Arms[0].Clients.Connections != load.MaxConnections {
 		t.Errorf("got %d connections, want %d", p.Arms[0].Clients.Connections, load.MaxConnections)
 	}
-	_, err := newPlan(scenario(t, demo.Swap("rate: 300/s", closed)), options())
+	_, err := newPlan(parsed(t, demo.Swap("rate: 300/s", closed)), options())
 	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)

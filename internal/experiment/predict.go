@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -68,7 +69,7 @@ func theories() []theory {
 }
 
 // stationOf is an arm's scheduling as the theory sees it, for the record.
-func (p *plan) stationOf(a Arm) record.Station {
+func (p *plan) stationOf(a scenario.Arm) record.Station {
 	mode := p.modes[a.Mode]
 	s := record.Station{
 		Full: true, Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
@@ -82,7 +83,7 @@ func (p *plan) stationOf(a Arm) record.Station {
 }
 
 // queueOf adds what bounds an arm's queue, where the bound can matter.
-func (p *plan) queueOf(a Arm, s *record.Station) {
+func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 	mode := p.modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
 	wait := length(a, "wait", mode.Wait)
@@ -111,7 +112,7 @@ func (p *plan) queueOf(a Arm, s *record.Station) {
 const codelTargets = 20
 
 // length is a flag's duration, or otherwise when it is not given.
-func length(a Arm, flag string, otherwise time.Duration) time.Duration {
+func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
 		return d
 	}

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // foreseen is what a model says of a station under a load.
@@ -152,7 +153,7 @@ func TestTheoryNames(t *testing.T) {
 	for _, th := range theories() {
 		names = append(names, th.name)
 	}
-	if diff := cmp.Diff(theoryNames, append(names, usl)); diff != "" {
+	if diff := cmp.Diff(scenario.TheoryNames, append(names, usl)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"os"
 
 	"schedlab/internal/host"
+	"schedlab/internal/scenario"
 )
 
 // procs is how many Ps an arm's server has: as many as its own environment says, or
 // that which it inherits, else one for each of the servers' CPUs.
-func (p *plan) procs(a Arm) int {
+func (p *plan) procs(a scenario.Arm) int {
 	value, own := a.Env[host.MaxProcs]
 	if !own {
 		value = os.Getenv(host.MaxProcs)
@@ -18,7 +19,7 @@ func (p *plan) procs(a Arm) int {
 }
 
 // threads is how many Ps each process of an arm has: --threads, where that means something.
-func (p *plan) threads(a Arm) int {
+func (p *plan) threads(a scenario.Arm) int {
 	if p.modes[a.Mode].Has("threads") {
 		return cmp.Or(p.number(a, "threads", 0), 1)
 	}
@@ -26,7 +27,7 @@ func (p *plan) threads(a Arm) int {
 }
 
 // ownProcs is what the record has of it: 0 for an arm that sets none.
-func (p *plan) ownProcs(a Arm) int {
+func (p *plan) ownProcs(a scenario.Arm) int {
 	if _, own := a.Env[host.MaxProcs]; !own {
 		return 0
 	}

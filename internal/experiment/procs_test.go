@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
@@ -15,9 +16,9 @@ import (
 // and loops by default, cores, and what cannot matter on one P.
 func TestProcsAreTheArms(t *testing.T) {
 	onTwo := func(o *Options) {
-		o.Modes["loop"] = Mode{Flags: []string{"listeners"}, Station: "loops"}
-		o.Modes["prefork"] = Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
-		o.Modes["pool-perworker"] = Mode{Flags: []string{"workers"}, Station: "per-worker"}
+		o.Modes["loop"] = scenario.Mode{Flags: []string{"listeners"}, Station: "loops"}
+		o.Modes["prefork"] = scenario.Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
+		o.Modes["pool-perworker"] = scenario.Mode{Flags: []string{"workers"}, Station: "per-worker"}
 	}
 	for _, c := range []struct {
 		inherited, arm             string

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/expect"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // checkVolume keeps a trial within the memory that its requests take.
@@ -23,21 +24,21 @@ func (p *plan) checkVolume() error {
 // probes reports whether something needs an arm's X_max: a search, a rate that is a share
 // of the slowest arm's or bounded by one, the room of a closed loop, an expectation.
 func (p *plan) probes(arm int) bool {
-	bounded := func(l Load) bool { return l.MaxRate != Rate{} }
+	bounded := func(l scenario.Load) bool { return l.MaxRate != scenario.Rate{} }
 	return p.Arms[arm].Role != record.Copy &&
 		(p.measures() || p.Arms[arm].Clients.Closed() || slices.ContainsFunc(p.loads, bounded))
 }
 
 // measures reports whether the figure of X_max itself is asked for, of every arm.
 func (p *plan) measures() bool {
-	relative := func(l Load) bool { return l.Rate.OfSlowest != 0 }
+	relative := func(l scenario.Load) bool { return l.Rate.OfSlowest != 0 }
 	return p.slo != nil || slices.ContainsFunc(p.loads, relative) || expect.UsesAny(p.Expect, "x_max")
 }
 
 // probeFor is how long a probe lasts. One that has only to show that a rate can be taken
 // is short.
 func (p *plan) probeFor() time.Duration {
-	closed := func(l Load) bool { return l.Loop == "closed" }
+	closed := func(l scenario.Load) bool { return l.Loop == "closed" }
 	switch {
 	case p.slo != nil:
 		return searchProbe
@@ -61,7 +62,7 @@ func (p *plan) probeWith() int {
 // within it, and says so.
 func (p *plan) lowerRates(slowest float64, name string) {
 	for i, l := range p.loads {
-		rate, bound := p.Arms[i].Clients.Rate, rounded(l.MaxRate.OfSlowest*slowest)
+		rate, bound := p.Arms[i].Clients.Rate, scenario.Rounded(l.MaxRate.OfSlowest*slowest)
 		if bound == 0 || rate <= bound {
 			continue
 		}
@@ -86,7 +87,7 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		if l.Rate.OfSlowest == 0 {
 			continue
 		}
-		share := rounded(l.Rate.OfSlowest * slowest)
+		share := scenario.Rounded(l.Rate.OfSlowest * slowest)
 		rate := max(share, l.MinRate.PerSecond)
 		if p.sendable > 0 && rate > p.sendable && l.MinRate.PerSecond <= p.sendable {
 			rate, p.Sendable = p.sendable, p.sendable

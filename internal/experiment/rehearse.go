@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/process"
+	"schedlab/internal/scenario"
 )
 
 const (
@@ -55,7 +56,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int,
 		if each*c.Rate <= roomy {
 			break
 		}
-		c.Rate = rounded(roomy / each)
+		c.Rate = scenario.Rounded(roomy / each)
 	}
 	if c.Rate < wanted && (p.sendable == 0 || c.Rate < p.sendable) {
 		p.sendable = c.Rate

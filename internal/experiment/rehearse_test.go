@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // A share of a throughput that no generator can offer becomes a rate that it has
@@ -18,17 +19,17 @@ func TestRehearse(t *testing.T) {
 	const x = 300_000.
 	for _, c := range []struct {
 		name   string
-		rate   Rate
+		rate   scenario.Rate
 		cost   float64
 		capped bool
 	}{
-		{"too much", Rate{OfSlowest: .7}, 1e-5, true},
-		{"room for four times the closed loop's cost", Rate{OfSlowest: .7}, 1e-7, false},
-		{"an absolute rate", Rate{PerSecond: .7 * x}, 1e-5, false},
+		{"too much", scenario.Rate{OfSlowest: .7}, 1e-5, true},
+		{"room for four times the closed loop's cost", scenario.Rate{OfSlowest: .7}, 1e-7, false},
+		{"an absolute rate", scenario.Rate{PerSecond: .7 * x}, 1e-5, false},
 	} {
-		comp := comparison(t, "good", "good", func(s *Scenario, o *Options) {
+		comp := comparison(t, "good", "good", func(s *scenario.Scenario, o *Options) {
 			o.Pin = "auto"
-			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate = c.rate, true, Rate{}
+			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate = c.rate, true, scenario.Rate{}
 		})
 		r := &runner{plan: comp.plan, run: &record.Run{Env: comp.Env()}}
 		err := r.onItsCPUs(func() error {

@@ -1,3 +1,7 @@
+// Package experiment turns a scenario into trials and trials into a result: it
+// plans, runs every arm in fresh processes on its own CPUs with interleaved
+// blocks, watches whether the windows can be trusted, and judges them. It knows
+// servers only by a command line and an address.
 package experiment
 
 import (
@@ -16,6 +20,7 @@ import (
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -32,7 +37,7 @@ type Comparison struct {
 
 // Plan lays a comparison out without starting anything. An [*Impossible] error
 // says what to change.
-func Plan(s Scenario, o Options) (*Comparison, error) {
+func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
 	p, err := newPlan(s, o)
 	if err != nil {
 		return nil, err
@@ -48,10 +53,10 @@ func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 func (c *Comparison) Rate() string {
 	s := c.plan.scenario
 	switch {
-	case s.Load.Rate != (Rate{}):
+	case s.Load.Rate != (scenario.Rate{}):
 		return s.Load.Rate.String()
-	case s.log != nil:
-		return Rate{PerSecond: rounded(s.log.OwnRate())}.String()
+	case s.Log != nil:
+		return scenario.Rate{PerSecond: scenario.Rounded(s.Log.OwnRate())}.String()
 	}
 	return "as the replies come"
 }
@@ -200,8 +205,8 @@ func (r *runner) answers(ctx context.Context) error {
 		if a.URL == "" {
 			continue
 		}
-		if _, err := r.launcher.Attach(ctx, a.URL, r.plan.scenario.readyPath(a)); err != nil {
-			return fmt.Errorf("arm %q: %w", a.given(), err)
+		if _, err := r.launcher.Attach(ctx, a.URL, r.plan.scenario.ReadyPath(a)); err != nil {
+			return fmt.Errorf("arm %q: %w", a.Given(), err)
 		}
 	}
 	return nil
@@ -266,8 +271,8 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			each = time.Since(first) / time.Duration(block)
 		}
 		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
-			if block < minBlocks {
-				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, prose.Plural(block, "block"), minBlocks, r.pace(each))
+			if block < scenario.MinBlocks {
+				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, prose.Plural(block, "block"), scenario.MinBlocks, r.pace(each))
 			} else if p.until == nil && p.outcome == nil {
 				r.tellOpen(soFar, block, each)
 			}
@@ -288,7 +293,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			soFar.take(t, nil)
 			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					p.arms[arm].given(), strings.TrimPrefix(p.scenario.targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.requests)
+					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.requests)
 			}
 			measure(kept, t, p.until)
 		}
@@ -317,7 +322,7 @@ func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
 	text := fmt.Sprintf("the budget of %v ended the run after %s with %s open: ", r.plan.budget, prose.Plural(blocks, "block"), prose.Plural(open, "verdict"))
 	i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1))
 	if i == len(stats.Looks()) {
-		r.plan.doubt("", "%s", text+fmt.Sprintf("%d blocks, the most, would not be enough; lengthen --window", maxBlocks))
+		r.plan.doubt("", "%s", text+fmt.Sprintf("%d blocks, the most, would not be enough; lengthen --window", scenario.MaxBlocks))
 		return
 	}
 	more := stats.Looks()[i]

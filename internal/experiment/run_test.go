@@ -16,14 +16,15 @@ import (
 
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
 // comparison plans one of two stubs with the shortest windows there are.
-func comparison(t *testing.T, baseline, challenger string, change func(*Scenario, *Options)) *Comparison {
+func comparison(t *testing.T, baseline, challenger string, change func(*scenario.Scenario, *Options)) *Comparison {
 	t.Helper()
-	s := scenario(t, demo.Swap("cpu: 100us", "path: /"))
-	s.Arms = []Arm{{Name: "one", Command: stub.Command(baseline)}, {Name: "two", Command: stub.Command(challenger)}}
+	s := parsed(t, demo.Swap("cpu: 100us", "path: /"))
+	s.Arms = []scenario.Arm{{Name: "one", Command: stub.Command(baseline)}, {Name: "two", Command: stub.Command(challenger)}}
 	o := options()
 	o.Blocks, o.Window, o.Warmup, o.Budget = 10, 100*time.Millisecond, 20*time.Millisecond, 2*time.Minute
 	if change != nil {
@@ -63,7 +64,7 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 
 func TestRun(t *testing.T) {
 	var told []string
-	c := comparison(t, "good", "good", func(_ *Scenario, o *Options) { o.Pin = "auto" })
+	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) { o.Pin = "auto" })
 	dir, _, err := c.Run(t.Context(), t.TempDir(), func(doing string, done, total int, _ time.Duration) {
 		told = append(told, fmt.Sprintf("%s %d/%d", doing, done, total))
 	})
@@ -198,8 +199,8 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 // and goes on where one is open. On a busy machine that look may be a later one, or none.
 func TestRunEndsWhenItKnows(t *testing.T) {
 	for name, expect := range map[string][]string{"decided": nil, "an open expectation": {`phase("two", "queue") < 1`}} {
-		comparison := comparison(t, "good", "tardy", func(s *Scenario, o *Options) {
-			s.Expect, s.Load.Rate = expect, Rate{PerSecond: 500}
+		comparison := comparison(t, "good", "tardy", func(s *scenario.Scenario, o *Options) {
+			s.Expect, s.Load.Rate = expect, scenario.Rate{PerSecond: 500}
 			o.Blocks, o.Warmup = 12, 80*time.Millisecond
 		})
 		_, run, err := comparison.Run(t.Context(), t.TempDir(), nil)
@@ -260,10 +261,10 @@ func TestInterruption(t *testing.T) {
 func TestRunImpossible(t *testing.T) {
 	for _, c := range []struct {
 		name, challenger, want string
-		change                 func(*Scenario, *Options)
+		change                 func(*scenario.Scenario, *Options)
 	}{
-		{"above what an arm can do", "good", " of what arm ", func(s *Scenario, _ *Options) {
-			s.Load.Rate, s.Load.MinRate = Rate{OfSlowest: .7}, Rate{PerSecond: 1e6}
+		{"above what an arm can do", "good", " of what arm ", func(s *scenario.Scenario, _ *Options) {
+			s.Load.Rate, s.Load.MinRate = scenario.Rate{OfSlowest: .7}, scenario.Rate{PerSecond: 1e6}
 		}},
 		{"not one good reply", "refusing", `arm "two": not one good reply to / in its first window (`, nil},
 		{"a server that fails", "fails", `arm "two": the server ended before it answered (exit status 3); its log ends with: no configuration`, nil},

@@ -12,7 +12,7 @@ import (
 // held by connections, or more CPU time asked for than there are cores.
 func (c *Comparison) Short() (arms []string, known bool) {
 	w := c.plan.scenario.Workload
-	if !c.plan.scenario.asksWork() {
+	if !c.plan.scenario.AsksWork() {
 		return nil, false
 	}
 	for _, a := range c.plan.Arms {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
-func pooledDemo(t *testing.T) Scenario {
+func pooledDemo(t *testing.T) scenario.Scenario {
 	t.Helper()
-	s, err := ParseScenario("demo", []byte(`name: demo
+	s, err := scenario.Parse("demo", []byte(`name: demo
 question: Who wins?
 workload: {cpu: 100us, sleep: 0.9*0s+0.1*20ms}
 load: {rate: 500/s, keepalive: false}
@@ -28,17 +29,17 @@ func TestShortIsLittlesLaw(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		change func(s *Scenario)
+		change func(s *scenario.Scenario)
 		want   []string
 		known  bool
 	}{
-		{"500/s x 2.1 ms in 4 workers", func(*Scenario) {}, nil, true},
-		{"500/s x 8.1 ms in 4 workers", func(s *Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
-		{"exactly as many as are busy", func(s *Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
-		{"a share of an unknown throughput", func(s *Scenario) { s.Load.Rate = Rate{OfSlowest: 0.7} }, nil, false},
-		{"a path", func(s *Scenario) { s.Workload = Workload{Path: "/json", Method: "GET"} }, nil, false},
-		{"workers held by connections", func(s *Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
-		{"more CPU time than there is", func(s *Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
+		{"500/s x 2.1 ms in 4 workers", func(*scenario.Scenario) {}, nil, true},
+		{"500/s x 8.1 ms in 4 workers", func(s *scenario.Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
+		{"exactly as many as are busy", func(s *scenario.Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
+		{"a share of an unknown throughput", func(s *scenario.Scenario) { s.Load.Rate = scenario.Rate{OfSlowest: 0.7} }, nil, false},
+		{"a path", func(s *scenario.Scenario) { s.Workload = scenario.Workload{Path: "/json", Method: "GET"} }, nil, false},
+		{"workers held by connections", func(s *scenario.Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
+		{"more CPU time than there is", func(s *scenario.Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
 	} {
 		s := pooledDemo(t)
 		s.Arms[1].Clients = nil
@@ -62,7 +63,7 @@ func dist(s string) workload.Dist {
 	return d
 }
 
-var pooledModes = map[string]Mode{
+var pooledModes = map[string]scenario.Mode{
 	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return errors.New("--workers means nothing to nethttp")

@@ -88,7 +88,7 @@ func (s *stand) Start(ctx context.Context, searched int) (capacity.Server, error
 	}
 	arm := s.arms[searched]
 	a := s.plan.arms[arm]
-	server, err := s.launcher.Start(ctx, s.plan.command(arm), s.plan.scenario.readyPath(a))
+	server, err := s.launcher.Start(ctx, s.plan.command(arm), s.plan.scenario.ReadyPath(a))
 	if err != nil {
 		if err = fmt.Errorf("arm %q: %w", a.Name, err); ctx.Err() != nil {
 			return nil, err

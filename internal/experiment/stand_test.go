@@ -8,13 +8,14 @@ import (
 
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
 // searching plans a search of stubs with the shortest windows there are.
-func searching(t *testing.T, slo string, arms ...Arm) *Comparison {
+func searching(t *testing.T, slo string, arms ...scenario.Arm) *Comparison {
 	t.Helper()
-	s := scenario(t, demo.Swap("cpu: 100us", "path: /"))
+	s := parsed(t, demo.Swap("cpu: 100us", "path: /"))
 	s.Arms = arms
 	o := options()
 	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second
@@ -28,9 +29,9 @@ func searching(t *testing.T, slo string, arms ...Arm) *Comparison {
 func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	c := searching(t, "p50<=1s",
-		Arm{Name: "weak", Command: stub.Command("mortal=" + starts)},
-		Arm{Name: "gone", Command: stub.Command("fails")},
-		Arm{Name: "sound", Command: stub.Command("good")})
+		scenario.Arm{Name: "weak", Command: stub.Command("mortal=" + starts)},
+		scenario.Arm{Name: "gone", Command: stub.Command("fails")},
+		scenario.Arm{Name: "sound", Command: stub.Command("good")})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(), `arm "weak": the server ended at `) {
 		t.Errorf("the run ended with %v, want how weak died", err)
@@ -62,7 +63,7 @@ func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 }
 
 func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
-	c := searching(t, "p50<=1s", Arm{Name: "slow", Command: stub.Command("slow")}, Arm{Name: "sound", Command: stub.Command("good")})
+	c := searching(t, "p50<=1s", scenario.Arm{Name: "slow", Command: stub.Command("slow")}, scenario.Arm{Name: "sound", Command: stub.Command("good")})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
 		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
 	}
 
-	c = searching(t, "p50<=1s", Arm{Name: "slow", Command: stub.Command("slow")})
+	c = searching(t, "p50<=1s", scenario.Arm{Name: "slow", Command: stub.Command("slow")})
 	if _, run, err = c.Run(t.Context(), t.TempDir(), nil); err == nil || !strings.HasPrefix(err.Error(), `arm "slow" does `) || run.Trials != 0 {
 		t.Errorf("alone it ends with %v after %d trials, want that no window can judge it", err, run.Trials)
 	}

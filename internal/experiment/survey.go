@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // A Survey looks at the machine as a comparison with the same options would use
@@ -70,15 +71,15 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 		return 0, 0, err
 	}
 	defer launcher.Close()
-	arm := Arm{Mode: mode}
-	asked := Scenario{Workload: Workload{Method: http.MethodGet, Path: "/plaintext"}}
-	server, err := launcher.Start(ctx, arm.argv(s.self, 1, stampsOff), asked.readyPath(arm))
+	arm := scenario.Arm{Mode: mode}
+	asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
+	server, err := launcher.Start(ctx, arm.Argv(s.self, 1, scenario.StampsOff), asked.ReadyPath(arm))
 	if err != nil {
 		return 0, 0, err
 	}
 	defer server.Kill()
 	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: asked.targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
+		Targets: asked.Targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
 	})
 	if err != nil {
 		return 0, 0, err
@@ -112,7 +113,7 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 // error says why the rate could not be kept up with.
 func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
 	p := c.plan
-	if !slices.ContainsFunc(p.loads, func(l Load) bool { return l.Rate.OfSlowest != 0 }) {
+	if !slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return l.Rate.OfSlowest != 0 }) {
 		return 0, nil
 	}
 	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{Env: c.Env(), XMax: map[string]float64{}}, progress: tell, began: time.Now()}

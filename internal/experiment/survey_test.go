@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // The longest gap is between two good replies, or at an end of the time asked for.
@@ -45,17 +46,17 @@ func TestLongestGap(t *testing.T) {
 // server to be started.
 func TestOffered(t *testing.T) {
 	t.Parallel()
-	offered := func(rate Rate, how string) (float64, error) {
-		c := comparison(t, "good", how, func(s *Scenario, _ *Options) { s.Load.Rate, s.Load.MinRate = rate, Rate{} })
+	offered := func(rate scenario.Rate, how string) (float64, error) {
+		c := comparison(t, "good", how, func(s *scenario.Scenario, _ *Options) { s.Load.Rate, s.Load.MinRate = rate, scenario.Rate{} })
 		return c.Offered(t.Context(), nil)
 	}
-	if got, err := offered(Rate{OfSlowest: 0.5}, "tardy"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
+	if got, err := offered(scenario.Rate{OfSlowest: 0.5}, "tardy"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
 		t.Errorf("half of the slowest: got %g/s, error %v, want up to %g/s", got, err, 0.5*probeClients/0.05)
 	}
-	if got, err := offered(Rate{PerSecond: 100}, "fails"); err != nil || got != 0 {
+	if got, err := offered(scenario.Rate{PerSecond: 100}, "fails"); err != nil || got != 0 {
 		t.Errorf("an absolute rate: got %g/s, error %v, want neither", got, err)
 	}
-	if got, err := offered(Rate{OfSlowest: 0.5}, "fails"); err == nil {
+	if got, err := offered(scenario.Rate{OfSlowest: 0.5}, "fails"); err == nil {
 		t.Errorf("a server that fails: got %g/s, want an error", got)
 	}
 }
@@ -63,12 +64,12 @@ func TestOffered(t *testing.T) {
 // A shortened comparison has the first blocks of the whole one, and their time.
 func TestShorten(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScenario("x", []byte("name: x\nquestion: q?\nworkload: {path: /plaintext}\nload: {rate: 2000/s}\narms: [nethttp, {name: again, mode: nethttp}]\n"))
+	s, err := scenario.Parse("x", []byte("name: x\nquestion: q?\nworkload: {path: /plaintext}\nload: {rate: 2000/s}\narms: [nethttp, {name: again, mode: nethttp}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := func() *Comparison {
-		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]Mode{"nethttp": {Station: "goroutines"}}, Machine: "machine: unfit"})
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}, Machine: "machine: unfit"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // arrivals are an open loop's, ready to be drawn. A trace file is read while planning,
@@ -34,16 +35,16 @@ func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
 // traceOf is that of clients, over any time.
 func (p *plan) traceOf(l record.Clients, block int, span time.Duration, iters float64) (load.Trace, error) {
 	seed := blockSeed(p.Seed, block)
-	if p.scenario.log != nil {
-		return p.scenario.replay(block, l.Rate, span), nil
+	if p.scenario.Log != nil {
+		return p.scenario.Replay(block, l.Rate, span), nil
 	}
 	a, err := p.arrivals(l)
 	if err != nil {
 		return load.Trace{}, err
 	}
 	t := a.DrawTrace(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
-	if t.Demand == nil && p.scenario.asksWork() {
-		t.Demand = demands(p.scenario.Workload, len(t.At), seed, iters)
+	if t.Demand == nil && p.scenario.AsksWork() {
+		t.Demand = scenario.Demands(p.scenario.Workload, len(t.At), seed, iters)
 	}
 	return t, nil
 }

@@ -22,6 +22,7 @@ import (
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // runTrial serves one window of one arm from a fresh process. A server that
@@ -34,9 +35,9 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
 		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
 	}
-	server, err := r.launcher.Start(ctx, p.command(arm), p.scenario.readyPath(a))
+	server, err := r.launcher.Start(ctx, p.command(arm), p.scenario.ReadyPath(a))
 	if err != nil {
-		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Given(), err)
 	}
 	defer server.Kill()
 	r.others.Guest(server.Found)
@@ -58,7 +59,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	quiet()
 	if err != nil {
 		clocks.Abandon()
-		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.given(), err)
+		return record.TrialRecord{}, fmt.Errorf("arm %q: %w", a.Given(), err)
 	}
 	used := clocks.End()
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
@@ -70,7 +71,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if !got.ran {
-		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.given())
+		return record.TrialRecord{}, fmt.Errorf("arm %q: the load ran out of local ports or descriptors; lower --rate or raise the limits", a.Given())
 	}
 	if brokeOff(got.requests) {
 		server.AwaitDeath()
@@ -79,7 +80,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	if p.accounts(arm) && server.Alive() {
 		stamps, lost, err := readTimeline(ctx, server)
 		if err != nil {
-			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err)
+			return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.Given(), block+1, err)
 		}
 		t.Server.StampsLost = lost
 		join(got.start, got.stamps, got.place, stamps)
@@ -91,7 +92,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	}
 	if err != nil {
 		t.Failure = err.Error()
-		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.given(), block+1, err),
+		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.Given(), block+1, err),
 			r.dir.WriteTrial(t, got.requests, record.Files{Stamps: got.stamps, Log: server.Output()}))
 	}
 	full := record.TrialRecord{Trial: t, Requests: got.requests, Stamps: got.stamps}
@@ -137,7 +138,7 @@ const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
 // scrapeOwn reads the metrics of a server that is not ours, nil for others. That
 // they cannot be read is a doubt.
-func scrapeOwn(ctx context.Context, p *process.Process, a Arm, side *record.ServerSide) []byte {
+func scrapeOwn(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
 	}
@@ -153,7 +154,7 @@ func scrapeOwn(ctx context.Context, p *process.Process, a Arm, side *record.Serv
 
 // settle scrapes the server until its connections are closed, and reads the
 // counters. A server without them stays unknown.
-func (r *runner) settle(ctx context.Context, server *process.Process, a Arm, side *record.ServerSide) []byte {
+func (r *runner) settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Mode == "" {
 		return scrapeOwn(ctx, server, a, side)
 	}
@@ -201,21 +202,21 @@ func counters(text []byte) map[string]float64 {
 func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err error) {
 	p := r.plan
 	a := p.arms[arm]
-	server, err := r.launcher.Start(ctx, p.Arms[arm].Command, p.scenario.readyPath(a))
+	server, err := r.launcher.Start(ctx, p.Arms[arm].Command, p.scenario.ReadyPath(a))
 	if err != nil {
 		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	defer server.Kill()
 	r.others.Guest(server.Found)
 	var d []load.Demand
-	if p.scenario.asksWork() {
-		d = demands(p.scenario.Workload, cycle, p.Seed, r.iters)
+	if p.scenario.AsksWork() {
+		d = scenario.Demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}
 	window := p.probeFor()
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.targets(server.Addr), Which: p.scenario.which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
+			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.Shared,
 		})
 		switch {
@@ -230,7 +231,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 			}
 			return x, unevenness(result), nil
 		case result.Failed > 0 || window >= seconds(p.Timeout):
-			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.targets(server.Addr)[0].URL, window, result.Failed)
+			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.Targets(server.Addr)[0].URL, window, result.Failed)
 		default:
 			window *= 4
 		}

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -36,7 +37,7 @@ const (
 )
 
 // unknown says why no ideal scheduler stands for an arm; "" if one does.
-func (p *plan) unknown(a Arm) string {
+func (p *plan) unknown(a scenario.Arm) string {
 	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {
 	case mode.Adaptive && p.policy(a) == "drop-oldest":

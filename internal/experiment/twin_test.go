@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
@@ -258,7 +259,7 @@ func jsonOf(v any) string {
 func TestStationOf(t *testing.T) {
 	t.Parallel()
 	workers := []string{"workers"}
-	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]Mode{
+	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]scenario.Mode{
 		"nethttp":        {Station: "goroutines"},
 		"pool":           {Flags: workers, Station: "pool", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Flags: workers, Station: "per-worker", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
@@ -284,7 +285,7 @@ func TestStationOf(t *testing.T) {
 		"pool-request,overflow=codel":                               {Kind: "pool", Workers: 4, Cores: 2, Places: 12, Overflow: "codel", Target: .005, Interval: .1},
 		"prefork,processes=1,threads=1":                             {Kind: "goroutines", Cores: 1},
 	} {
-		a, err := ParseArm(spec)
+		a, err := scenario.ParseArm(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +301,7 @@ func TestStationOf(t *testing.T) {
 		"nethttp,backlog=4":                  "its listener",
 		"pool-perworker,workers=2,queue-depth=5,overflow=reject": "different length",
 	} {
-		a, err := ParseArm(spec)
+		a, err := scenario.ParseArm(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +314,7 @@ func TestStationOf(t *testing.T) {
 // Theory says nothing of a mode that is no station.
 func TestNoStation(t *testing.T) {
 	t.Parallel()
-	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = Mode{} })
+	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = scenario.Mode{} })
 	arm := p.Arms[2]
 	if _, _, why := twinOf(arm); arm.Station != nil || why != "the record does not say how it schedules" {
 		t.Errorf("got station %+v, %q", arm.Station, why)

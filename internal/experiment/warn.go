@@ -7,6 +7,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // warn adds what can be told before anything runs.
@@ -34,7 +35,7 @@ func holding(workers int) string {
 
 // warnShort says when Little's law leaves a pool short of workers.
 func (p *plan) warnShort() {
-	if !p.scenario.asksWork() {
+	if !p.scenario.AsksWork() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
@@ -50,7 +51,7 @@ func (p *plan) warnShort() {
 }
 
 // workers is how many workers an arm will have, or event loops.
-func (p *plan) workers(a Arm) int {
+func (p *plan) workers(a scenario.Arm) int {
 	switch mode := p.modes[a.Mode]; {
 	case mode.Has("workers"):
 		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 // docs/scenarios.md. It may name any arm that the scenario has by now.
 func (s *Scenario) Assert(text string) error {
 	var arms []string
-	for _, a := range s.arms() {
+	for _, a := range s.Contestants() {
 		arms = append(arms, a.Name)
 	}
 	if _, err := expect.Parse(text, arms); err != nil {
@@ -23,14 +23,14 @@ func (s *Scenario) Assert(text string) error {
 }
 
 // parseExpectations checks all of a scenario's.
-func (s *Scenario) parseExpectations() *fieldError {
+func (s *Scenario) parseExpectations() *FieldError {
 	var arms []string
-	for _, a := range s.arms() {
+	for _, a := range s.Contestants() {
 		arms = append(arms, a.Name)
 	}
 	for i, text := range s.Expect {
 		if _, err := expect.Parse(text, arms); err != nil {
-			bad := &fieldError{path: fmt.Sprintf("expect[%d]", i), msg: err.Error(), within: text}
+			bad := &FieldError{Path: fmt.Sprintf("expect[%d]", i), Msg: err.Error(), within: text}
 			if at, ok := errors.AsType[*expect.Error](err); ok {
 				bad.at = at.At
 			}

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"errors"
@@ -72,7 +72,7 @@ var pooled = map[string]Mode{
 
 func cellular(t *testing.T) Scenario {
 	t.Helper()
-	s, err := ParseScenario("demo", []byte(`name: demo
+	s, err := Parse("demo", []byte(`name: demo
 question: Who wins?
 workload: {cpu: 100us, sleep: 0.9*0s+0.1*20ms}
 load: {rate: 500/s, keepalive: false}
@@ -122,7 +122,7 @@ func TestACellHasItsValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range c.Arms {
-		if l, err := c.clients(a); err != nil || l.Rate.PerSecond != 200 {
+		if l, err := c.Clients(a); err != nil || l.Rate.PerSecond != 200 {
 			t.Errorf("%s has the rate %v, %v, want 200/s like all of the cell", a.Name, l.Rate, err)
 		}
 	}

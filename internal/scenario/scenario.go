@@ -1,8 +1,6 @@
-// Package experiment turns a scenario into trials and trials into a result: it
-// plans, runs every arm in fresh processes on its own CPUs with interleaved
-// blocks, watches whether the windows can be trusted, and judges them. It knows
-// servers only by a command line and an address.
-package experiment
+// Package scenario is one question as a file or a command line asks it: the workload, the
+// load, the arms and what is expected of them. It reads and checks them and runs nothing.
+package scenario
 
 import (
 	"fmt"
@@ -35,7 +33,7 @@ type Scenario struct {
 	Source string `yaml:"-"` // the file's text
 
 	asks []load.Target  // read from a file: see Open
-	log  *load.Arrivals // opened, when an access log is replayed
+	Log  *load.Arrivals // opened, when an access log is replayed
 }
 
 // Workload is what one request asks: CPU time and sleep of /work, a path, or what
@@ -86,13 +84,13 @@ type Needs struct {
 // A Duration is a time like 1.05s.
 type Duration time.Duration
 
-// longest bounds every duration of a plan.
-const longest = 24 * time.Hour
+// Longest bounds every duration of a plan.
+const Longest = 24 * time.Hour
 
 // UnmarshalText parses a duration above 0, up to 24 hours.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
-	if err != nil || v <= 0 || v > longest {
+	if err != nil || v <= 0 || v > Longest {
 		return fmt.Errorf("%q is not a duration like 200ms, above 0 and up to 24h", text)
 	}
 	*d = Duration(v)
@@ -145,17 +143,18 @@ func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 // Type names the value in a command's help.
 func (r *Rate) Type() string { return "rate" }
 
-// rounded keeps four digits of a rate that was computed: what is sent, recorded and
+// Rounded keeps four digits of a rate that was computed: what is sent, recorded and
 // printed is one number.
-func rounded(rate float64) float64 {
+func Rounded(rate float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
 	return r
 }
 
-const maxArms = 40
+// MaxArms bounds the arms of a scenario, those of varied values each on its own.
+const MaxArms = 40
 
-// ParseScenario reads a scenario file's text; file is for messages.
-func ParseScenario(file string, text []byte) (Scenario, error) {
+// Parse reads a scenario file's text; file is for messages.
+func Parse(file string, text []byte) (Scenario, error) {
 	s, err := parseScenario(text)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("%s:%w", file, err)
@@ -215,7 +214,7 @@ var (
 )
 
 // check reports the first impossible value, nil if there is none.
-func (s *Scenario) check() *fieldError {
+func (s *Scenario) check() *FieldError {
 	var zero workload.Dist
 	for _, rule := range []struct {
 		bad  bool
@@ -230,8 +229,8 @@ func (s *Scenario) check() *fieldError {
 		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
 		{!methodForm.MatchString(s.Workload.Method), "workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
 		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
-		{s.Protocol.Blocks > maxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d, the last look", s.Protocol.Blocks, maxBlocks)},
-		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < minBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, minBlocks)},
+		{s.Protocol.Blocks > MaxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d, the last look", s.Protocol.Blocks, MaxBlocks)},
+		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < MinBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, MinBlocks)},
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
 	} {
 		if rule.bad {
@@ -243,7 +242,7 @@ func (s *Scenario) check() *fieldError {
 	}
 	plain := s.Load
 	plain.KeepAlive = plain.KeepAlive || s.anyKeepAlive() // the connections are for those arms
-	if bad := plain.check(); bad != nil && len(s.Load.Vary) == 0 {
+	if bad := plain.Check(); bad != nil && len(s.Load.Vary) == 0 {
 		return bad
 	}
 	var names []string
@@ -260,12 +259,12 @@ func (s *Scenario) check() *fieldError {
 				return fieldErrorf(path, "the varied name %q: %s", c.Name, armNameForm)
 			}
 			names = append(names, c.Name)
-			l, err := s.clients(c)
+			l, err := s.Clients(c)
 			if err != nil {
 				return fieldErrorf(path, "%w", err)
 			}
-			if bad := l.check(); bad != nil {
-				return fieldErrorf(path, "%s %s", bad.path, bad.msg)
+			if bad := l.Check(); bad != nil {
+				return fieldErrorf(path, "%s %s", bad.Path, bad.Msg)
 			}
 			if l.Arrivals != s.Load.Arrivals && (isLog(l.Arrivals) || isLog(s.Load.Arrivals)) {
 				return fieldErrorf(path, "arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
@@ -275,8 +274,8 @@ func (s *Scenario) check() *fieldError {
 	if len(names) < 2 {
 		return fieldErrorf("arms", "needs at least two: a baseline and a challenger")
 	}
-	if len(names) > maxArms {
-		return fieldErrorf("arms", "has %d, more than %d", len(names), maxArms)
+	if len(names) > MaxArms {
+		return fieldErrorf("arms", "has %d, more than %d", len(names), MaxArms)
 	}
 	if bad := s.checkPredict(); bad != nil {
 		return bad
@@ -284,8 +283,8 @@ func (s *Scenario) check() *fieldError {
 	return s.parseExpectations()
 }
 
-// arms are the contestants, those of varied values each on its own.
-func (s *Scenario) arms() (all []Arm) {
+// Contestants are the arms as they run, those of varied values each on its own.
+func (s *Scenario) Contestants() (all []Arm) {
 	for _, a := range s.Arms {
 		all = append(all, a.expand()...)
 	}
@@ -303,14 +302,14 @@ func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
 }
 
-// theoryNames are the models a scenario may name under predict.
-var theoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds", "usl"}
+// TheoryNames are the models a scenario may name under predict.
+var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds", "usl"}
 
 // checkPredict finds a model that is none.
-func (s *Scenario) checkPredict() *fieldError {
+func (s *Scenario) checkPredict() *FieldError {
 	for i, name := range s.Predict {
-		if !slices.Contains(theoryNames, name) {
-			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(theoryNames, ", "))
+		if !slices.Contains(TheoryNames, name) {
+			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(TheoryNames, ", "))
 		}
 	}
 	return nil

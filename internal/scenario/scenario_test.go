@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"io/fs"
@@ -24,7 +24,7 @@ func TestEmbeddedScenariosParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ParseScenario(file, text)
+		s, err := Parse(file, text)
 		if err != nil {
 			t.Error(err)
 		}
@@ -37,7 +37,7 @@ func TestEmbeddedScenariosParse(t *testing.T) {
 // wantError checks the message, and that it is one line without surprises.
 func wantError(t *testing.T, name, text, want string) {
 	t.Helper()
-	_, err := ParseScenario("f.yaml", []byte(text))
+	_, err := Parse("f.yaml", []byte(text))
 	want = strings.NewReplacer("{client keys}", strings.Join(clientKeys, ", "), "{keys}", strings.Join(keysOf(reflect.TypeFor[Scenario]()), ", "),
 		"{load keys}", strings.Join(keysOf(reflect.TypeFor[Load]()), ", ")).Replace(want)
 	if err == nil {
@@ -168,7 +168,7 @@ func TestScenarioAccepts(t *testing.T) {
 			return s.Load.Connections == 64 && !keeps(s, 0) && keeps(s, 1)
 		}},
 	} {
-		s, err := ParseScenario("f.yaml", []byte(c.text))
+		s, err := Parse("f.yaml", []byte(c.text))
 		if err != nil || !c.want(s) {
 			t.Errorf("%s: got %+v, %v", c.name, s, err)
 		}
@@ -183,7 +183,7 @@ func FuzzParseScenario(f *testing.F) {
 	f.Add("name: &a [*a, !!str b]\n---\n? c\n: |\n d\n")
 	f.Add(strings.Repeat("[", 200) + strings.Repeat("{a: ", 200))
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseScenario("f.yaml", []byte(text))
+		s, err := Parse("f.yaml", []byte(text))
 		if err == nil {
 			if s.Name == "" || s.Question == "" || len(s.Arms) == 0 || s.Source != text {
 				t.Errorf("accepted an incomplete scenario: %+v", s)
@@ -200,7 +200,7 @@ var oneLinePlace = regexp.MustCompile(`^f\.yaml:[1-9][0-9]*:[1-9][0-9]*: [^\pC]+
 
 // keeps reports whether the clients of an arm keep their connections.
 func keeps(s Scenario, arm int) bool {
-	l, err := s.clients(s.Arms[arm])
+	l, err := s.Clients(s.Arms[arm])
 	return err == nil && l.KeepAlive
 }
 

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestForeignArms(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.text, diff)
 		}
-		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(command.Join(got.argv("schedlab", 2.5, stampsOff)))
+		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(command.Join(got.Argv("schedlab", 2.5, StampsOff)))
 		if !strings.HasPrefix(line, c.argv) {
 			t.Errorf("%q: runs %s, want %s", c.text, line, c.argv)
 		}
@@ -57,8 +57,8 @@ func TestForeignArmsInYAML(t *testing.T) {
   - {name: mine, command: 'A=1 ./s {addr}', env: {GOMAXPROCS: 2}, metrics: 'http://{admin}/metrics', vary: {env.GOGC: [100, 'off']}}
   - {name: prod, url: 'http://127.0.0.1:9000', metrics: /metrics}`))
 	var got []string
-	for _, a := range s.arms() {
-		got = append(got, a.Name+": "+a.Metrics+" "+strings.Join(a.argv("schedlab", 2.5, stampsOff)[:max(1, len(a.Env))], " "))
+	for _, a := range s.Contestants() {
+		got = append(got, a.Name+": "+a.Metrics+" "+strings.Join(a.Argv("schedlab", 2.5, StampsOff)[:max(1, len(a.Env))], " "))
 	}
 	want := []string{
 		"nethttp,env.GOGC=50:  GOGC=50", "mine,env.GOGC=100: http://{admin}/metrics A=1 GOGC=100 GOMAXPROCS=2",

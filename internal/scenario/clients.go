@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"cmp"
@@ -37,8 +37,8 @@ func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error
 	return all, err
 }
 
-// clients are an arm's: the scenario's load with what the arm changes of it.
-func (s *Scenario) clients(a Arm) (Load, error) {
+// Clients are an arm's: the scenario's load with what the arm changes of it.
+func (s *Scenario) Clients(a Arm) (Load, error) {
 	l := s.Load
 	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
 		field := reflect.ValueOf(&l).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), key))
@@ -61,8 +61,8 @@ func (s *Scenario) clients(a Arm) (Load, error) {
 	return l, nil
 }
 
-// check reports the first impossible value of a load, nil if there is none.
-func (l Load) check() *fieldError {
+// Check reports the first impossible value of a load, nil if there is none.
+func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
 	arrivals, badArrivals := load.ParseArrivals(l.Arrivals)
 	for _, rule := range []struct {
@@ -100,8 +100,8 @@ func (l Load) check() *fieldError {
 	return nil
 }
 
-// checkEngine refuses a load that the engine cannot send.
-func checkEngine(engine string, l Load) error {
+// CheckEngine refuses a load that the engine cannot send.
+func CheckEngine(engine string, l Load) error {
 	vegeta := engine == load.EngineVegeta
 	switch err := load.CheckEngine(engine); {
 	case err != nil:
@@ -114,8 +114,8 @@ func checkEngine(engine string, l Load) error {
 	return nil
 }
 
-// recorded is the load, sent by an engine, as a record keeps it.
-func (l Load) recorded(engine string) record.Clients {
+// Recorded is the load, sent by an engine, as a record keeps it.
+func (l Load) Recorded(engine string) record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
 		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline,
@@ -136,7 +136,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
-	client, variable := !isFlag(factor), strings.HasPrefix(factor, envPrefix)
+	client, variable := !IsFlag(factor), strings.HasPrefix(factor, envPrefix)
 	var refused, unknown error
 	taken := false
 	for i := range s.Arms {

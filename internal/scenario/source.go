@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	s.setDefaults()
 	bad := s.checkAsked()
 	if bad == nil {
-		bad = s.Load.check()
+		bad = s.Load.Check()
 	}
 	switch {
 	case !nameForm.MatchString(name):
@@ -26,7 +26,7 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
 		return s, fmt.Errorf("path %q does not begin with /", w.Path)
 	case bad != nil:
-		return s, fmt.Errorf("%s: %s", bad.path, bad.msg)
+		return s, fmt.Errorf("%s: %s", bad.Path, bad.Msg)
 	}
 	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {path: %q, targets: %q}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
 		s.Name, s.Question, w.Path, w.Targets, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
@@ -41,7 +41,7 @@ func isLog(arrivals string) bool {
 }
 
 // Open reads the files that say what the scenario asks: its targets, or the access
-// log it replays. [Plan] does so itself; [Scenario.Attack] needs it before. Names
+// log it replays. Planning does so itself; [Scenario.Attack] needs it before. Names
 // are relative to the working directory.
 func (s *Scenario) Open() error {
 	switch {
@@ -62,13 +62,13 @@ func (s *Scenario) Open() error {
 		if a, err = a.Open(0); err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
-		s.log, s.asks = &a, a.Log().Targets
+		s.Log, s.asks = &a, a.Log().Targets
 	}
 	return nil
 }
 
-// targets is what the scenario asks of a server at addr.
-func (s *Scenario) targets(addr string) []load.Target {
+// Targets is what the scenario asks of a server at addr.
+func (s *Scenario) Targets(addr string) []load.Target {
 	if s.asks != nil {
 		moved := make([]load.Target, len(s.asks))
 		for i, t := range s.asks {
@@ -86,25 +86,25 @@ func (s *Scenario) targets(addr string) []load.Target {
 // workPath is where our servers do the work of cpu and sleep.
 const workPath = "/work"
 
-// which is the order in which a closed loop asks the targets; nil for in turn.
-func (s *Scenario) which() []uint32 {
-	if s.log == nil {
+// Which is the order in which a closed loop asks the targets; nil for in turn.
+func (s *Scenario) Which() []uint32 {
+	if s.Log == nil {
 		return nil
 	}
-	return s.log.Log().Which
+	return s.Log.Log().Which
 }
 
-// asksWork reports whether requests carry CPU and sleep demand.
-func (s *Scenario) asksWork() bool {
+// AsksWork reports whether requests carry CPU and sleep demand.
+func (s *Scenario) AsksWork() bool {
 	return s.Workload.Path == "" && s.Workload.Targets == "" && !isLog(s.Load.Arrivals)
 }
 
-// asked says what the requests are when a file says so, "" otherwise.
-func (s *Scenario) asked() string {
+// Asked says what the requests are when a file says so, "" otherwise.
+func (s *Scenario) Asked() string {
 	switch {
-	case s.log != nil:
-		l := s.log.Log()
-		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.log.File, len(l.Targets))
+	case s.Log != nil:
+		l := s.Log.Log()
+		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Targets))
 	case s.asks != nil:
 		return fmt.Sprintf("%s of %s in turn", prose.Plural(len(s.asks), "request"), s.Workload.Targets)
 	}
@@ -112,7 +112,7 @@ func (s *Scenario) asked() string {
 }
 
 // checkAsked reports what is wrong with what a scenario asks, nil if nothing is.
-func (s *Scenario) checkAsked() *fieldError {
+func (s *Scenario) checkAsked() *FieldError {
 	w := s.Workload
 	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
 	switch {
@@ -126,40 +126,40 @@ func (s *Scenario) checkAsked() *fieldError {
 	return nil
 }
 
-// replay is a block's stretch of the log at a mean rate.
-func (s *Scenario) replay(block int, rate float64, span time.Duration) load.Trace {
-	return s.log.Part(block, span, rate).DrawTrace(rate, span, nil)
+// Replay is a block's stretch of the log at a mean rate.
+func (s *Scenario) Replay(block int, rate float64, span time.Duration) load.Trace {
+	return s.Log.Part(block, span, rate).DrawTrace(rate, span, nil)
 }
 
-// readyPath is asked until a server answers.
-func (s *Scenario) readyPath(a Arm) string {
+// ReadyPath is asked until a server answers.
+func (s *Scenario) ReadyPath(a Arm) string {
 	if a.Mode != "" {
 		return "/plaintext"
 	}
-	return s.targets("x")[0].URL[len("http://x"):]
+	return s.Targets("x")[0].URL[len("http://x"):]
 }
 
 // Attack returns what the scenario asks of a server at addr (host:port), in which order
 // if a log says so, and over which connections; the rest of the trace is left to fill in.
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{
-		Targets: s.targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
-		Trace: load.Trace{Which: s.which()},
+		Targets: s.Targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
+		Trace: load.Trace{Which: s.Which()},
 	}
 }
 
 // Demands draws those of n requests from seed; iters converts CPU demand as in a
 // comparison. Nil when the scenario states none.
 func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
-	if !s.asksWork() {
+	if !s.AsksWork() {
 		return nil
 	}
-	return demands(s.Workload, n, seed, iters)
+	return Demands(s.Workload, n, seed, iters)
 }
 
-// demands draws n requests' CPU and sleep. The draw depends on the seed only,
+// Demands draws n requests' CPU and sleep. The draw depends on the seed only,
 // not on the calibration: that turns CPU time into iterations afterwards.
-func demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
+func Demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
 	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 	d := make([]load.Demand, n)
 	for i := range d {

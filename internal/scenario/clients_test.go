@@ -1,10 +1,11 @@
-package experiment
+package scenario
 
 import (
 	"fmt"
-	"schedlab/internal/scenario/demo"
 	"strings"
 	"testing"
+
+	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -12,7 +13,7 @@ import (
 // parsed is a scenario's text, parsed.
 func parsed(t *testing.T, text string) Scenario {
 	t.Helper()
-	s, err := ParseScenario("f.yaml", []byte(text))
+	s, err := Parse("f.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func parsed(t *testing.T, text string) Scenario {
 func TestVaryFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	names := func(s Scenario) (all []string) {
-		for _, a := range s.arms() {
+		for _, a := range s.Contestants() {
 			all = append(all, a.Name)
 		}
 		return all

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"errors"
@@ -34,8 +34,8 @@ type Arm struct {
 	Family string
 }
 
-// given is the name that its user knows it by: the baseline's, of the baseline's copy.
-func (a Arm) given() string { return strings.TrimSuffix(a.Name, "'") }
+// Given is the name that its user knows it by: the baseline's, of the baseline's copy.
+func (a Arm) Given() string { return strings.TrimSuffix(a.Name, "'") }
 
 // armName leaves out ', which marks the baseline's copy.
 var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
@@ -124,7 +124,7 @@ func (a *Arm) set(key, value string) {
 	to := &a.Clients
 	if name, is := strings.CutPrefix(key, envPrefix); is {
 		key, to = name, &a.Env
-	} else if isFlag(key) {
+	} else if IsFlag(key) {
 		to = &a.Flags
 	}
 	if *to == nil {
@@ -190,8 +190,8 @@ func (a *Arm) check() error {
 	}
 	combinations := 1
 	for _, values := range a.Vary {
-		if combinations *= len(values); combinations > maxArms {
-			return fmt.Errorf("vary makes more than %d arms; leave values out", maxArms)
+		if combinations *= len(values); combinations > MaxArms {
+			return fmt.Errorf("vary makes more than %d arms; leave values out", MaxArms)
 		}
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
@@ -210,9 +210,9 @@ func (a *Arm) check() error {
 // Sets reports whether the arm has a value of its own for a setting.
 func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
 
-// isFlag reports whether a setting is a serve flag, not one of the arm's load or
+// IsFlag reports whether a setting is a serve flag, not one of the arm's load or
 // environment.
-func isFlag(key string) bool {
+func IsFlag(key string) bool {
 	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }
 
@@ -228,7 +228,7 @@ func armSettings() []string {
 }
 
 func (a *Arm) variesFlags() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), isFlag)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), IsFlag)
 }
 
 // expand makes one arm of every combination of varied flags, in order.
@@ -256,7 +256,7 @@ func (a *Arm) expand() []Arm {
 // nameOf is a varied value within an arm's name: 500/s as 500, burst(12) as
 // burst-12.
 func nameOf(factor, value string) string {
-	if isFlag(factor) {
+	if IsFlag(factor) {
 		return value
 	}
 	unnamed := func(r rune) rune {
@@ -270,15 +270,15 @@ func nameOf(factor, value string) string {
 
 // Levels of stamping, beside basic.
 const (
-	stampsOff  = "off"
-	stampsFull = "full"
+	StampsOff  = "off"
+	StampsFull = "full"
 )
 
-// argv is the command of an arm as a shell takes it, with the marks in it and its
+// Argv is the command of an arm as a shell takes it, with the marks in it and its
 // environment before it, or the address of one that runs already. self is this
 // program; iters the calibration every server must share, stamps the level of
 // stamping.
-func (a *Arm) argv(self string, iters float64, stamps string) []string {
+func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	switch {
 	case a.URL != "":
 		return []string{a.URL}
@@ -291,7 +291,7 @@ func (a *Arm) argv(self string, iters float64, stamps string) []string {
 // serve is the command of an arm with a mode.
 func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", command.AddrMark, "--admin", command.AdminMark, "--iters", fmt.Sprintf("%.6g", iters)}
-	if _, own := a.Flags["stamps"]; !own && stamps != stampsOff {
+	if _, own := a.Flags["stamps"]; !own && stamps != StampsOff {
 		argv = append(argv, "--stamps", stamps)
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"encoding"
@@ -29,16 +29,16 @@ const maxTokens = 10_000
 // A place is where something stands in a file, from 1.
 type place struct{ line, column int }
 
-// A fieldError is an impossible value: its path, like load.rate or arms[2], and
+// A FieldError is an impossible value: its path, like load.rate or arms[2], and
 // what is wrong.
-type fieldError struct {
-	path, msg string
+type FieldError struct {
+	Path, Msg string
 	within    string // the value, when the fault is at a character of it
 	at        int
 }
 
-func fieldErrorf(path, format string, args ...any) *fieldError {
-	return &fieldError{path: path, msg: fmt.Errorf(format, args...).Error()}
+func fieldErrorf(path, format string, args ...any) *FieldError {
+	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
 
 // A decoder fills structs from YAML and remembers where each value stands. It
@@ -144,15 +144,15 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 
 // fault is errorf for an impossible value. A fault within a value that stands in
 // one line of source is told with its own column.
-func (d *decoder) fault(bad *fieldError, source string) error {
-	at := d.place(bad.path)
+func (d *decoder) fault(bad *FieldError, source string) error {
+	at := d.place(bad.Path)
 	lines := strings.Split(source, "\n")
 	if bad.within != "" && at.line <= len(lines) {
 		if before, _, found := strings.Cut(lines[at.line-1], bad.within); found {
 			at.column = utf8.RuneCountInString(before) + 1 + bad.at
 		}
 	}
-	return at.errorf("%s: %s", bad.path, bad.msg)
+	return at.errorf("%s: %s", bad.Path, bad.Msg)
 }
 
 // place is where path stands, or else the nearest thing around it that does.

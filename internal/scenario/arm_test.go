@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"fmt"
@@ -91,13 +91,13 @@ func TestParseArm(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScenario("f.yaml", []byte(demo.Arm("{name: p, mode: pool, overflow: block, vary: {workers: [1, 4], queue-depth: [8, 16]}}")))
+	s, err := Parse("f.yaml", []byte(demo.Arm("{name: p, mode: pool, overflow: block, vary: {workers: [1, 4], queue-depth: [8, 16]}}")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, a := range s.Arms[1].expand() {
-		got = append(got, a.Name+": "+command.Join(a.argv("schedlab", 2.5, "off")[10:]))
+		got = append(got, a.Name+": "+command.Join(a.Argv("schedlab", 2.5, "off")[10:]))
 	}
 	want := []string{
 		"p,queue-depth=8,workers=1: --overflow block --queue-depth 8 --workers 1",
@@ -126,11 +126,11 @@ func TestSettingsAndFlags(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 			continue
 		}
-		if got := command.Join(a.argv("schedlab", 2.5, stampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
+		if got := command.Join(a.Argv("schedlab", 2.5, StampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
 			t.Errorf("%q: got %s, %v; want %s, %s", c.text, got, a.Clients, c.argv, c.clients)
 		}
 	}
-	s, err := ParseScenario("f.yaml", []byte(demo.Arm("{name: p, mode: pool-ring, vary: {spin: [0, 40]}}")))
+	s, err := Parse("f.yaml", []byte(demo.Arm("{name: p, mode: pool-ring, vary: {spin: [0, 40]}}")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"errors"
@@ -102,7 +102,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scena
 		}
 	}
 	if bad := s.check(); bad != nil {
-		return s, fmt.Errorf("%s %s", bad.path, bad.msg)
+		return s, fmt.Errorf("%s %s", bad.Path, bad.Msg)
 	}
 	return s, nil
 }
@@ -123,7 +123,7 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) err
 		}
 		return err
 	}
-	if isFlag(f.Name) {
+	if IsFlag(f.Name) {
 		return s.setFlag(f, value, modes)
 	}
 	for k := range s.Arms {

@@ -1,4 +1,4 @@
-package experiment
+package scenario
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // that arms have, and what of the load vegeta cannot say. The scenario must have
 // been opened.
 func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
-	asks := s.targets(addr)
+	asks := s.Targets(addr)
 	for i, t := range asks {
 		asks[i].URL = s.stated(t.URL)
 	}
@@ -60,7 +60,7 @@ targets() {
 // stated is a URL that states the demand as distributions; the server draws from
 // them, by X-Vegeta-Seq.
 func (s *Scenario) stated(url string) string {
-	if !s.asksWork() {
+	if !s.AsksWork() {
 		return url
 	}
 	var demand []string
@@ -86,8 +86,8 @@ type sharedLoad struct {
 
 // loads are the different ones that arms have, in their order.
 func (s *Scenario) loads() (all []sharedLoad, err error) {
-	for _, a := range s.arms() {
-		l, err := s.clients(a)
+	for _, a := range s.Contestants() {
+		l, err := s.Clients(a)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	}
 	window := time.Duration(s.Protocol.Window)
 	if window == 0 {
-		window = protocols[s.Protocol.Kind].window
+		window = Protocols[s.Protocol.Kind].Window
 	}
 	if l.Loop == "closed" {
 		s.vegetaClosed(l, add, lack)
@@ -132,8 +132,8 @@ func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, 
 	switch {
 	case rate > 0:
 		add("-rate=%s", vegetaRate(rate))
-	case s.log != nil:
-		add("-rate=%s", vegetaRate(rounded(s.log.OwnRate())))
+	case s.Log != nil:
+		add("-rate=%s", vegetaRate(Rounded(s.Log.OwnRate())))
 	default:
 		lack(true, "a rate of %s the slowest arm's throughput, which it does not measure; set RATE", l.Rate)
 		add(`-rate="${RATE:-%s}"`, vegetaRate(max(l.MinRate.PerSecond, 100)))
