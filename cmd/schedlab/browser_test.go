@@ -126,7 +126,7 @@ func (s *site) open(t *testing.T, chromium string, flags ...string) string {
 		"--host-resolver-rules=MAP *.googleapis.com ~NOTFOUND, MAP *.google.com ~NOTFOUND, MAP * " + s.addr(),
 		"--user-data-dir=" + t.TempDir(),
 	}, flags, []string{"http://" + s.page()})...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 30 * time.Second // its helper processes end after it, on a busy machine much later
 	return output(t, cmd)
 }
 
