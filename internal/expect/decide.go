@@ -114,12 +114,12 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			}
 			return Finding{record.Undecided, s.why}
 		}
-		unsure += count(!sure)
+		unsure += stats.Count(!sure)
 		switch v := v.(type) {
 		case bool:
-			yes, low = yes+count(v), low+count(!v)
+			yes, low = yes+stats.Count(v), low+stats.Count(!v)
 		case int:
-			yes, low, high = yes+count(v == 0), low+count(v < 0), high+count(v > 0)
+			yes, low, high = yes+stats.Count(v == 0), low+stats.Count(v < 0), high+stats.Count(v > 0)
 		}
 		had := s.block + 1
 		switch k := stats.LookRank(had, alpha); {
@@ -244,7 +244,7 @@ func isTime(n ast.Node) bool { return power(n) == 1 }
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		return count(slices.Contains(timeWords, n.Value)) - count(slices.Contains(rateWords, n.Value))
+		return stats.Count(slices.Contains(timeWords, n.Value)) - stats.Count(slices.Contains(rateWords, n.Value))
 	case *ast.CallNode:
 		return power(n.Callee)
 	case *ast.BuiltinNode: // abs, min, max
@@ -282,11 +282,4 @@ func figureText(v float64, seconds bool) string {
 		return strconv.FormatFloat(v, 'f', 0, 64) + unit
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64) + unit
-}
-
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -30,7 +30,7 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 		if r.Outcome == record.Answered {
 			a.Statuses[r.Status]++
 		}
-		a.Good += count(r.Good())
+		a.Good += stats.Count(r.Good())
 		if !r.Good() && (a.FirstError < 0 || time.Duration(r.Done).Seconds() < a.FirstError) {
 			a.FirstError = time.Duration(r.Done).Seconds()
 		}
@@ -45,7 +45,7 @@ func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 			good.Record(took)
 			lastGood = max(lastGood, r.Done)
 		case r.Outcome != record.Answered && r.Outcome != record.Cut:
-			took = max(took, seconds(a.Timeout))
+			took = max(took, record.Duration(a.Timeout))
 		}
 		response.Record(took)
 		service.Record(time.Duration(r.Done - r.Sent))
@@ -80,12 +80,12 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) 
 		add("%d of %d connections starved: they waited for an answer in vain", a.Starved, a.Asked)
 	}
 	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
-		add("%d of %d requests got no reply; each counts as the timeout, %v, at least", lost, a.Scheduled, seconds(a.Timeout))
+		add("%d of %d requests got no reply; each counts as the timeout, %v, at least", lost, a.Scheduled, record.Duration(a.Timeout))
 	}
 	if bad := a.Outcomes[record.Answered.String()] - a.Good; float64(bad) > unanswered*float64(a.Scheduled) {
 		add("%d replies were no success; they are in the response times with the time they took, and the good ones stand apart", bad)
 	}
-	if p99 := seconds(a.Lag.P99); p99 > lagDoubt {
+	if p99 := record.Duration(a.Lag.P99); p99 > lagDoubt {
 		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))
 	}
 	if result.Exhausted > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // MapBorder compares a map with Little's law: where an arm has too few workers,
@@ -50,8 +51,8 @@ func (c crossing) short(line, i int) bool { return slices.Contains(c.at(line, i)
 func (c crossing) all(values []string) (lines []record.BorderLine) {
 	low, high := 0, 0 // lines that are short at one end only
 	for line := range values {
-		low += count(c.short(line, 0) && !c.short(line, c.n-1))
-		high += count(!c.short(line, 0) && c.short(line, c.n-1))
+		low += stats.Count(c.short(line, 0) && !c.short(line, c.n-1))
+		high += stats.Count(!c.short(line, 0) && c.short(line, c.n-1))
 	}
 	if low+high == 0 {
 		return nil

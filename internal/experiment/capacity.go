@@ -153,7 +153,7 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	w := reduce(t, e, c)
 	out := capacity.Window{
 		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.requests) / t.Window,
-		Errors: w.values["errors"], Refused: w.unfit(e, slo),
+		Errors: w.values["errors"], Refused: unfit(&w, e, slo),
 	}
 	var response []float64
 	for _, r := range t.Requests {

@@ -208,7 +208,7 @@ func (j *judge) capacityDoubts(arms []*searched) {
 	for _, a := range arms {
 		refused := 0
 		for _, w := range a.windows {
-			refused += count(w.Refused != "" && w.Purpose != capacity.Overload)
+			refused += stats.Count(w.Refused != "" && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
 			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())

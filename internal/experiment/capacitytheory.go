@@ -89,7 +89,7 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	}
 	pace, offset := t.Rate/a.windows[0].Rate, time.Duration(0)
 	if n := len(a.jobs); n > 0 {
-		offset = a.jobs[n-1].At + seconds(1/a.windows[0].Rate)
+		offset = a.jobs[n-1].At + record.Duration(1/a.windows[0].Rate)
 	}
 	start := own[0].At
 	for _, job := range own[:min(len(own), room)] {
@@ -109,7 +109,7 @@ func (a *searched) trace(cpu float64) []queueing.Job {
 		asked += j.CPU.Seconds()
 	}
 	all := slices.Clone(a.jobs)
-	overhead := seconds(max(0, cpu-asked/float64(max(len(all), 1))))
+	overhead := record.Duration(max(0, cpu-asked/float64(max(len(all), 1))))
 	for i := range all {
 		all[i].CPU += overhead
 	}

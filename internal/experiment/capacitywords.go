@@ -161,7 +161,7 @@ func comparedCapacities(arms []record.ArmCapacity) []string {
 func capacityHeadline(c *record.Capacity) string {
 	open := 0
 	for _, a := range c.Arms {
-		open += count(!a.Decided())
+		open += stats.Count(!a.Decided())
 	}
 	switch {
 	case len(c.Arms) == 1:

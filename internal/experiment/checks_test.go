@@ -68,7 +68,7 @@ func TestImbalanceIsSeldomByChance(t *testing.T) {
 			said.x = append(said.x, .3+.1*rng.NormFloat64())
 		}
 		_, made := said.shareImbalance(d)
-		wrong += count(made)
+		wrong += stats.Count(made)
 	}
 	if wrong > runs/100 {
 		t.Errorf("%d of %d sound verdicts refused, want at most 1 %%", wrong, runs)
@@ -114,7 +114,7 @@ func TestCalmHalf(t *testing.T) {
 	sound := checked(stats.Slower, 1.5, 20, none)
 	d := disturbance{name: foreignLoad}
 	for b := range 20 {
-		d.base, d.arm = append(d.base, .3*float64(count(b%2 == 0 || b > 16))), append(d.arm, 0)
+		d.base, d.arm = append(d.base, .3*float64(stats.Count(b%2 == 0 || b > 16))), append(d.arm, 0)
 	}
 	if m, ok := turned.calm(d); !ok || !turned.contradicts(m) {
 		t.Errorf("a verdict that the calm half turns: %v, %v", m, ok)

@@ -180,9 +180,9 @@ func (j *judge) pick(base record.Arm, all []standing) (winner, headline string) 
 		if s.better() && j.starved(s.arm) == 0 {
 			better = append(better, s.arm)
 		}
-		worse += count(s.worse())
-		equal += count(s.equal())
-		trades += count(s.trade())
+		worse += stats.Count(s.worse())
+		equal += stats.Count(s.equal())
+		trades += stats.Count(s.trade())
 	}
 	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
 	switch {

@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
 	return load.Options{
 		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Idle: c.Idle, Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
+		Idle: c.Idle, Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
 	}
 }
 
@@ -74,8 +73,8 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	p, c := r.plan, r.plan.Arms[arm].Clients
 	o := load.ClosedOptions{
 		Targets: p.scenario.Targets(addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Warmup: seconds(p.Warmup), Duration: seconds(p.Window), Timeout: seconds(c.Timeout), Shared: p.cpus.Shared,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: seconds(c.Ramp), Seed: blockSeed(p.Seed, block),
+		Warmup: record.Duration(p.Warmup), Duration: record.Duration(p.Window), Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: blockSeed(p.Seed, block),
 		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
 	}
 	if think := p.loads[arm].Think; think != (workload.Dist{}) {
@@ -96,24 +95,6 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 		client.Sessions = SumSessions(result.Sessions)
 	}
 	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
-}
-
-// finishClosed takes the requests that a closed loop had under way at the window's end,
-// and returns what share of the requests that its pace has in the window it did not
-// send, of which sent are recorded: 0 without a pace, NaN when that is not known.
-func (w *window) finishClosed(sent int) (owed float64) {
-	q := w.trial.Client.Pending
-	if q != nil {
-		w.presence.pending(*q)
-	}
-	switch planned := w.clients.Rate * w.trial.Window; {
-	case planned == 0:
-		return 0
-	case q == nil:
-		return math.NaN()
-	default:
-		return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
-	}
 }
 
 // owed is the share of its paced requests that an arm never sent, its median over the
@@ -144,10 +125,10 @@ func DescribeClients(c record.Clients) string {
 			text string
 		}{
 			{c.Rate > 0, fmt.Sprintf("paced at %.0f/s together", c.Rate)},
-			{c.Think > 0, fmt.Sprintf("that think %v", seconds(c.Think))},
+			{c.Think > 0, fmt.Sprintf("that think %v", record.Duration(c.Think))},
 			{c.Session > 0, fmt.Sprintf("sessions of %d", c.Session)},
 			{c.Pipeline > 1, fmt.Sprintf("%d requests under way each", c.Pipeline)},
-			{c.Ramp > 0, fmt.Sprintf("started over %v", seconds(c.Ramp))},
+			{c.Ramp > 0, fmt.Sprintf("started over %v", record.Duration(c.Ramp))},
 			{!c.KeepAlive, "a connection for each request"},
 		} {
 			if extra.on {

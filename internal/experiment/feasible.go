@@ -55,7 +55,7 @@ func namedQuantiles(expect []string) (names []string) {
 // all the same. It is called when the plan is made, and again when a rate was chosen.
 func (p *plan) settleWindow() {
 	d := decision{
-		rate: p.leastRate(), floor: p.leastFloor(), window: seconds(p.Window), budget: p.budget, blocks: p.most,
+		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.most,
 		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
 		cost: func(window time.Duration, blocks int) time.Duration {
 			other := *p
@@ -103,10 +103,10 @@ func (p *plan) longestWindow() time.Duration {
 	switch {
 	case p.scenario.Log != nil:
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
-			return p.scenario.Log.LogSpan(rate) - seconds(p.Warmup)
+			return p.scenario.Log.LogSpan(rate) - record.Duration(p.Warmup)
 		}
 	case slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
-		return seconds(p.Window)
+		return record.Duration(p.Window)
 	}
 	return scenario.Longest
 }
@@ -123,7 +123,7 @@ func (p *plan) period() time.Duration {
 		}
 	})
 	if shaped {
-		return seconds(p.Window)
+		return record.Duration(p.Window)
 	}
 	return 0
 }
@@ -185,10 +185,10 @@ func wouldDo(w *record.WouldDo) string {
 	}
 	var flags []string
 	if w.Window > 0 {
-		flags = append(flags, "--window "+seconds(w.Window).Round(time.Millisecond).String())
+		flags = append(flags, "--window "+record.Duration(w.Window).Round(time.Millisecond).String())
 	}
 	if w.Budget > 0 {
-		flags = append(flags, "--budget "+seconds(w.Budget).String())
+		flags = append(flags, "--budget "+record.Duration(w.Budget).String())
 	}
 	if w.Blocks > 0 {
 		flags = append(flags, fmt.Sprintf("--blocks %d", w.Blocks))

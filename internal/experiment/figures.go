@@ -38,7 +38,7 @@ var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved
 type asked struct{ *judge }
 
 // window is an arm's in the i-th block that counts.
-func (a asked) window(i int, arm string) (window, error) {
+func (a asked) window(i int, arm string) (held, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
 		return w, fmt.Errorf("this run has no arm %q", arm)

@@ -144,7 +144,7 @@ func (p *plan) settleArrivals() error {
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		span := seconds(p.Warmup + p.Window)
+		span := record.Duration(p.Warmup + p.Window)
 		if ends := arrive.Ends(); arrive.Kind == load.KindTrace && ends < span {
 			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", arrive.File, ends, span)
 		}

@@ -89,7 +89,7 @@ func TestStationAges(t *testing.T) {
 		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
 			t.Errorf("%s: got %+v, want %+v", arm, got, want)
 		}
-		if aging := station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: seconds(want.Target), Interval: seconds(want.Interval)}) {
+		if aging := station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: record.Duration(want.Target), Interval: record.Duration(want.Interval)}) {
 			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}

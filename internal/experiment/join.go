@@ -13,11 +13,11 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
 
 // Levels of stamping, as the servers' --stamps.
-const ()
 
 // timelineLimit is how long a server may take to tell its stamps.
 const timelineLimit = 10 * time.Second
@@ -146,14 +146,14 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 	}
 }
 
-// partsOf divides the response time of a good request by its stamps.
-func partsOf(r record.Request, s record.Stamps) timeline.Parts {
-	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
-	if !s.Joined() {
-		return timeline.Unjoined(c)
+// accounts reports whether an arm's server stamps the requests of its clients.
+func accounts(p record.Plan, arm string) bool {
+	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
+	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
+		return false
 	}
-	return timeline.Split(c, timeline.Server{
-		Accept: s.Accept, Received: s.Received, Read: s.Read,
-		Enqueue: s.Enqueue, Dequeue: s.Dequeue, Begin: s.Begin, End: s.End, Write: s.Write,
-	})
+	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
+	return stamps != "" && stamps != scenario.StampsOff
 }
+
+func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/prose"
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -46,7 +47,7 @@ func newJudge(name, path string, run record.Run) (*judge, error) {
 			}
 		}
 	}
-	j := &judge{run: run, windows: map[int]map[string]window{}, judged: judgedQuantiles(run.Plan), elsewhere: map[string]string{}, final: map[finality]bool{}}
+	j := &judge{run: run, windows: map[int]map[string]held{}, judged: judgedQuantiles(run.Plan), elsewhere: map[string]string{}, final: map[finality]bool{}}
 	j.newResult(name, path)
 	return j, nil
 }
@@ -62,10 +63,10 @@ func (j *judge) take(t record.TrialRecord, err error) {
 		return
 	}
 	if j.windows[t.Block] == nil {
-		j.windows[t.Block] = map[string]window{}
+		j.windows[t.Block] = map[string]held{}
 	}
 	j.note(t.Trial)
-	w := reduce(t, j.run.Env, j.clients(t.Arm))
+	w := held{window: reduce(t, j.run.Env, j.clients(t.Arm))}
 	j.imagine(&w, t)
 	j.foresee(&w, t)
 	j.windows[t.Block][t.Arm] = w
@@ -145,12 +146,20 @@ func (j *judge) unusable(t record.Trial) string {
 	return ""
 }
 
+// A held is a window held against theory.
+type held struct {
+	window
+	foreseen map[string]queueing.Prediction // by model
+	twin     queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin   string                         // why there is none, "" if there is
+}
+
 type judge struct {
 	run     record.Run
-	judged  map[string]bool           // quantiles the plan can judge
-	windows map[int]map[string]window // by block and arm
-	valid   []int                     // blocks that count
-	noted   map[string][]string       // doubts of an arm's trials, each once
+	judged  map[string]bool         // quantiles the plan can judge
+	windows map[int]map[string]held // by block and arm
+	valid   []int                   // blocks that count
+	noted   map[string][]string     // doubts of an arm's trials, each once
 	// elsewhere is where an arm may run, when not only where the plan has servers.
 	elsewhere map[string]string
 	over      map[string]bool   // arms whose queue grows without end
@@ -160,7 +169,6 @@ type judge struct {
 	result    *record.Result
 }
 
-func loadCPUs(e record.Env) int   { return record.CountCPUs(e.LoadCPUs, e.CPUs) }
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
 func (j *judge) newResult(name, path string) {
@@ -198,8 +206,8 @@ func (j *judge) validate() {
 		for name, w := range arms {
 			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
 			grows := broke(whole[block][name], ruleBacklog)
-			growing[name] += count(grows)
-			full[name] += count(grows && w.behind())
+			growing[name] += stats.Count(grows)
+			full[name] += stats.Count(grows && w.behind())
 		}
 	}
 	j.over, j.outrun = map[string]bool{}, map[string]bool{}

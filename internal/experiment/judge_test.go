@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 func doubtTexts(r *record.Result) (texts []string) {
@@ -204,7 +205,7 @@ func TestJudgeAgain(t *testing.T) {
 		times: scaled(map[string]float64{"fasthttp": .8, "pool": 1.3}),
 		edit: func(tr *record.Trial, requests []record.Request) []record.Request {
 			tr.Client.Steal = 1e-3 / float64(tr.Number) // a sum that depends on its order
-			tr.Server.Foreign = .2 * float64(count(tr.Block == 4))
+			tr.Server.Foreign = .2 * float64(stats.Count(tr.Block == 4))
 			if tr.Arm == "pool" {
 				return some(90, func(r *record.Request) { r.Status = 404 + uint16(r.Scheduled%3) })(tr, requests)
 			}

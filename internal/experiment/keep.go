@@ -101,7 +101,7 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 			values[term.Metric] = append(values[term.Metric], v)
 			kept = kept && term.Holds(v)
 		}
-		k.Kept += count(kept)
+		k.Kept += stats.Count(kept)
 		if k.Answer == record.Undecided {
 			k.Answer = answer(i+1, k.Kept)
 		}

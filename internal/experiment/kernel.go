@@ -7,21 +7,6 @@ import (
 	"schedlab/internal/stats"
 )
 
-// counted takes what the kernel counted into the figures.
-func (w *window) counted() {
-	w.values["switches"], w.values["overflows"] = math.NaN(), math.NaN()
-	k := w.trial.Server.Kernel
-	if k == nil {
-		return
-	}
-	if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
-		w.values["switches"] = (k.Voluntary + k.Involuntary) / float64(w.completions)
-	}
-	if k.ListenOverflows >= 0 {
-		w.values["overflows"] = k.ListenOverflows
-	}
-}
-
 // kernel are an arm's context switches a request, the median of its valid windows,
 // and the connections that found an accept queue full in all of them; nil for what
 // is not known of one.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // The laws of the audit (measurement.md §4). They hold in every window, whatever a
@@ -99,7 +100,7 @@ func (p *presence) add(began, done int64, counted bool) {
 		p.squares += took * took
 	}
 	early, late := began < p.from && done >= p.from, began < p.to && done >= p.to
-	p.ends += count(early) + count(late)
+	p.ends += stats.Count(early) + stats.Count(late)
 	edge := int64(0)
 	switch {
 	case early && late: // longer than the window: not chance
@@ -180,32 +181,4 @@ func (w *window) interactiveLaw() (off, limit float64, ok bool) {
 		off = math.Abs(off)
 	}
 	return max(0, off), loopLimit + 3*c.Think*math.Sqrt(float64(w.completions+c.Connections))/all, true
-}
-
-// audit notes of each law the valid window that came nearest to breaking it.
-func (j *judge) audit() {
-	type place struct {
-		at   int // in the result
-		near float64
-	}
-	found := map[string]place{} // by rule
-	for _, block := range j.valid {
-		for _, a := range j.run.Plan.Arms {
-			w := j.windows[block][a.Name]
-			for _, l := range w.laws(serverCPUs(j.run.Env)) {
-				worst, known := found[l.rule()]
-				if !known {
-					worst = place{len(j.result.Laws), -1}
-					j.result.Laws = append(j.result.Laws, record.Law{Name: l.name, Unit: l.unit})
-				}
-				sum := &j.result.Laws[worst.at]
-				sum.Windows++
-				if near := l.value / max(l.limit, math.SmallestNonzeroFloat32); near > worst.near {
-					worst.near = near
-					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.value, l.limit
-				}
-				found[l.rule()] = worst
-			}
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // A closedLoop is n clients that wait took for each reply, seconds, and then pause.
@@ -228,7 +229,7 @@ func TestSwing(t *testing.T) {
 			at := float64(i) / float64(n)
 			gone := c.gone(at)
 			p.add(int64(at*1e9), int64(min(gone, 10)*1e9)+1, true)
-			under += count(gone > 1)
+			under += stats.Count(gone > 1)
 		}
 		if got := p.swing() / float64(under); math.Abs(got/c.want-1) > .05 {
 			t.Errorf("%s: swings by %.3f of its growth, want %.3f", name, got, c.want)

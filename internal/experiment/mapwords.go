@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // MapHeadline says what a map comes to in one sentence.
@@ -13,7 +14,7 @@ func MapHeadline(m *record.Map) string {
 	wins := map[string]int{}
 	var ties, trades, open, refused, unreached, sampled int
 	for _, c := range m.Cells {
-		sampled += count(c.State == record.Sampled || c.State == record.Voided)
+		sampled += stats.Count(c.State == record.Sampled || c.State == record.Voided)
 		switch {
 		case c.State == record.Unreached:
 			unreached++
@@ -49,8 +50,8 @@ func MapHeadline(m *record.Map) string {
 	}
 	known, within := 0, 0
 	for _, l := range m.Theory.Lines {
-		known += count(l.Known)
-		within += count(l.Within1)
+		known += stats.Count(l.Known)
+		within += stats.Count(l.Within1)
 	}
 	line := "column"
 	if m.Theory.Along == m.Plan.X.Name {

@@ -62,7 +62,7 @@ func overall(r *record.Result) record.CellVerdict {
 		return refused
 	}
 	widest := slices.MaxFunc(judged, func(a, b record.CellVerdict) int {
-		won := count(a.Decision == record.Wins) - count(b.Decision == record.Wins)
+		won := stats.Count(a.Decision == record.Wins) - stats.Count(b.Decision == record.Wins)
 		return cmp.Or(won, cmp.Compare(width(a.Ratio), width(b.Ratio)))
 	})
 	every := func(f func(v record.CellVerdict) bool) bool {

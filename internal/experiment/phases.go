@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
 
@@ -105,67 +103,14 @@ func (p *phases) list() (list []record.Phase) {
 	return list
 }
 
-// armPhases is the mean of an arm's windows, phase by phase: means of equal
-// windows add up like those of one.
-func (j *judge) armPhases(arm string) []record.Phase {
-	var sum []record.Phase
-	n := 0.0
-	for _, block := range j.valid {
-		w := j.windows[block][arm]
-		if !w.phases.stamped || w.phases.good == 0 {
-			return nil
-		}
-		n++
-		for i, p := range w.phases.list() {
-			if len(sum) <= i {
-				sum = append(sum, record.Phase{Name: p.Name})
-			}
-			sum[i].Mean += p.Mean
-			sum[i].Tail += p.Tail
-		}
+// partsOf divides the response time of a good request by its stamps.
+func partsOf(r record.Request, s record.Stamps) timeline.Parts {
+	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
+	if !s.Joined() {
+		return timeline.Unjoined(c)
 	}
-	for i := range sum {
-		sum[i].Mean /= n
-		sum[i].Tail /= n
-	}
-	return sum
+	return timeline.Split(c, timeline.Server{
+		Accept: s.Accept, Received: s.Received, Read: s.Read,
+		Enqueue: s.Enqueue, Dequeue: s.Dequeue, Begin: s.Begin, End: s.End, Write: s.Write,
+	})
 }
-
-// joined is the share of an arm's good requests that its server accounted for.
-func (j *judge) joined(arm string) float64 {
-	joined, good := 0, 0
-	for _, block := range j.valid {
-		p := j.windows[block][arm].phases
-		joined += p.joined
-		good += p.good
-	}
-	return float64(joined) / float64(max(good, 1))
-}
-
-// doubtLost says whose servers had stamps that they could not keep. It refuses
-// nothing: the newest requests are accounted for.
-func (j *judge) doubtLost() {
-	for _, a := range j.run.Plan.Arms {
-		windows := 0
-		for _, block := range j.valid {
-			p := j.windows[block][a.Name].phases
-			windows += count(p.lost > 0 && p.joined < p.good)
-		}
-		if windows > 0 {
-			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",
-				windows, prose.Plural(len(j.valid), "window"), 100*j.joined(a.Name))
-		}
-	}
-}
-
-// accounts reports whether an arm's server stamps the requests of its clients.
-func accounts(p record.Plan, arm string) bool {
-	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
-		return false
-	}
-	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
-	return stamps != "" && stamps != scenario.StampsOff
-}
-
-func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

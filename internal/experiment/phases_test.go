@@ -139,7 +139,7 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	t.Parallel()
 	p := phases{stamped: true, good: 10}
 	p.mean[0], p.mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
-	a := asked{&judge{valid: []int{1}, windows: map[int]map[string]window{1: {"nginx": {phases: p}}}}}
+	a := asked{&judge{valid: []int{1}, windows: map[int]map[string]held{1: {"nginx": {window: window{phases: p}}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
 		if v, err := a.Phase(0, "nginx", name); err == nil || err.Error() != name+" of nginx is not known: its server stamps nothing" {
 			t.Errorf("%s: got %v, %v", name, v, err)

@@ -339,7 +339,7 @@ func (p *plan) cost(blocks int) time.Duration {
 }
 
 func (p *plan) blockCost() time.Duration {
-	return time.Duration(len(p.arms)) * (seconds(p.Warmup+p.Window) + trialCost)
+	return time.Duration(len(p.arms)) * (record.Duration(p.Warmup+p.Window) + trialCost)
 }
 
 // takeOrder draws every block's order, each for itself: only so is the sign of a block's
@@ -355,14 +355,12 @@ func (p *plan) doubt(arm, format string, args ...any) {
 	p.Doubts = append(p.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // checkRamps refuses a load whose clients are not all there when the window begins:
 // until then N is not what the arm says.
 func (p *plan) checkRamps() error {
 	for i, l := range p.loads {
 		if ramp := time.Duration(l.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, seconds(p.Warmup))
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, record.Duration(p.Warmup))
 		}
 	}
 	return nil

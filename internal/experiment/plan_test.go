@@ -186,9 +186,9 @@ func TestRatesAreLowered(t *testing.T) {
 		}
 		said := 0
 		for _, d := range doubts(p.Plan) {
-			said += count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most; leave it out with --arms, or give --rate")
+			said += stats.Count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most; leave it out with --arms, or give --rate")
 		}
-		if said != count(want < 900) {
+		if said != stats.Count(want < 900) {
 			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.Plan))
 		}
 	}

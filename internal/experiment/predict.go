@@ -122,8 +122,8 @@ func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration 
 func station(s record.Station) queueing.Station {
 	st := queueing.Station{
 		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
-		Aging:  queueing.Aging{Target: seconds(s.Target), Interval: seconds(s.Interval), Adaptive: s.Adaptive},
-		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: seconds(s.Patience), Steal: s.Steal,
+		Aging:  queueing.Aging{Target: record.Duration(s.Target), Interval: record.Duration(s.Interval), Adaptive: s.Adaptive},
+		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: record.Duration(s.Patience), Steal: s.Steal,
 		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
 	}
 	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
@@ -140,7 +140,7 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	chance := rand.New(rand.NewPCG(t.Seed, 3)) // whose loop a fresh connection comes to
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
-			cpu := seconds(float64(r.Iters)*perIter + max(0, beyond))
+			cpu := record.Duration(float64(r.Iters)*perIter + max(0, beyond))
 			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: cpu, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
 			if !c.KeepAlive {
 				all[len(all)-1].Conn = int(chance.Uint32())
@@ -152,7 +152,7 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 
 // foresee fills in what each theory predicts of a window. Clients that are never
 // answered are none of a closed loop's N.
-func (j *judge) foresee(w *window, t record.TrialRecord) {
+func (j *judge) foresee(w *held, t record.TrialRecord) {
 	arm, iter := j.planned(t.Arm), perIter(j.run.Env)
 	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.values["cpu_per_request"] > 0) || iter <= 0 {
 		return

@@ -83,7 +83,7 @@ func TestBoundsCountTheServed(t *testing.T) {
 	trial.Arm = arm.Name
 	trial.Server.CPU = fakeWindow // 2.5 ms a request
 	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
-	w := reduce(trial, run.Env, arm.Clients)
+	w := held{window: reduce(trial, run.Env, arm.Clients)}
 	j.foresee(&w, trial)
 	p := w.foreseen["bounds"]
 	near(t, "mean", p.Mean, 10e-3)
@@ -108,7 +108,7 @@ func TestOverheadIsOfTheServed(t *testing.T) {
 			continue
 		}
 		trial.Server.CPU = fakeWindow
-		w := reduce(trial, run.Env, arm.Clients)
+		w := held{window: reduce(trial, run.Env, arm.Clients)}
 		j.foresee(&w, trial)
 		near(t, "goodput", w.foreseen["mm1"].Throughput, fakeRate*2/3)
 		return

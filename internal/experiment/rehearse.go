@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/process"
+	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
@@ -37,7 +38,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int,
 	}
 	wanted := c.Rate
 	for range mostRehearsals {
-		trace, err := p.traceOf(c, 0, min(rehearsal, seconds(p.Warmup+p.Window)), r.iters)
+		trace, err := p.traceOf(c, 0, min(rehearsal, record.Duration(p.Warmup+p.Window)), r.iters)
 		if err != nil {
 			return err
 		}

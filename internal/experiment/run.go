@@ -383,7 +383,7 @@ const (
 func (r *runner) tell(doing string, done, total int) {
 	r.others.Between()
 	if r.progress != nil {
-		left := seconds(r.plan.Estimate) - time.Since(r.began)
+		left := record.Duration(r.plan.Estimate) - time.Since(r.began)
 		r.progress(doing, done, total, max(0, left))
 	}
 }

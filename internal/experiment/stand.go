@@ -134,7 +134,7 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	t.Server.PID, t.Server.Doubts = s.process.Pid(), s.process.Doubts
 
 	quiet := quietCollector()
-	clocks := host.Watch(ctx, s.process.Pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := host.Watch(ctx, s.process.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
 	got, err := s.drive(ctx, s.process.Addr, t.Block-1, s.arm, clocks)
 	quiet()
 	switch {
@@ -185,7 +185,7 @@ const (
 	rateLimit = .01
 )
 
-// ofGenerator reports whether a window was refused, by [window.unfit], because the
+// ofGenerator reports whether a window was refused, by [unfit], because the
 // generator could not offer its rate.
 func ofGenerator(refused string) bool {
 	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLate)
@@ -194,7 +194,7 @@ func ofGenerator(refused string) bool {
 // unfit says why a window is no evidence about its server, "" when it is: its data are
 // wrong, or the load did not offer the rate. That a server falls behind is what a search
 // looks for. Noise counts: the search asks every rate several times.
-func (w *window) unfit(e record.Env, slo stats.SLO) string {
+func unfit(w *window, e record.Env, slo stats.SLO) string {
 	judged := map[string]bool{}
 	for _, t := range slo {
 		for name, q := range quantiles {

@@ -29,7 +29,7 @@ func (p *plan) arrivals(l record.Clients) (a load.Arrivals, err error) {
 // trace is the list of arrivals of an arm in a block, the same for every arm
 // with the same load.
 func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
-	return p.traceOf(p.Arms[arm].Clients, block, seconds(p.Warmup+p.Window), iters)
+	return p.traceOf(p.Arms[arm].Clients, block, record.Duration(p.Warmup+p.Window), iters)
 }
 
 // traceOf is that of clients, over any time.

@@ -46,7 +46,7 @@ func (r *runner) runTrial(ctx context.Context, number, block, arm int) (record.T
 	before := scrapeOwn(ctx, server, a, &t.Server)
 
 	quiet := quietCollector()
-	clocks := host.Watch(ctx, server.Pid(), p.cpus, seconds(p.Warmup), seconds(p.Window))
+	clocks := host.Watch(ctx, server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
 	if a.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open") {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := server.Scrape(ctx); err == nil && text != nil {
@@ -217,7 +217,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: d, Connections: p.probeWith(), KeepAlive: p.Arms[arm].KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: seconds(p.Timeout), Shared: p.cpus.Shared,
+			Duration: window, Warmup: probeWarmup, Timeout: record.Duration(p.Timeout), Shared: p.cpus.Shared,
 		})
 		switch {
 		case err != nil:
@@ -230,7 +230,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 				return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 			}
 			return x, unevenness(result), nil
-		case result.Failed > 0 || window >= seconds(p.Timeout):
+		case result.Failed > 0 || window >= record.Duration(p.Timeout):
 			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.Targets(server.Addr)[0].URL, window, result.Failed)
 		default:
 			window *= 4

@@ -97,7 +97,7 @@ func twinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 }
 
 // imagine fills in the figures of a window's twin, or why there is none.
-func (j *judge) imagine(w *window, t record.TrialRecord) {
+func (j *judge) imagine(w *held, t record.TrialRecord) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.values[name] = math.NaN()
 	}
@@ -114,7 +114,7 @@ func (j *judge) imagine(w *window, t record.TrialRecord) {
 }
 
 // replay runs a window through its twin and says why it could not.
-func (j *judge) replay(w *window, t record.TrialRecord, st queueing.Station, c record.Clients) (why string) {
+func (j *judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why string) {
 	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 	iter := perIter(j.run.Env)
 	switch {
@@ -150,8 +150,8 @@ func (j *judge) replay(w *window, t record.TrialRecord, st queueing.Station, c r
 // replies that ended in it, for each of these: what refusals cost is theirs, too. It
 // is below zero where demands ran faster than when they were calibrated.
 func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
-	from := int64(seconds(t.Warmup))
-	to := from + int64(seconds(t.Window))
+	from := int64(record.Duration(t.Warmup))
+	to := from + int64(record.Duration(t.Window))
 	n, asked := 0, 0.0
 	for _, r := range t.Requests {
 		if r.Good() && r.Done >= from && r.Done < to {
@@ -198,8 +198,8 @@ func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, 
 		return queueing.Prediction{}
 	}
 	p := queueing.Figures(all[first:last], fates[first:last])
-	from := seconds(t.Warmup)
-	p.Throughput = queueing.Throughput(fates, from, from+seconds(t.Window))
+	from := record.Duration(t.Warmup)
+	p.Throughput = queueing.Throughput(fates, from, from+record.Duration(t.Window))
 	return p
 }
 

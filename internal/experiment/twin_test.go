@@ -35,7 +35,7 @@ func mirrored() synthetic {
 		for i := range requests {
 			requests[i].Iters = uint32(rng.ExpFloat64() * 500 * perMicro)
 			demand := float64(requests[i].Iters) / perMicro * 1e-6
-			jobs[i] = queueing.Job{At: time.Duration(requests[i].Scheduled), CPU: seconds(demand + twinCost)}
+			jobs[i] = queueing.Job{At: time.Duration(requests[i].Scheduled), CPU: record.Duration(demand + twinCost)}
 		}
 		fates, err := queueing.Replay(queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
 		if err != nil {
@@ -43,7 +43,7 @@ func mirrored() synthetic {
 		}
 		used := 0.0
 		for i, f := range fates {
-			requests[i].Done = int64(f.Finish + seconds(twinRest))
+			requests[i].Done = int64(f.Finish + record.Duration(twinRest))
 			if done := time.Duration(requests[i].Done).Seconds(); done >= t.Warmup && done < t.Warmup+t.Window {
 				used += jobs[i].CPU.Seconds()
 			}
@@ -339,7 +339,7 @@ func TestTwinPlaysClients(t *testing.T) {
 		{queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
 		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
-		w := &window{values: map[string]float64{}}
+		w := &held{window: window{values: map[string]float64{}}}
 		why := j.replay(w, trial, c.station, clients)
 		if mean := w.values[twinMean]; c.why == "" && (why != "" || math.Abs(mean-.02) > 1e-9) || !strings.Contains(why, c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)

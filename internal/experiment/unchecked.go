@@ -11,25 +11,25 @@ import (
 // An unchecked rule silently passes a window that lacks the figure it needs.
 type unchecked struct {
 	rule, why string
-	lacks     func(w *window, stamped bool) bool
+	lacks     func(w *held, stamped bool) bool
 }
 
 // ofArms are those about an arm's server or load.
 var ofArms = []unchecked{
-	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *window, stamped bool) bool { return !stamped || !w.phases.stamped }},
-	{"imbalance of foreign load", "what others used of them is not known", func(w *window, _ bool) bool { return w.trial.Server.Foreign < 0 }},
-	{lawUtilisation, "the server's CPU time is not known", func(w *window, _ bool) bool { return w.trial.Server.CPU < 0 }},
-	{lawFlow + " (connections)", "the server shows no counters", func(w *window, _ bool) bool { return w.trial.Server.Accepted < 0 }},
-	{lawFlow + " (requests)", "the record does not tell what the load sent", func(w *window, _ bool) bool { return w.trial.Client.Proof == nil }},
-	{lawLittle + " and " + lawInteractive, "the record does not tell what was under way at the windows' ends", func(w *window, _ bool) bool {
+	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *held, stamped bool) bool { return !stamped || !w.phases.stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", func(w *held, _ bool) bool { return w.trial.Server.Foreign < 0 }},
+	{lawUtilisation, "the server's CPU time is not known", func(w *held, _ bool) bool { return w.trial.Server.CPU < 0 }},
+	{lawFlow + " (connections)", "the server shows no counters", func(w *held, _ bool) bool { return w.trial.Server.Accepted < 0 }},
+	{lawFlow + " (requests)", "the record does not tell what the load sent", func(w *held, _ bool) bool { return w.trial.Client.Proof == nil }},
+	{lawLittle + " and " + lawInteractive, "the record does not tell what was under way at the windows' ends", func(w *held, _ bool) bool {
 		return w.clients.Closed() && w.trial.Client.Pending == nil
 	}},
 }
 
 // ofMachine are those about the machine and the load's process.
 var ofMachine = []unchecked{
-	{"imbalance of steal", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Steal < 0 }},
-	{"imbalance of throttling", "the kernel does not tell it", func(w *window, _ bool) bool { return w.trial.Client.Throttled < 0 }},
+	{"imbalance of steal", "the kernel does not tell it", func(w *held, _ bool) bool { return w.trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", func(w *held, _ bool) bool { return w.trial.Client.Throttled < 0 }},
 }
 
 // notChecked are the rules that need more than the record of this run has, with the

@@ -170,7 +170,7 @@ func (j *judge) disturbed(arm string) *record.Disturbed {
 // primaries is how many metrics share the probability of error.
 func primaries() (n int) {
 	for _, m := range stats.Metrics() {
-		n += count(m.Primary)
+		n += stats.Count(m.Primary)
 	}
 	return n
 }

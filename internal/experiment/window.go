@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -30,9 +29,6 @@ type window struct {
 	backwards                   int     // requests whose stamps are out of order
 	tau                         float64 // correlation time of the response times, in requests
 	clients                     record.Clients
-	foreseen                    map[string]queueing.Prediction // by model
-	twin                        queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin                      string                         // why there is none, "" if there is
 	jain                        float64
 	phases                      phases
 }
@@ -43,8 +39,8 @@ var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 // reduce computes a window's figures from its requests.
 func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 	w := window{trial: t.Trial, clients: clients, status: map[uint16]float64{}, failures: map[string]int{}, values: map[string]float64{}, hist: t.Histogram(t.Requests)}
-	from := int64(seconds(t.Warmup))
-	to := from + int64(seconds(t.Window))
+	from := int64(record.Duration(t.Warmup))
+	to := from + int64(record.Duration(t.Window))
 	var response, service, good, lag []float64 // service is from the sending
 	var lost int
 	var sent, goodDone int
@@ -56,16 +52,16 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		} else {
 			w.presence.add(r.Scheduled, r.Done, t.InWindow(r))
 		}
-		w.completions += count(within(r.Done))
-		goodDone += count(within(r.Done) && r.Good())
-		w.outcomes += count(r.Sent >= 0)
-		sent += count(r.Sent >= 0 && within(r.Sent))
+		w.completions += stats.Count(within(r.Done))
+		goodDone += stats.Count(within(r.Done) && r.Good())
+		w.outcomes += stats.Count(r.Sent >= 0)
+		sent += stats.Count(r.Sent >= 0 && within(r.Sent))
 		if !t.InWindow(r) {
 			continue
 		}
 		w.requests++
-		w.backwards += count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
-		w.good += count(r.Good())
+		w.backwards += stats.Count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
+		w.good += stats.Count(r.Good())
 		w.status[r.Status]++
 		took := time.Duration(r.Done - r.Scheduled).Seconds()
 		response = append(response, took)
@@ -74,7 +70,7 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		} else {
 			w.failures[r.End()]++
 		}
-		lost += count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
+		lost += stats.Count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
 		if r.Sent >= 0 {
 			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
 			service = append(service, time.Duration(r.Done-r.Sent).Seconds())
@@ -106,11 +102,11 @@ func reduce(t record.TrialRecord, e record.Env, clients record.Clients) window {
 		w.values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
 	w.rateOff = math.Abs(float64(sent)/float64(max(w.requests, 1)) - 1)
-	w.generator = t.Client.CPU / (t.Window * float64(loadCPUs(e)))
+	w.generator = t.Client.CPU / (t.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does
 		w.generator = p.Busy
 	}
-	w.foreign = t.Server.Foreign / (t.Window * float64(serverCPUs(e)))
+	w.foreign = t.Server.Foreign / (t.Window * float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
 	w.values["owed"] = 0
 	if clients.Closed() {
 		w.values["owed"] = w.finishClosed(sent)
@@ -130,19 +126,12 @@ func perIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func (w *window) fairness() {
 	c := w.trial.Client
 	answers, silent := make([]float64, len(c.ConnAnswers)), 0
 	for i, n := range c.ConnAnswers {
 		answers[i] = float64(n)
-		silent += count(n == 0)
+		silent += stats.Count(n == 0)
 	}
 	w.jain = stats.Jain(answers)
 	if w.asked, w.starved = c.Asked, c.Starved; c.Asked == 0 { // a record of old
@@ -265,3 +254,36 @@ const (
 	stealing    = "steal"
 	throttling  = "throttling"
 )
+
+// finishClosed takes the requests that a closed loop had under way at the window's end,
+// and returns what share of the requests that its pace has in the window it did not
+// send, of which sent are recorded: 0 without a pace, NaN when that is not known.
+func (w *window) finishClosed(sent int) (owed float64) {
+	q := w.trial.Client.Pending
+	if q != nil {
+		w.presence.pending(*q)
+	}
+	switch planned := w.clients.Rate * w.trial.Window; {
+	case planned == 0:
+		return 0
+	case q == nil:
+		return math.NaN()
+	default:
+		return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
+	}
+}
+
+// counted takes what the kernel counted into the figures.
+func (w *window) counted() {
+	w.values["switches"], w.values["overflows"] = math.NaN(), math.NaN()
+	k := w.trial.Server.Kernel
+	if k == nil {
+		return
+	}
+	if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
+		w.values["switches"] = (k.Voluntary + k.Involuntary) / float64(w.completions)
+	}
+	if k.ListenOverflows >= 0 {
+		w.values["overflows"] = k.ListenOverflows
+	}
+}

@@ -1,0 +1,60 @@
+package experiment
+
+import (
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// armPhases is the mean of an arm's windows, phase by phase: means of equal
+// windows add up like those of one.
+func (j *judge) armPhases(arm string) []record.Phase {
+	var sum []record.Phase
+	n := 0.0
+	for _, block := range j.valid {
+		w := j.windows[block][arm]
+		if !w.phases.stamped || w.phases.good == 0 {
+			return nil
+		}
+		n++
+		for i, p := range w.phases.list() {
+			if len(sum) <= i {
+				sum = append(sum, record.Phase{Name: p.Name})
+			}
+			sum[i].Mean += p.Mean
+			sum[i].Tail += p.Tail
+		}
+	}
+	for i := range sum {
+		sum[i].Mean /= n
+		sum[i].Tail /= n
+	}
+	return sum
+}
+
+// joined is the share of an arm's good requests that its server accounted for.
+func (j *judge) joined(arm string) float64 {
+	joined, good := 0, 0
+	for _, block := range j.valid {
+		p := j.windows[block][arm].phases
+		joined += p.joined
+		good += p.good
+	}
+	return float64(joined) / float64(max(good, 1))
+}
+
+// doubtLost says whose servers had stamps that they could not keep. It refuses
+// nothing: the newest requests are accounted for.
+func (j *judge) doubtLost() {
+	for _, a := range j.run.Plan.Arms {
+		windows := 0
+		for _, block := range j.valid {
+			p := j.windows[block][a.Name].phases
+			windows += stats.Count(p.lost > 0 && p.joined < p.good)
+		}
+		if windows > 0 {
+			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",
+				windows, prose.Plural(len(j.valid), "window"), 100*j.joined(a.Name))
+		}
+	}
+}
