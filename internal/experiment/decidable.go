@@ -51,7 +51,7 @@ func (d decision) needs(q float64) time.Duration {
 func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
-	window, all := d.window, d.window
+	length, all := d.window, d.window
 	names := slices.Sorted(maps.Keys(quantiles)) // p50 first, which needs least
 	for _, name := range names {
 		if !known || !slices.Contains(d.asked, name) {
@@ -60,10 +60,10 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		need := d.needs(quantiles[name])
 		all = max(all, need)
 		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
-			window = max(window, need)
+			length = max(length, need)
 		}
 	}
-	if window > d.window {
+	if length > d.window {
 		f.Planned = d.window.Seconds()
 	}
 	for _, name := range names {
@@ -71,23 +71,23 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		switch q := quantiles[name]; {
 		case d.blocks > 0 && d.blocks < d.first:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
-		case d.cost(window, d.first) > d.budget:
-			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(window, d.first).Seconds()
-		case known && d.rate*window.Seconds() < requestsFor(q):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*window.Seconds()), math.Ceil(requestsFor(q))
+		case d.cost(length, d.first) > d.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(length, d.first).Seconds()
+		case known && d.rate*length.Seconds() < requestsFor(q):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(requestsFor(q))
 		default:
 			continue
 		}
 		f.Cannot = append(f.Cannot, u)
 	}
 	for _, name := range d.asked {
-		if need := requestsFor(quantiles[name]) / window.Seconds(); d.rate == 0 && need > d.floor {
+		if need := requestsFor(quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
 	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}
-		if all > window {
+		if all > length {
 			f.Would.Window = all.Seconds()
 		}
 		if cost := d.cost(all, d.first); cost > d.budget {
@@ -97,7 +97,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 			f.Would.Blocks = d.first
 		}
 	}
-	return f, window
+	return f, length
 }
 
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
