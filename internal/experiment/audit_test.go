@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/window/closedloop"
 )
 
 // Requests that the pace has and that were never sent are told beside the result, and
@@ -42,7 +43,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 	for range fakeBlocks {
 		run.Plan.Order = append(run.Plan.Order, []int{0, 1, 2})
 	}
-	_, clients := closedLoop{n: 8, took: .005, pause: .02}.window()
+	_, clients := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
 	clients.Rate = more.Rate
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients = clients
@@ -53,7 +54,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 	}
 	for block := range fakeBlocks {
 		for i, a := range run.Plan.Arms {
-			trial, _ := closedLoop{n: 8, took: .005, pause: .02}.window()
+			trial, _ := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
 			trial.Number, trial.Block, trial.Arm = block*3+i+1, block+1, a.Name
 			edit(&trial.Trial, trial.Requests)
 			j.take(trial, nil)

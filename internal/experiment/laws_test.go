@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window/closedloop"
 )
 
 // The laws of a closed loop hold with requests at the window's ends as long as they
@@ -16,26 +17,26 @@ func TestClosedLaws(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		loop  closedLoop
+		loop  closedloop.Clients
 		think float64 // that the record tells of
 		edit  func(*record.Trial, *record.Clients)
 		broke string
 	}{
-		{"no pause", closedLoop{n: 8, took: .005}, 0, nil, ""},
-		{"a pause", closedLoop{n: 8, took: .005, pause: .02}, .02, nil, ""},
-		{"a pause not told", closedLoop{n: 8, took: .005, pause: .02}, 0, nil, lawInteractive},
-		{"a short one not told", closedLoop{n: 8, took: .005, pause: .001}, 0, nil, lawInteractive},
-		{"starved clients", closedLoop{n: 8, took: .005, starved: 6}, 0, nil, ""},
-		{"thousands of clients, three cycles", closedLoop{n: 4096, took: .3}, 0, nil, ""},
-		{"the same, and the load late for a tenth", closedLoop{n: 4096, took: .3, pause: .033}, 0, nil, lawInteractive},
-		{"clients that never came", closedLoop{n: 4096, took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, lawInteractive},
-		{"paced", closedLoop{n: 8, took: .005, pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
-		{"a pipeline that is never full", closedLoop{n: 8, took: .005, pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
-		{"a server that stops", closedLoop{n: 64, took: .001, stall: .8}, 0, nil, lawLittle},
-		{"a record of old", closedLoop{n: 8, took: .005, pause: .02}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Pending = nil }, ""},
-		{"requests that are lost", closedLoop{n: 8, took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, lawFlow},
+		{"no pause", closedloop.Clients{N: 8, Took: .005}, 0, nil, ""},
+		{"a pause", closedloop.Clients{N: 8, Took: .005, Pause: .02}, .02, nil, ""},
+		{"a pause not told", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, nil, lawInteractive},
+		{"a short one not told", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, nil, lawInteractive},
+		{"starved clients", closedloop.Clients{N: 8, Took: .005, Starved: 6}, 0, nil, ""},
+		{"thousands of clients, three cycles", closedloop.Clients{N: 4096, Took: .3}, 0, nil, ""},
+		{"the same, and the load late for a tenth", closedloop.Clients{N: 4096, Took: .3, Pause: .033}, 0, nil, lawInteractive},
+		{"clients that never came", closedloop.Clients{N: 4096, Took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, lawInteractive},
+		{"paced", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
+		{"a pipeline that is never full", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
+		{"a server that stops", closedloop.Clients{N: 64, Took: .001, Stall: .8}, 0, nil, lawLittle},
+		{"a record of old", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Pending = nil }, ""},
+		{"requests that are lost", closedloop.Clients{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, lawFlow},
 	} {
-		trial, clients := c.loop.window()
+		trial, clients := c.loop.Window()
 		clients.Think = c.think
 		if c.edit != nil {
 			c.edit(&trial.Trial, &clients)
