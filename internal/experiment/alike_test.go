@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // Arms of another load than the baseline's are compared with the one of its family
@@ -77,7 +78,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		j := judge{
 			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
 			judged:  map[string]bool{"p50": true},
-			windows: map[int]map[string]held{1: {"pool": {window: window{values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
+			windows: map[int]map[string]held{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {

@@ -16,19 +16,19 @@ func (j *judge) audit() {
 	for _, block := range j.valid {
 		for _, a := range j.run.Plan.Arms {
 			w := j.windows[block][a.Name]
-			for _, l := range w.laws(serverCPUs(j.run.Env)) {
-				worst, known := found[l.rule()]
+			for _, l := range w.Laws(serverCPUs(j.run.Env)) {
+				worst, known := found[l.Rule()]
 				if !known {
 					worst = place{len(j.result.Laws), -1}
-					j.result.Laws = append(j.result.Laws, record.Law{Name: l.name, Unit: l.unit})
+					j.result.Laws = append(j.result.Laws, record.Law{Name: l.Name, Unit: l.Unit})
 				}
 				sum := &j.result.Laws[worst.at]
 				sum.Windows++
-				if near := l.value / max(l.limit, math.SmallestNonzeroFloat32); near > worst.near {
+				if near := l.Value / max(l.Limit, math.SmallestNonzeroFloat32); near > worst.near {
 					worst.near = near
-					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.value, l.limit
+					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.Value, l.Limit
 				}
-				found[l.rule()] = worst
+				found[l.Rule()] = worst
 			}
 		}
 	}

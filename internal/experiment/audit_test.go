@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/window"
 	"schedlab/internal/window/closedloop"
 )
 
@@ -79,13 +80,13 @@ func TestAudit(t *testing.T) {
 	if got := r.Refused; len(got) != 1 || got[0].Rule != "flow law (requests)" || got[0].Value != 1 {
 		t.Errorf("refused %+v, want block 5 for a request too many", got)
 	}
-	if len(r.Laws) == 0 || r.Laws[0].Name != lawLittle || !(r.Laws[0].Value > 0 && r.Laws[0].Value <= r.Laws[0].Limit) {
+	if len(r.Laws) == 0 || r.Laws[0].Name != window.LawLittle || !(r.Laws[0].Value > 0 && r.Laws[0].Value <= r.Laws[0].Limit) {
 		t.Fatalf("got %+v, want Little's law first, within its limit", r.Laws)
 	}
 	want := []record.Law{
-		{Name: lawUtilisation, Unit: "ratio of CPU time", Windows: 44, Arm: "pool", Block: 4, Value: .9, Limit: 1.02},
-		{Name: lawFlow, Unit: "requests", Windows: 44, Arm: "nethttp", Block: 1},
-		{Name: lawFlow, Unit: "connections", Windows: 44, Arm: "nethttp", Block: 1},
+		{Name: window.LawUtilisation, Unit: "ratio of CPU time", Windows: 44, Arm: "pool", Block: 4, Value: .9, Limit: 1.02},
+		{Name: window.LawFlow, Unit: "requests", Windows: 44, Arm: "nethttp", Block: 1},
+		{Name: window.LawFlow, Unit: "connections", Windows: 44, Arm: "nethttp", Block: 1},
 	}
 	if diff := cmp.Diff(want, r.Laws[1:], cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -126,7 +127,7 @@ func TestNotChecked(t *testing.T) {
 		}
 	}
 	old := closedRun(t, func(t *record.Trial, _ []record.Request) { t.Client.Pending = nil }, record.Clients{})
-	if want := lawLittle + " and " + lawInteractive + ": "; !named(old, want) {
+	if want := window.LawLittle + " and " + window.LawInteractive + ": "; !named(old, want) {
 		t.Errorf("a closed loop of old: got %q, want %q", old.NotChecked, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // protocolCapacity is what a plan's protocol says of a search for capacity.
@@ -148,12 +149,12 @@ func hardest(slo stats.SLO) stats.Term {
 }
 
 // reduced is a window of the search as the search takes it.
-func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window) {
+func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window) {
 	c.Rate = t.Rate
-	w := reduce(t, e, c)
+	w := window.Reduce(t, e, c)
 	out := capacity.Window{
-		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.requests) / t.Window,
-		Errors: w.values["errors"], Refused: unfit(&w, e, slo),
+		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
+		Errors: w.Values["errors"], Refused: unfit(&w, e, slo),
 	}
 	var response []float64
 	for _, r := range t.Requests {
@@ -163,9 +164,9 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	}
 	slices.Sort(response)
 	for _, term := range slo {
-		v := w.values[term.Metric]
+		v := w.Values[term.Metric]
 		switch {
-		case w.requests < term.Requests():
+		case w.Requests < term.Requests():
 			v = math.NaN()
 		case term.Quantile > 0:
 			v = stats.Quantile(response, term.Quantile)

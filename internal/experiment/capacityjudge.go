@@ -106,7 +106,7 @@ func (j *judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
 			w.Refused = cmp.Or(w.Refused, tooFew(w, slo))
 			a.windows = append(a.windows, w)
-			a.beside = append(a.beside, beside{t.Number, figures.values["goodput"], figures.values["cpu_per_request"], figures.generator})
+			a.beside = append(a.beside, beside{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator})
 			if w.Refused == "" && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}

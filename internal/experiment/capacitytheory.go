@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // Bounds of the work of a prediction.
@@ -83,7 +84,7 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	if room <= 0 || e.ItersPerUsec <= 0 {
 		return
 	}
-	own := jobs(t, perIter(e), 0, a.plan.Clients)
+	own := jobs(t, window.PerIter(e), 0, a.plan.Clients)
 	if len(own) == 0 {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/prose"
+	"schedlab/internal/window"
 )
 
 // calmer is what helps against windows that the machine spoiled.
@@ -17,7 +18,7 @@ func (a *searched) calmer() string { return cmp.Or(a.outrun(), calmer) }
 
 // crowded is the share of the load's CPUs from which on its own lateness is no longer
 // put down to other programs: half of what a window allows it.
-const crowded = generatorLimit / 2
+const crowded = window.GeneratorLimit / 2
 
 // outrun says that the arm is too fast for the generator, where most refusals are its
 // and came while it was busy itself; "" where not.

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // checked is a verdict of so many blocks whose ratios are those of effect, scattered, and
@@ -43,7 +44,7 @@ func TestShareImbalance(t *testing.T) {
 		{"is always more, by the same", checked(stats.Slower, 1.3, blocks, none), func(int) float64 { return .1 }, false},
 		{"is the same in both", checked(stats.Slower, 1.3, blocks, made), none, false},
 	} {
-		d := disturbance{name: stealing}
+		d := disturbance{name: window.Stealing}
 		for b := range blocks {
 			d.base, d.arm = append(d.base, alike(b)), append(d.arm, alike(b)+c.extra(b))
 		}
@@ -60,7 +61,7 @@ func TestImbalanceIsSeldomByChance(t *testing.T) {
 	const runs = 2000
 	wrong := 0
 	for range runs {
-		d := disturbance{name: stealing}
+		d := disturbance{name: window.Stealing}
 		said := call{decision: stats.Slower, same: math.Log1p(.10)}
 		for range 12 {
 			d.base = append(d.base, .01*rng.ExpFloat64())
@@ -93,7 +94,7 @@ func TestLateImbalance(t *testing.T) {
 		{"late hides a difference", stats.Same, 2 * ms, 2 * ms, 0, .5 * ms, true},
 		{"late by little", stats.Same, 2 * ms, 2 * ms, 0, .05 * ms, false},
 	} {
-		late := disturbance{name: lateness + "p99"}
+		late := disturbance{name: window.Lateness + "p99"}
 		var base, arm []float64
 		said := call{decision: c.decision, same: math.Log1p(.10)}
 		for b := range 12 {
@@ -112,7 +113,7 @@ func TestCalmHalf(t *testing.T) {
 	t.Parallel()
 	turned := checked(stats.Slower, 1, 20, func(b int) float64 { return map[bool]float64{true: .5, false: -.3}[b%2 == 0 || b > 16] })
 	sound := checked(stats.Slower, 1.5, 20, none)
-	d := disturbance{name: foreignLoad}
+	d := disturbance{name: window.ForeignLoad}
 	for b := range 20 {
 		d.base, d.arm = append(d.base, .3*float64(stats.Count(b%2 == 0 || b > 16))), append(d.arm, 0)
 	}
@@ -155,7 +156,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range []string{"p50", "p90", "p99"} {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if v.Verdict != "REFUSED" || v.Code != record.CauseImbalance || math.Abs(v.Values[lateness+metric]-3e-3) > 1e-5 {
+		if v.Verdict != "REFUSED" || v.Code != record.CauseImbalance || math.Abs(v.Values[window.Lateness+metric]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // A decision is what a plan must know to tell what it can decide.
@@ -52,12 +53,12 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
 	length, all := d.window, d.window
-	names := slices.Sorted(maps.Keys(quantiles)) // p50 first, which needs least
+	names := slices.Sorted(maps.Keys(window.Quantiles)) // p50 first, which needs least
 	for _, name := range names {
 		if !known || !slices.Contains(d.asked, name) {
 			continue
 		}
-		need := d.needs(quantiles[name])
+		need := d.needs(window.Quantiles[name])
 		all = max(all, need)
 		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
 			length = max(length, need)
@@ -68,7 +69,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	}
 	for _, name := range names {
 		u := record.Undecidable{Metric: name, Asked: slices.Contains(d.asked, name)}
-		switch q := quantiles[name]; {
+		switch q := window.Quantiles[name]; {
 		case d.blocks > 0 && d.blocks < d.first:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
 		case d.cost(length, d.first) > d.budget:
@@ -81,7 +82,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		f.Cannot = append(f.Cannot, u)
 	}
 	for _, name := range d.asked {
-		if need := requestsFor(quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
+		if need := requestsFor(window.Quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}

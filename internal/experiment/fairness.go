@@ -16,16 +16,16 @@ func (j *judge) fairness(arm string) *record.Fairness {
 	var f *record.Fairness
 	for _, block := range j.valid {
 		w := j.windows[block][arm]
-		if w.asked == 0 {
+		if w.Asked == 0 {
 			continue
 		}
 		if f == nil {
-			f = &record.Fairness{Asked: w.asked, Served: w.asked}
+			f = &record.Fairness{Asked: w.Asked, Served: w.Asked}
 		}
-		if w.starved > f.Asked-f.Served {
-			f.Asked, f.Served = w.asked, w.asked-w.starved
+		if w.Starved > f.Asked-f.Served {
+			f.Asked, f.Served = w.Asked, w.Asked-w.Starved
 		}
-		f.FirstReply = max(f.FirstReply, w.trial.Client.FirstReply)
+		f.FirstReply = max(f.FirstReply, w.Trial.Client.FirstReply)
 	}
 	return f
 }

@@ -14,10 +14,11 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // Quantiles are the primary metrics that a window must hold requests enough for.
-func Quantiles() []string { return slices.Sorted(maps.Keys(quantiles)) }
+func Quantiles() []string { return slices.Sorted(maps.Keys(window.Quantiles)) }
 
 // firstLook is how many blocks decide anything at the earliest when so many comparisons
 // share the probability of error.

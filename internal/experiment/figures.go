@@ -9,6 +9,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // hold decides every expectation of the plan. One that cannot be read, because
@@ -61,7 +62,7 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	if why := a.refuseFigure(metric, arm); why != "" {
 		return 0, fmt.Errorf("%s of %s: %s", metric, arm, why)
 	}
-	v, ok := w.values[metric]
+	v, ok := w.Values[metric]
 	if !ok || math.IsNaN(v) {
 		return 0, fmt.Errorf("%s of %s was not measured", metric, arm)
 	}
@@ -70,7 +71,7 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 
 func (a asked) Ratio(block int, v record.Verdict) float64 {
 	windows := a.windows[a.valid[block]]
-	return windows[v.Arm].values[v.Metric] / windows[v.Baseline].values[v.Metric]
+	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
 func (a asked) XMax(arm string) (float64, error) {
@@ -108,10 +109,10 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !w.phases.stamped || w.phases.good == 0:
+	case !w.Phases.Stamped || w.Phases.Good == 0:
 		return nil, errors.New("timeline not recorded")
 	}
-	return w.phases.list(), nil
+	return w.Phases.List(), nil
 }
 
 func meanOf(p record.Phase) float64 { return p.Mean }
@@ -130,7 +131,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 		return 0, err
 	}
 	client := record.Stretches()[0]
-	if w := a.windows[a.valid[block]][arm]; w.phases.joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
+	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
 		return 0, fmt.Errorf("%s of %s is not known: its server stamps nothing", name, arm)
 	}
 	for _, p := range phases {
@@ -138,7 +139,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 			return p.Mean, nil
 		}
 	}
-	for _, st := range append(record.Stretches(), handled) {
+	for _, st := range append(record.Stretches(), window.Handled) {
 		if st.Name == name {
 			return st.In(phases, meanOf), nil
 		}

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // Judge computes the result of a run from its record: every figure again from
@@ -66,7 +67,7 @@ func (j *judge) take(t record.TrialRecord, err error) {
 		j.windows[t.Block] = map[string]held{}
 	}
 	j.note(t.Trial)
-	w := held{window: reduce(t, j.run.Env, j.clients(t.Arm))}
+	w := held{Window: window.Reduce(t, j.run.Env, j.clients(t.Arm))}
 	j.imagine(&w, t)
 	j.foresee(&w, t)
 	j.windows[t.Block][t.Arm] = w
@@ -121,10 +122,10 @@ func (j *judge) judgeClosed() {
 		var requests []float64
 		for _, arms := range j.windows {
 			if w, ok := arms[a.Name]; ok {
-				requests = append(requests, float64(w.requests))
+				requests = append(requests, float64(w.Requests))
 			}
 		}
-		for name, q := range quantiles {
+		for name, q := range window.Quantiles {
 			j.judged[name] = j.judged[name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(q))
 		}
 	}
@@ -148,7 +149,7 @@ func (j *judge) unusable(t record.Trial) string {
 
 // A held is a window held against theory.
 type held struct {
-	window
+	window.Window
 	foreseen map[string]queueing.Prediction // by model
 	twin     queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
 	noTwin   string                         // why there is none, "" if there is
@@ -196,18 +197,18 @@ func (j *judge) doubt(arm, format string, args ...any) {
 // with one arm's leaves the block out for all. An arm whose backlog grows in most of its
 // windows is overloaded, which is a fact about the arm: it is judged by its goodput only.
 func (j *judge) validate() {
-	whole := map[int]map[string][]breach{}
+	whole := map[int]map[string][]window.Breach{}
 	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
 	for block, arms := range j.windows {
 		if len(arms) < len(j.run.Plan.Arms) {
 			continue
 		}
-		whole[block] = map[string][]breach{}
+		whole[block] = map[string][]window.Breach{}
 		for name, w := range arms {
-			whole[block][name] = w.breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
-			grows := broke(whole[block][name], ruleBacklog)
+			whole[block][name] = w.Breaches(serverCPUs(j.run.Env), j.judged, accounts(j.run.Plan, name))
+			grows := broke(whole[block][name], window.RuleBacklog)
 			growing[name] += stats.Count(grows)
-			full[name] += stats.Count(grows && w.behind())
+			full[name] += stats.Count(grows && w.Behind())
 		}
 	}
 	j.over, j.outrun = map[string]bool{}, map[string]bool{}
@@ -218,9 +219,9 @@ func (j *judge) validate() {
 		wrong := false
 		for _, a := range j.run.Plan.Arms {
 			for _, b := range whole[block][a.Name] {
-				if b.rule != ruleBacklog {
+				if b.Rule != window.RuleBacklog {
 					wrong = true
-					j.result.Refused = append(j.result.Refused, record.Refusal{Block: block, Arm: a.Name, Rule: b.rule, Value: b.value, Limit: b.limit})
+					j.result.Refused = append(j.result.Refused, record.Refusal{Block: block, Arm: a.Name, Rule: b.Rule, Value: b.Value, Limit: b.Limit})
 				}
 			}
 		}
@@ -242,8 +243,8 @@ func (j *judge) stolen() float64 {
 	for _, block := range slices.Sorted(maps.Keys(j.windows)) {
 		for _, a := range j.run.Plan.Arms { // in order: a sum of floats depends on it
 			if w, ok := j.windows[block][a.Name]; ok {
-				stolen += max(0, w.trial.Client.Steal)
-				total += w.trial.Window
+				stolen += max(0, w.Trial.Client.Steal)
+				total += w.Trial.Window
 			}
 		}
 	}
@@ -253,15 +254,15 @@ func (j *judge) stolen() float64 {
 	return stolen / (total * float64(max(j.run.Env.CPUs, 1)))
 }
 
-func broke(all []breach, rule string) bool {
-	return slices.ContainsFunc(all, func(b breach) bool { return b.rule == rule })
+func broke(all []window.Breach, rule string) bool {
+	return slices.ContainsFunc(all, func(b window.Breach) bool { return b.Rule == rule })
 }
 
 // series is a metric of one arm over the valid blocks.
 func (j *judge) series(arm, metric string) []float64 {
 	v := make([]float64, len(j.valid))
 	for i, block := range j.valid {
-		v[i] = j.windows[block][arm].values[metric]
+		v[i] = j.windows[block][arm].Values[metric]
 	}
 	return v
 }
@@ -287,7 +288,7 @@ func (j *judge) fillArms() {
 		}
 		median := func(metric string) *float64 {
 			v, ok := a.Blocks[metric]
-			if !ok || len(v) == 0 || quantiles[metric] > 0 && !j.judged[metric] {
+			if !ok || len(v) == 0 || window.Quantiles[metric] > 0 && !j.judged[metric] {
 				return nil
 			}
 			m := stats.Median(v)
@@ -298,19 +299,19 @@ func (j *judge) fillArms() {
 		hist := record.NewHistogram()
 		for _, block := range j.valid {
 			w := j.windows[block][pa.Name]
-			hist.Merge(w.hist)
-			a.Requests += w.requests
-			a.Errors += w.requests - w.good
-			for end, n := range w.failures {
+			hist.Merge(w.Hist)
+			a.Requests += w.Requests
+			a.Errors += w.Requests - w.Good
+			for end, n := range w.Failures {
 				if a.Failures == nil {
 					a.Failures = map[string]int{}
 				}
 				a.Failures[end] += n
 			}
-			a.NEff += float64(w.requests) / w.tau / float64(len(j.valid))
-			a.StarvedConnections = max(a.StarvedConnections, w.starved)
-			if w.jain > 0 && (a.Jain == nil || w.jain < *a.Jain) {
-				a.Jain = &w.jain
+			a.NEff += float64(w.Requests) / w.Tau / float64(len(j.valid))
+			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
+			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
+				a.Jain = &w.Jain
 			}
 		}
 		if m := stats.Median(j.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
@@ -344,7 +345,7 @@ func (j *judge) generator(arm string) *record.Proofs {
 	var late record.ReadLate
 	var busy, lateP50, lateP99 []float64
 	for _, block := range j.valid {
-		p := j.windows[block][arm].trial.Client.Proof
+		p := j.windows[block][arm].Trial.Client.Proof
 		if p == nil {
 			return nil
 		}

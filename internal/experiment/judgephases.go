@@ -13,11 +13,11 @@ func (j *judge) armPhases(arm string) []record.Phase {
 	n := 0.0
 	for _, block := range j.valid {
 		w := j.windows[block][arm]
-		if !w.phases.stamped || w.phases.good == 0 {
+		if !w.Phases.Stamped || w.Phases.Good == 0 {
 			return nil
 		}
 		n++
-		for i, p := range w.phases.list() {
+		for i, p := range w.Phases.List() {
 			if len(sum) <= i {
 				sum = append(sum, record.Phase{Name: p.Name})
 			}
@@ -36,9 +36,9 @@ func (j *judge) armPhases(arm string) []record.Phase {
 func (j *judge) joined(arm string) float64 {
 	joined, good := 0, 0
 	for _, block := range j.valid {
-		p := j.windows[block][arm].phases
-		joined += p.joined
-		good += p.good
+		p := j.windows[block][arm].Phases
+		joined += p.Joined
+		good += p.Good
 	}
 	return float64(joined) / float64(max(good, 1))
 }
@@ -49,8 +49,8 @@ func (j *judge) doubtLost() {
 	for _, a := range j.run.Plan.Arms {
 		windows := 0
 		for _, block := range j.valid {
-			p := j.windows[block][a.Name].phases
-			windows += stats.Count(p.lost > 0 && p.joined < p.good)
+			p := j.windows[block][a.Name].Phases
+			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
 		}
 		if windows > 0 {
 			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",

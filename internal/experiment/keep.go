@@ -92,7 +92,7 @@ func (j *judge) keeping(arm string, slo stats.SLO, figures map[figureKey]float64
 		for _, term := range slo {
 			v, ok := figures[figureKey{block, arm, term.Metric}]
 			if term.Quantile == 0 {
-				v, ok = j.windows[block][arm].values[term.Metric]
+				v, ok = j.windows[block][arm].Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
 				k.Reason = fmt.Sprintf("%s was not measured: block %d of %s has too few requests", term.Metric, block, arm)

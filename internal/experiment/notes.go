@@ -43,7 +43,7 @@ func (j *judge) footprint(arm string) *record.Footprint {
 	var memory, peak, threads, processes []float64
 	var sum record.Footprint
 	for _, block := range j.valid {
-		f := j.windows[block][arm].trial.Server.Footprint
+		f := j.windows[block][arm].Trial.Server.Footprint
 		if f == nil {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
+	"schedlab/internal/window"
 )
 
 // us writes stamps in microseconds.
@@ -109,11 +110,11 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 	t.Parallel()
 	r := record.Request{Done: 1080 * us, Iters: 537, Sleep: 500 * us, Status: 200, Outcome: record.Answered}
 	for perIter, want := range map[float64]float64{1e-6: -37e-6, 2e-7: 392.6e-6} { // of a service of 1 ms
-		p := phasesOf(record.TrialRecord{
+		p := window.PhasesOf(record.TrialRecord{
 			Trial: record.Trial{Window: 1}, Requests: []record.Request{r}, Stamps: []record.Stamps{stampedAt(r, false)},
 		}, perIter)
 		sum := 0.0
-		for _, phase := range p.list() {
+		for _, phase := range p.List() {
 			sum += phase.Mean
 			if phase.Name == record.PhaseRest && math.Abs(phase.Mean-want) > 1e-12 {
 				t.Errorf("with %g s an iteration %.1f µs are unexplained, want %.1f", perIter, 1e6*phase.Mean, 1e6*want)
@@ -137,9 +138,9 @@ func TestUnstampedRunExplainsNothing(t *testing.T) {
 // What only a server can tell is no phase of one that stamps nothing.
 func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	t.Parallel()
-	p := phases{stamped: true, good: 10}
-	p.mean[0], p.mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
-	a := asked{&judge{valid: []int{1}, windows: map[int]map[string]held{1: {"nginx": {window: window{phases: p}}}}}}
+	p := window.Phases{Stamped: true, Good: 10}
+	p.Mean[0], p.Mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
+	a := asked{&judge{valid: []int{1}, windows: map[int]map[string]held{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
 		if v, err := a.Phase(0, "nginx", name); err == nil || err.Error() != name+" of nginx is not known: its server stamps nothing" {
 			t.Errorf("%s: got %v, %v", name, v, err)
@@ -238,7 +239,7 @@ func TestJoin(t *testing.T) {
 	r := record.Request{Scheduled: 50, Sent: 60, Done: 1000}
 	for i, s := range client {
 		s.Ready = 90
-		parts := partsOf(r, s)
+		parts := window.PartsOf(r, s)
 		if parts.Sum() != r.Done-r.Scheduled {
 			t.Errorf("request %d: its parts %v add up to %d ns, want its response time of %d", i, parts, parts.Sum(), r.Done-r.Scheduled)
 		}
@@ -262,13 +263,13 @@ func TestPhasesOf(t *testing.T) {
 	add(200_000, 5000, 200)
 	add(300_000, 7000, 200)
 	add(400_000, 90_000, 503)
-	p := phasesOf(trial, 2e-6)
-	if p.good != 152 || p.joined != 152 || p.negative != 0 || p.unjoined() != 0 {
-		t.Errorf("%d good, %d joined, %d negative; want 152, 152, 0", p.good, p.joined, p.negative)
+	p := window.PhasesOf(trial, 2e-6)
+	if p.Good != 152 || p.Joined != 152 || p.Negative != 0 || p.Unjoined() != 0 {
+		t.Errorf("%d good, %d joined, %d negative; want 152, 152, 0", p.Good, p.Joined, p.Negative)
 	}
 	got := map[string]record.Phase{}
 	mean, tail := 0.0, 0.0
-	for _, ph := range p.list() {
+	for _, ph := range p.List() {
 		got[ph.Name] = ph
 		mean, tail = mean+ph.Mean, tail+ph.Tail
 	}
@@ -280,10 +281,10 @@ func TestPhasesOf(t *testing.T) {
 			t.Errorf("%s: %g s, want %g", name, got[name].Mean, want)
 		}
 	}
-	if none := phasesOf(record.TrialRecord{Trial: trial.Trial, Requests: trial.Requests}, 1); none.stamped {
+	if none := window.PhasesOf(record.TrialRecord{Trial: trial.Trial, Requests: trial.Requests}, 1); none.Stamped {
 		t.Error("a trial without stamps has phases")
 	}
-	if names := namesOf(p.list()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
+	if names := namesOf(p.List()); !strings.HasPrefix(names, "lag connect build accept") || strings.Contains(names, "service") {
 		t.Errorf("phases in the order %s", names)
 	}
 }

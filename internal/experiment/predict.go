@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // A theory predicts a window from what was measured of it: arrivals, demands and
@@ -153,8 +154,8 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 // foresee fills in what each theory predicts of a window. Clients that are never
 // answered are none of a closed loop's N.
 func (j *judge) foresee(w *held, t record.TrialRecord) {
-	arm, iter := j.planned(t.Arm), perIter(j.run.Env)
-	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.values["cpu_per_request"] > 0) || iter <= 0 {
+	arm, iter := j.planned(t.Arm), window.PerIter(j.run.Env)
+	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
 		return
 	}
 	beyond, ok := beyondDemand(t, iter)
@@ -167,7 +168,7 @@ func (j *judge) foresee(w *held, t record.TrialRecord) {
 		l.Rate = float64(len(all)) / t.Window
 	}
 	served := arm.Clients
-	served.Connections -= w.starved
+	served.Connections -= w.Starved
 	w.foreseen = map[string]queueing.Prediction{}
 	for _, th := range theories() {
 		switch {

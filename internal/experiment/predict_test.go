@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/window"
 )
 
 // foreseen is what a model says of a station under a load.
@@ -83,7 +84,7 @@ func TestBoundsCountTheServed(t *testing.T) {
 	trial.Arm = arm.Name
 	trial.Server.CPU = fakeWindow // 2.5 ms a request
 	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
-	w := held{window: reduce(trial, run.Env, arm.Clients)}
+	w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
 	j.foresee(&w, trial)
 	p := w.foreseen["bounds"]
 	near(t, "mean", p.Mean, 10e-3)
@@ -108,7 +109,7 @@ func TestOverheadIsOfTheServed(t *testing.T) {
 			continue
 		}
 		trial.Server.CPU = fakeWindow
-		w := held{window: reduce(trial, run.Env, arm.Clients)}
+		w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
 		j.foresee(&w, trial)
 		near(t, "goodput", w.foreseen["mm1"].Throughput, fakeRate*2/3)
 		return

@@ -9,6 +9,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/window"
 )
 
 // checkVolume keeps a trial within the memory that its requests take.
@@ -137,7 +138,7 @@ func lowestRate(p record.Plan) float64 {
 // judgedQuantiles are the metrics for which judgeable holds.
 func judgedQuantiles(p record.Plan) map[string]bool {
 	judged := map[string]bool{}
-	for name, q := range quantiles {
+	for name, q := range window.Quantiles {
 		judged[name] = judgeable(p, q)
 	}
 	return judged

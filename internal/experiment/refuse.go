@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // Limits on totals over the blocks.
@@ -126,14 +127,14 @@ func (j *judge) failed(arms ...record.Arm) *refusal {
 func (j *judge) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, block := range j.valid {
-		for code := range j.windows[block][arm].status {
+		for code := range j.windows[block][arm].Status {
 			mix[code] = 0
 		}
 	}
 	for code := range mix {
 		shares := make([]float64, len(j.valid))
 		for i, block := range j.valid {
-			shares[i] = j.windows[block][arm].status[code]
+			shares[i] = j.windows[block][arm].Status[code]
 		}
 		mix[code] = stats.Median(shares)
 	}
@@ -142,7 +143,7 @@ func (j *judge) statusMix(arm string) map[uint16]float64 {
 
 // refuseMetric is a reason against one metric of an arm.
 func (j *judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
-	q, timed := quantiles[m.Name]
+	q, timed := window.Quantiles[m.Name]
 	switch {
 	case timed && !j.judged[m.Name]:
 		had, need := "", runMargin*float64(stats.MinRequests(q))

@@ -291,9 +291,9 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			}
 			r.trials++
 			soFar.take(t, nil)
-			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.requests > 0 && w.good == 0 {
+			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.Requests > 0 && w.Good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.requests)
+					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
 			measure(kept, t, p.until)
 		}

@@ -32,7 +32,7 @@ func (j *judge) sessions(arm string) *record.SessionTimes {
 	var t *record.SessionTimes
 	var p50, p90 []float64
 	for _, block := range j.valid {
-		s := j.windows[block][arm].trial.Client.Sessions
+		s := j.windows[block][arm].Trial.Client.Sessions
 		if s == nil {
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // search finds the capacity of every arm that can be searched, each window of which
@@ -194,24 +195,24 @@ func ofGenerator(refused string) bool {
 // unfit says why a window is no evidence about its server, "" when it is: its data are
 // wrong, or the load did not offer the rate. That a server falls behind is what a search
 // looks for. Noise counts: the search asks every rate several times.
-func unfit(w *window, e record.Env, slo stats.SLO) string {
+func unfit(w *window.Window, e record.Env, slo stats.SLO) string {
 	judged := map[string]bool{}
 	for _, t := range slo {
-		for name, q := range quantiles {
-			judged[name] = judged[name] || q <= t.Quantile && w.requests >= stats.MinRequests(q)
+		for name, q := range window.Quantiles {
+			judged[name] = judged[name] || q <= t.Quantile && w.Requests >= stats.MinRequests(q)
 		}
 	}
-	for _, b := range w.breaches(serverCPUs(e), judged, false) {
-		if b.rule != ruleBacklog && !strings.HasPrefix(b.rule, "Little") {
-			return fmt.Sprintf("%s: %.3g, limit %.3g", b.rule, b.value, b.limit)
+	for _, b := range w.Breaches(serverCPUs(e), judged, false) {
+		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
+			return fmt.Sprintf("%s: %.3g, limit %.3g", b.Rule, b.Value, b.Limit)
 		}
 	}
-	if w.rateOff > rateLimit {
-		return fmt.Sprintf("%s: %.3g, limit %.3g", ruleRate, w.rateOff, rateLimit)
+	if w.RateOff > rateLimit {
+		return fmt.Sprintf("%s: %.3g, limit %.3g", ruleRate, w.RateOff, rateLimit)
 	}
 	for _, t := range slo {
-		own, sent := w.values[t.Metric], w.values[t.Metric+fromSent]
-		if _, known := quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
+		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
+		if _, known := window.Quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
 			return fmt.Sprintf("%sthe %s is %.3g ms from its time and %.3g ms from the sending, which keeps the objective", ruleLate, t.Metric, 1e3*own, 1e3*sent)
 		}
 	}

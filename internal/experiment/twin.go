@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // An arm's ideal twin is a scheduler of its kind, without cost of its own, that gets
@@ -99,7 +100,7 @@ func twinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 // imagine fills in the figures of a window's twin, or why there is none.
 func (j *judge) imagine(w *held, t record.TrialRecord) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
-		w.values[name] = math.NaN()
+		w.Values[name] = math.NaN()
 	}
 	arm := j.planned(t.Arm)
 	if arm == nil {
@@ -116,7 +117,7 @@ func (j *judge) imagine(w *held, t record.TrialRecord) {
 // replay runs a window through its twin and says why it could not.
 func (j *judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why string) {
 	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
-	iter := perIter(j.run.Env)
+	iter := window.PerIter(j.run.Env)
 	switch {
 	case len(t.Requests) > mostTwin:
 		return fmt.Sprintf("%d requests a trial are more than the %d it replays", len(t.Requests), mostTwin)
@@ -139,7 +140,7 @@ func (j *judge) replay(w *held, t record.TrialRecord, st queueing.Station, c rec
 	}
 	measured.Quantile = nil // which holds the replay
 	w.twin = measured
-	maps.Copy(w.values, map[string]float64{
+	maps.Copy(w.Values, map[string]float64{
 		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
 		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
 	})
@@ -249,7 +250,7 @@ func (j *judge) withoutTwin(arm string, st queueing.Station) string {
 		if w.noTwin != "" {
 			return w.noTwin
 		}
-		if math.IsNaN(w.values["good_mean"]) {
+		if math.IsNaN(w.Values["good_mean"]) {
 			return "no good reply to a request of a window"
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/window"
 )
 
 const (
@@ -174,9 +175,9 @@ func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
 		j.take(trial, nil)
 	}
 	w := j.windows[1]["nethttp"]
-	near(t, "goodput of the twin", w.twin.Throughput, w.values["goodput"])
-	near(t, "goodput predicted", w.foreseen["twin"].Throughput, w.values["goodput"])
-	near(t, "goodput of the formula, which the window offers", w.foreseen["fit"].Throughput, float64(w.arrivals)/fakeWindow)
+	near(t, "goodput of the twin", w.twin.Throughput, w.Values["goodput"])
+	near(t, "goodput predicted", w.foreseen["twin"].Throughput, w.Values["goodput"])
+	near(t, "goodput of the formula, which the window offers", w.foreseen["fit"].Throughput, float64(w.Arrivals)/fakeWindow)
 }
 
 // A run without stations, of another version, has no twins; nor have foreign arms.
@@ -339,9 +340,9 @@ func TestTwinPlaysClients(t *testing.T) {
 		{queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
 		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
-		w := &held{window: window{values: map[string]float64{}}}
+		w := &held{Window: window.Window{Values: map[string]float64{}}}
 		why := j.replay(w, trial, c.station, clients)
-		if mean := w.values[twinMean]; c.why == "" && (why != "" || math.Abs(mean-.02) > 1e-9) || !strings.Contains(why, c.why) {
+		if mean := w.Values[twinMean]; c.why == "" && (why != "" || math.Abs(mean-.02) > 1e-9) || !strings.Contains(why, c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
 		}
 		if c.why == "" && math.Abs(*w.twin.Throughput-500) > 1e-6 {

@@ -7,6 +7,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // verdicts compares every challenger with its rival, and the baseline with its
@@ -64,7 +65,7 @@ func (j *judge) check(c stats.Comparison, base, arm string) *refusal {
 		return refused(record.CauseDrift, map[string]float64{"first": math.Exp(first), "last": math.Exp(last), "p": p},
 			"drift: against %s it is %s in the first half of the blocks and %s in the last", base, stats.Change(math.Exp(first)), stats.Change(math.Exp(last)))
 	}
-	checked := []disturbance{of(foreignLoad), of(stealing), of(throttling)}
+	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling)}
 	for _, d := range checked {
 		if !d.known() {
 			continue
@@ -74,14 +75,14 @@ func (j *judge) check(c stats.Comparison, base, arm string) *refusal {
 				"imbalance: %s differs between %s and %s by %+.1f %% of the CPU time, and the ratio follows it by enough to make the verdict", d.name, base, arm, 100*more)
 		}
 	}
-	if _, timed := quantiles[metric]; timed {
-		late := of(lateness + metric)
+	if _, timed := window.Quantiles[metric]; timed {
+		late := of(window.Lateness + metric)
 		if more, made := said.lateImbalance(late, b, a); late.known() && made {
 			return refused(record.CauseImbalance, map[string]float64{late.name: more},
 				"imbalance: %s was asked later than %s by %.3g ms at %s, which is enough to make the verdict", arm, base, 1e3*more, metric)
 		}
 		checked = append(checked, late)
-		if sent := newCall(c, j.series(base, metric+fromSent), j.series(arm, metric+fromSent)); said.contradicts(stats.Median(sent.x)) {
+		if sent := newCall(c, j.series(base, metric+window.FromSent), j.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
 			ratio := math.Exp(stats.Median(sent.x))
 			return refused(record.CauseSensitivity, map[string]float64{"sent": ratio}, "sensitivity: counted from the sending, it is %s", stats.Change(ratio))
 		}
@@ -117,8 +118,8 @@ func (j *judge) without(said call, base, arm string) (clean []float64, failing i
 
 // noun is a disturbance in words.
 func noun(name string) string {
-	for q := range quantiles {
-		if name == lateness+q {
+	for q := range window.Quantiles {
+		if name == window.Lateness+q {
 			return "lateness of the load"
 		}
 	}
@@ -158,9 +159,9 @@ func (j *judge) disturbed(arm string) *record.Disturbed {
 		}
 		return -1
 	}
-	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(foreignLoad), Steal: known(stealing), Throttled: known(throttling)}
-	for name := range quantiles {
-		if v := stats.Median(j.series(arm, lateness+name)); !math.IsNaN(v) {
+	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
+	for name := range window.Quantiles {
+		if v := stats.Median(j.series(arm, window.Lateness+name)); !math.IsNaN(v) {
 			d.Late[name] = v
 		}
 	}

@@ -1,4 +1,4 @@
-package experiment
+package window
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 // The laws of the audit (measurement.md §4). They hold in every window, whatever a
 // server does: where one does not, the instrument or the record is wrong.
 const (
-	lawLittle      = "Little's law"
-	lawInteractive = "interactive law"
-	lawUtilisation = "utilisation law"
-	lawFlow        = "flow law"
+	LawLittle      = "Little's law"
+	LawInteractive = "interactive law"
+	LawUtilisation = "utilisation law"
+	LawFlow        = "flow law"
 )
 
 // Limits of the laws.
@@ -27,40 +27,40 @@ const (
 	cpuSlack  = 1.02
 )
 
-// A law is one of them in one window: how far the window is from it.
-type law struct {
-	name, unit   string
-	value, limit float64
+// A Law is one of them in one window: how far the window is from it.
+type Law struct {
+	Name, Unit   string
+	Value, Limit float64
 }
 
-// rule is the law as a rule that a window can break.
-func (l law) rule() string {
-	if l.name == lawInteractive {
-		return fmt.Sprintf("%s T = N/X - Z (%s)", l.name, l.unit)
+// Rule is the law as a rule that a window can break.
+func (l Law) Rule() string {
+	if l.Name == LawInteractive {
+		return fmt.Sprintf("%s T = N/X - Z (%s)", l.Name, l.Unit)
 	}
-	return fmt.Sprintf("%s (%s)", l.name, l.unit)
+	return fmt.Sprintf("%s (%s)", l.Name, l.Unit)
 }
 
-// laws are those that the window can be held to, of a server on so many CPUs.
-func (w *window) laws(serverCPUs int) (all []law) {
-	add := func(name, unit string, value, limit float64) { all = append(all, law{name, unit, value, limit}) }
+// Laws are those that the window can be held to, of a server on so many CPUs.
+func (w *Window) Laws(serverCPUs int) (all []Law) {
+	add := func(name, unit string, value, limit float64) { all = append(all, Law{name, unit, value, limit}) }
 	if off, limit, ok := w.littlesLaw(); ok {
-		add(lawLittle, "ratio", off, limit)
+		add(LawLittle, "ratio", off, limit)
 	}
 	if off, limit, ok := w.interactiveLaw(); ok {
-		add(lawInteractive, "ratio", off, limit)
+		add(LawInteractive, "ratio", off, limit)
 	}
-	if own := w.trial.Server.CPUs; own != "" {
+	if own := w.Trial.Server.CPUs; own != "" {
 		serverCPUs = record.CountCPUs(own, serverCPUs)
 	}
-	if used := w.trial.Server.CPU; used >= 0 {
-		add(lawUtilisation, "ratio of CPU time", used/(w.trial.Window*float64(serverCPUs)), cpuSlack)
+	if used := w.Trial.Server.CPU; used >= 0 {
+		add(LawUtilisation, "ratio of CPU time", used/(w.Trial.Window*float64(serverCPUs)), cpuSlack)
 	}
-	if p := w.trial.Client.Proof; p != nil {
-		add(lawFlow, "requests", math.Abs(float64(p.Sent-w.outcomes)), 0)
+	if p := w.Trial.Client.Proof; p != nil {
+		add(LawFlow, "requests", math.Abs(float64(p.Sent-w.outcomes)), 0)
 	}
-	if s := w.trial.Server; s.Accepted >= 0 {
-		add(lawFlow, "connections", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
+	if s := w.Trial.Server; s.Accepted >= 0 {
+		add(LawFlow, "connections", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}
 	return all
 }
@@ -148,13 +148,13 @@ func (p *presence) pending(q record.Pending) {
 // littlesLaw is how far the window is from L = X T (ratio), and what its ends allow
 // (decisions 0012, 0013 and 0018). In an open loop that is all that lies outside, for one
 // stall may delay every request at an end.
-func (w *window) littlesLaw() (off, limit float64, ok bool) {
+func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 	p := w.presence
-	if p.took <= 0 || w.clients.Closed() && w.trial.Client.Pending == nil {
+	if p.took <= 0 || w.Clients.Closed() && w.Trial.Client.Pending == nil {
 		return 0, 0, false
 	}
 	ends, outside := float64(p.ends)/float64(p.counted), p.edges/p.took
-	if w.clients.Closed() { // its clients may all wait for one stall
+	if w.Clients.Closed() { // its clients may all wait for one stall
 		ends *= p.squares * float64(p.counted) / (p.took * p.took)
 		outside = 3 * math.Sqrt(p.outside) / p.took
 	}
@@ -167,12 +167,12 @@ func (w *window) littlesLaw() (off, limit float64, ok bool) {
 // the window are not among the N. Requests of one pipeline are sent together, so that
 // some may wait for the others and less is under way: no fault. What is allowed for
 // is what the clients' pauses, taken for exponential ones, add by chance.
-func (w *window) interactiveLaw() (off, limit float64, ok bool) {
-	c, pending := w.clients, w.trial.Client.Pending
+func (w *Window) interactiveLaw() (off, limit float64, ok bool) {
+	c, pending := w.Clients, w.Trial.Client.Pending
 	if !c.Closed() || c.Rate > 0 || pending == nil {
 		return 0, 0, false
 	}
-	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.trial.Window
+	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.Trial.Window
 	if all <= 0 || w.completions == 0 {
 		return 0, 0, false
 	}

@@ -1,4 +1,4 @@
-package experiment
+package window
 
 import (
 	"math"
@@ -24,30 +24,30 @@ func TestClosedLaws(t *testing.T) {
 	}{
 		{"no pause", closedloop.Clients{N: 8, Took: .005}, 0, nil, ""},
 		{"a pause", closedloop.Clients{N: 8, Took: .005, Pause: .02}, .02, nil, ""},
-		{"a pause not told", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, nil, lawInteractive},
-		{"a short one not told", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, nil, lawInteractive},
+		{"a pause not told", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, nil, LawInteractive},
+		{"a short one not told", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, nil, LawInteractive},
 		{"starved clients", closedloop.Clients{N: 8, Took: .005, Starved: 6}, 0, nil, ""},
 		{"thousands of clients, three cycles", closedloop.Clients{N: 4096, Took: .3}, 0, nil, ""},
-		{"the same, and the load late for a tenth", closedloop.Clients{N: 4096, Took: .3, Pause: .033}, 0, nil, lawInteractive},
-		{"clients that never came", closedloop.Clients{N: 4096, Took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, lawInteractive},
+		{"the same, and the load late for a tenth", closedloop.Clients{N: 4096, Took: .3, Pause: .033}, 0, nil, LawInteractive},
+		{"clients that never came", closedloop.Clients{N: 4096, Took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, LawInteractive},
 		{"paced", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
 		{"a pipeline that is never full", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
-		{"a server that stops", closedloop.Clients{N: 64, Took: .001, Stall: .8}, 0, nil, lawLittle},
+		{"a server that stops", closedloop.Clients{N: 64, Took: .001, Stall: .8}, 0, nil, LawLittle},
 		{"a record of old", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Pending = nil }, ""},
-		{"requests that are lost", closedloop.Clients{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, lawFlow},
+		{"requests that are lost", closedloop.Clients{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, LawFlow},
 	} {
 		trial, clients := c.loop.Window()
 		clients.Think = c.think
 		if c.edit != nil {
 			c.edit(&trial.Trial, &clients)
 		}
-		w := reduce(trial, record.Env{CPUs: 2}, clients)
+		w := Reduce(trial, record.Env{CPUs: 2}, clients)
 		var broke []string
-		for _, b := range w.breaches(1, nil, false) {
-			broke = append(broke, b.rule)
+		for _, b := range w.Breaches(1, nil, false) {
+			broke = append(broke, b.Rule)
 		}
 		if c.broke == "" && len(broke) > 0 || c.broke != "" && !slices.ContainsFunc(broke, func(rule string) bool { return strings.HasPrefix(rule, c.broke) }) {
-			t.Errorf("%s: breaks %q among %+v, want %q", c.name, broke, w.laws(1), c.broke)
+			t.Errorf("%s: breaks %q among %+v, want %q", c.name, broke, w.Laws(1), c.broke)
 		}
 	}
 }
