@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // protocolCapacity is what a plan's protocol says of a search for capacity.
@@ -133,45 +131,4 @@ func (p *plan) takeSearch(o Options) error {
 		p.Timeout = max(p.Timeout, c.Timeout)
 	}
 	return nil
-}
-
-// searchOptions are what a plan tells its search: the rates that windows can judge,
-// and that the generator has room for, among them.
-func searchOptions(p record.Plan, slo stats.SLO) capacity.Options {
-	return capacity.Options{
-		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(hardest(slo).Requests()) / p.Window, Ceiling: mostRequests / (p.Warmup + p.Window),
-	}
-}
-
-// hardest is the term that needs the most requests in a window.
-func hardest(slo stats.SLO) stats.Term {
-	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
-}
-
-// reduced is a window of the search as the search takes it.
-func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window) {
-	c.Rate = t.Rate
-	w := window.Reduce(t, e, c)
-	out := capacity.Window{
-		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
-		Errors: w.Values["errors"], Refused: unfit(&w, e, slo),
-	}
-	var response []float64
-	for _, r := range t.Requests {
-		if t.InWindow(r) {
-			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
-		}
-	}
-	slices.Sort(response)
-	for _, term := range slo {
-		v := w.Values[term.Metric]
-		switch {
-		case w.Requests < term.Requests():
-			v = math.NaN()
-		case term.Quantile > 0:
-			v = stats.Quantile(response, term.Quantile)
-		}
-		out.Values = append(out.Values, v)
-	}
-	return out, w
 }

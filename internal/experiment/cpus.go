@@ -65,3 +65,9 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	}
 	return set, nil
 }
+
+// ServerCPUs is how many CPUs a comparison would give to the server.
+func ServerCPUs(o Options) (int, error) {
+	sets, err := chooseCPUs(o)
+	return max(len(sets.Server), 1), err
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -30,12 +29,6 @@ type decision struct {
 
 // windowStep is what windows are rounded up to.
 const windowStep = 50 * time.Millisecond
-
-// requestsFor is how many a window must expect so that it rarely has too few for quantile q.
-func requestsFor(q float64) float64 {
-	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
-	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
-}
 
 // needs is the window that holds enough requests for quantile q, rounded up.
 func (d decision) needs(q float64) time.Duration {

@@ -2,17 +2,13 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -95,62 +91,4 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 		client.Sessions = SumSessions(result.Sessions)
 	}
 	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
-}
-
-// owed is the share of its paced requests that an arm never sent, its median over the
-// valid blocks. Not the load's fault, which would be in its CPU time: a client that
-// waits for a reply cannot send. But requests that were not sent have no times.
-func (j *judge) owed(arm string) float64 {
-	if owed := stats.Median(j.series(arm, "owed")); owed > owedLimit {
-		return owed
-	}
-	return 0
-}
-
-// doubtOwed says of which arms requests are missing so.
-func (j *judge) doubtOwed() {
-	for _, a := range j.run.Plan.Arms {
-		if owed := j.owed(a.Name); owed > 0 && a.Role != record.Copy {
-			j.doubt(a.Name, "its paced clients did not send %.0f %% of the %.0f requests/s planned, while they waited for replies: its goodput is of what was sent, and those never sent are in no figure", 100*owed, a.Clients.Rate)
-		}
-	}
-}
-
-// DescribeClients says a load in a few words, for the plan and the reports.
-func DescribeClients(c record.Clients) string {
-	if c.Closed() {
-		parts := []string{"closed loop of " + prose.Plural(c.Connections, "client")}
-		for _, extra := range []struct {
-			on   bool
-			text string
-		}{
-			{c.Rate > 0, fmt.Sprintf("paced at %.0f/s together", c.Rate)},
-			{c.Think > 0, fmt.Sprintf("that think %v", record.Duration(c.Think))},
-			{c.Session > 0, fmt.Sprintf("sessions of %d", c.Session)},
-			{c.Pipeline > 1, fmt.Sprintf("%d requests under way each", c.Pipeline)},
-			{c.Ramp > 0, fmt.Sprintf("started over %v", record.Duration(c.Ramp))},
-			{!c.KeepAlive, "a connection for each request"},
-		} {
-			if extra.on {
-				parts = append(parts, extra.text)
-			}
-		}
-		return strings.Join(parts, ", ")
-	}
-	text := "open loop, " + c.Arrivals
-	if c.Rate > 0 {
-		text += fmt.Sprintf(" at %.0f/s", c.Rate)
-	}
-	if c.KeepAlive {
-		text += " over " + prose.Plural(c.Connections, "connection")
-	} else {
-		text += ", a connection for each request"
-	}
-	if c.Idle > 0 {
-		text += fmt.Sprintf(", %d idle ones beside them", c.Idle)
-	}
-	if c.Engine != "" {
-		text += ", sent by the engine " + c.Engine
-	}
-	return text
 }

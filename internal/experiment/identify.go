@@ -155,3 +155,19 @@ func (p *plan) settleArrivals() error {
 	p.Rate = p.Arms[0].Clients.Rate
 	return nil
 }
+
+// doubtScales says before anything runs what the law will not tell.
+func (p *plan) doubtScales() {
+	if !slices.Contains(p.Predict, usl) {
+		return
+	}
+	lines, of := families(p.Arms)
+	if len(lines) == 0 {
+		p.doubt("", "not identifiable: %s has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})", usl)
+	}
+	for _, line := range lines {
+		if n := len(of[line]); n < queueing.LeastUSL {
+			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", usl, line, prose.Plural(n, "value"), queueing.LeastUSL)
+		}
+	}
+}

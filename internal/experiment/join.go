@@ -13,7 +13,6 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
 
@@ -144,16 +143,6 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 		r.Enqueue, r.Dequeue = from(s.Enqueue), from(s.Dequeue)
 		r.Begin, r.End, r.Write = from(s.Begin), from(s.End), from(s.Write)
 	}
-}
-
-// accounts reports whether an arm's server stamps the requests of its clients.
-func accounts(p record.Plan, arm string) bool {
-	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
-		return false
-	}
-	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
-	return stamps != "" && stamps != scenario.StampsOff
 }
 
 func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }

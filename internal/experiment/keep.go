@@ -131,9 +131,3 @@ func answer(blocks, kept int) record.Answer {
 	}
 	return record.Undecided
 }
-
-// ServerCPUs is how many CPUs a comparison would give to the server.
-func ServerCPUs(o Options) (int, error) {
-	sets, err := chooseCPUs(o)
-	return max(len(sets.Server), 1), err
-}

@@ -60,11 +60,6 @@ const (
 	probeCost = 750 * time.Millisecond
 	fixedCost = 3 * time.Second
 
-	// mostRequests bounds one trial, of about 165 bytes of memory each: 48 of a
-	// record.Request, 88 of its stamps, up to 28 of the trace. What vegeta drops of a
-	// hit, about 2 KB, is left to the collector: see quietCollector.
-	mostRequests = 5_000_000
-
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
@@ -76,9 +71,6 @@ const (
 	// highestLoad is the share of the slowest arm's throughput above which a
 	// rate chosen from it is refused: the queue would never end.
 	highestLoad = 0.85
-	// runMargin is the surplus of requests that a Poisson window needs so that
-	// it rarely falls short of a quantile's minimum.
-	runMargin = 1.1
 )
 
 // A planned comparison: what will run, before anything has.

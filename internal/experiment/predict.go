@@ -10,7 +10,6 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -67,57 +66,6 @@ func theories() []theory {
 			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
 		}},
 	}
-}
-
-// stationOf is an arm's scheduling as the theory sees it, for the record.
-func (p *plan) stationOf(a scenario.Arm) record.Station {
-	mode := p.modes[a.Mode]
-	s := record.Station{
-		Full: true, Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
-		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
-	}
-	if s.Kind != queueing.Goroutines.String() {
-		s.Workers = p.workers(a)
-	}
-	p.queueOf(a, &s)
-	return s
-}
-
-// queueOf adds what bounds an arm's queue, where the bound can matter.
-func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
-	mode := p.modes[a.Mode]
-	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
-	wait := length(a, "wait", mode.Wait)
-	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
-		s.Places, s.Overflow = s.Workers, "reject"
-	}
-	policy, depth := p.policy(a), p.number(a, "queue-depth", -1)
-	if depth < 0 && p.overflows(a) && mode.Depth != nil {
-		depth = mode.Depth(s.Workers)
-	}
-	switch {
-	case depth < 0:
-	case s.Kind == queueing.PerWorker.String():
-		s.Places, s.Overflow = depth/s.Workers+1, policy
-	case p.overflows(a):
-		s.Places, s.Overflow = depth+s.Workers, policy
-	}
-	if s.Adaptive || policy == "codel" {
-		target := length(a, "codel-target", queueing.CoDelTarget)
-		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
-	}
-}
-
-// codelTargets is a server's interval of CoDel in targets, when it is given a target
-// alone.
-const codelTargets = 20
-
-// length is a flag's duration, or otherwise when it is not given.
-func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
-	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
-		return d
-	}
-	return otherwise
 }
 
 func station(s record.Station) queueing.Station {

@@ -2,14 +2,12 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"schedlab/internal/expect"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/window"
 )
 
 // checkVolume keeps a trial within the memory that its requests take.
@@ -113,33 +111,4 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	p.doubtUndecidable()
 	p.warnShort()
 	return nil
-}
-
-// judgeable reports whether a window holds enough requests for quantile q.
-func judgeable(p record.Plan, q float64) bool {
-	return lowestRate(p)*p.Window >= requestsFor(q)
-}
-
-// lowestRate is that of the arm that is asked least; +Inf when all are closed
-// loops, which have none beforehand.
-func lowestRate(p record.Plan) float64 {
-	lowest := math.Inf(1)
-	for _, a := range p.Arms {
-		switch {
-		case a.Clients.Loop == "":
-			lowest = min(lowest, p.Rate)
-		case !a.Clients.Closed():
-			lowest = min(lowest, a.Clients.Rate)
-		}
-	}
-	return lowest
-}
-
-// judgedQuantiles are the metrics for which judgeable holds.
-func judgedQuantiles(p record.Plan) map[string]bool {
-	judged := map[string]bool{}
-	for name, q := range window.Quantiles {
-		judged[name] = judgeable(p, q)
-	}
-	return judged
 }

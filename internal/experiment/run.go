@@ -291,13 +291,13 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			}
 			r.trials++
 			soFar.take(t, nil)
-			if w := soFar.windows[block+1][p.Arms[arm].Name]; block == 0 && w.Requests > 0 && w.Good == 0 {
+			if w := soFar.taken(block+1, p.Arms[arm].Name); block == 0 && w.Requests > 0 && w.Good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
 			measure(kept, t, p.until)
 		}
-		if last = time.Since(begun); soFar.look(p, kept) {
+		if last = time.Since(begun); soFar.look(p.until, p.outcome, kept) {
 			return nil
 		}
 	}
@@ -307,15 +307,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 // tellOpen says that the budget ended the run with verdicts open, and what would decide
 // them.
 func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
-	now := soFar.again()
-	now.validated()
-	now.finish(0)
-	open, needed := 0, 0
-	for _, v := range now.result.Verdicts {
-		if v.Primary && v.Verdict == string(stats.Inconclusive) {
-			open, needed = open+1, max(needed, v.Needed)
-		}
-	}
+	open, needed := soFar.open()
 	if open == 0 {
 		return
 	}
@@ -330,25 +322,6 @@ func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
 	r.plan.doubt("", "%s", text+fmt.Sprintf("--budget %v has room for %d blocks, which may decide them", roundUp(budget), more))
 }
 
-// look judges what was taken so far, without an end to it, if as many blocks count as a look
-// has. It reports whether more of them can change nothing that was asked for: of an SLO or
-// an outcome, if there is one, or of the verdicts.
-func (j *judge) look(p *plan, kept map[figureKey]float64) bool {
-	if !slices.Contains(j.run.Plan.Looks, len(j.again().validated())) {
-		return false
-	}
-	now := j.again()
-	now.finish(0)
-	switch {
-	case p.until != nil:
-		return !slices.ContainsFunc(now.keepings(p.until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
-	case p.outcome != nil:
-		v := Outcome(now.result, *p.outcome)
-		return v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
-	}
-	return now.settled()
-}
-
 // pace says what a block takes, and who makes it take longer.
 func (r *runner) pace(each time.Duration) string {
 	p := r.plan
@@ -357,21 +330,6 @@ func (r *runner) pace(each time.Duration) string {
 		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
 	}
 	return said
-}
-
-// again is a judge of the same windows that has not judged yet.
-func (j *judge) again() *judge {
-	now := *j
-	now.newResult(j.result.Run, j.result.Dir)
-	now.valid, now.final, now.judged = nil, map[finality]bool{}, judgedQuantiles(j.run.Plan)
-	return &now
-}
-
-// validated are the blocks that count.
-func (j *judge) validated() []int {
-	j.judgeClosed()
-	j.validate()
-	return j.valid
 }
 
 // What remains to be done after the last block: the reports, and for each trial its judging.

@@ -52,22 +52,6 @@ func families(arms []record.PlanArm) (lines []string, of map[string][]record.Pla
 	return lines, of
 }
 
-// doubtScales says before anything runs what the law will not tell.
-func (p *plan) doubtScales() {
-	if !slices.Contains(p.Predict, usl) {
-		return
-	}
-	lines, of := families(p.Arms)
-	if len(lines) == 0 {
-		p.doubt("", "not identifiable: %s has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})", usl)
-	}
-	for _, line := range lines {
-		if n := len(of[line]); n < queueing.LeastUSL {
-			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", usl, line, prose.Plural(n, "value"), queueing.LeastUSL)
-		}
-	}
-}
-
 // scales fits the law to each family, when the scenario asks for it.
 func (j *judge) scales() (all []record.Scale) {
 	if !slices.Contains(j.run.Plan.Predict, usl) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"schedlab/internal/capacity"
@@ -13,8 +12,6 @@ import (
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // search finds the capacity of every arm that can be searched, each window of which
@@ -46,18 +43,6 @@ func (r *runner) search(ctx context.Context) error {
 	}
 	_, err := capacity.Run(ctx, bench, xmax, o)
 	return cmp.Or(err, failed)
-}
-
-// tooSlow says why an arm with that X_max cannot be searched in windows of so many
-// seconds.
-func tooSlow(o capacity.Options, window, xmax float64) string {
-	term := hardest(o.SLO)
-	other := "promise less"
-	if term.Quantile > 0 {
-		other = "ask for a lower quantile"
-	}
-	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs or %s",
-		perSecond(xmax), window, perSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
 }
 
 // lose notes why the search of one arm ends here; what was measured of it is kept. The
@@ -176,45 +161,4 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 	s.trials++
 	w, _ := reduced(record.TrialRecord{Trial: t, Requests: got.requests}, s.run.Env, p.Arms[s.arm].Clients, p.slo)
 	return w, nil
-}
-
-// Rules of a search: the load, not the server, missed what was asked.
-const (
-	ruleRate = "rate off (ratio)"
-	ruleLate = "sent late: "
-
-	rateLimit = .01
-)
-
-// ofGenerator reports whether a window was refused, by [unfit], because the
-// generator could not offer its rate.
-func ofGenerator(refused string) bool {
-	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLate)
-}
-
-// unfit says why a window is no evidence about its server, "" when it is: its data are
-// wrong, or the load did not offer the rate. That a server falls behind is what a search
-// looks for. Noise counts: the search asks every rate several times.
-func unfit(w *window.Window, e record.Env, slo stats.SLO) string {
-	judged := map[string]bool{}
-	for _, t := range slo {
-		for name, q := range window.Quantiles {
-			judged[name] = judged[name] || q <= t.Quantile && w.Requests >= stats.MinRequests(q)
-		}
-	}
-	for _, b := range w.Breaches(serverCPUs(e), judged, false) {
-		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
-			return fmt.Sprintf("%s: %.3g, limit %.3g", b.Rule, b.Value, b.Limit)
-		}
-	}
-	if w.RateOff > rateLimit {
-		return fmt.Sprintf("%s: %.3g, limit %.3g", ruleRate, w.RateOff, rateLimit)
-	}
-	for _, t := range slo {
-		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
-		if _, known := window.Quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return fmt.Sprintf("%sthe %s is %.3g ms from its time and %.3g ms from the sending, which keeps the objective", ruleLate, t.Metric, 1e3*own, 1e3*sent)
-		}
-	}
-	return ""
 }

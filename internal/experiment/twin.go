@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,10 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -36,26 +33,6 @@ const (
 	mostTwin = 100_000 // requests of a trial that are replayed, in some 60 ms
 	laps     = 3       // of a closed loop's demands; the middle one is measured
 )
-
-// unknown says why no ideal scheduler stands for an arm; "" if one does.
-func (p *plan) unknown(a scenario.Arm) string {
-	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
-	switch {
-	case mode.Adaptive && p.policy(a) == "drop-oldest":
-		return "its queue refuses by age and drops the oldest, too"
-	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
-		return "which process has a connection is the kernel's choice, and not recorded"
-	case procs > cpus:
-		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, prose.Plural(cpus, "CPU"))
-	case p.number(a, "spin", 0) > 0:
-		return "its workers spin, so its CPU time is no demand"
-	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":
-		return "its listener keeps connections waiting or turns them away (--max-conns, --backlog)"
-	case mode.Station == queueing.PerWorker.String() && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
-		return "its workers' queues are of different length"
-	}
-	return ""
-}
 
 // twinOf is the station that an arm's twin is, or why it has none.
 func twinOf(a record.PlanArm) (st queueing.Station, note, why string) {
