@@ -2,15 +2,13 @@ package experiment
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -214,38 +212,6 @@ func TestArmWithoutStamps(t *testing.T) {
 	}
 }
 
-func TestJoin(t *testing.T) {
-	t.Parallel()
-	start := time.Now()
-	zero := timeline.At(start)
-	client := []record.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
-	join(start, client, inOrder(len(client)), []timeline.Server{
-		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
-		{Seq: 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
-		{Seq: 3, Read: zero + 1, Write: zero + 2},
-		{Seq: timeline.Unnumbered, Read: zero + 1, Write: zero + 2},
-	})
-	want := []record.Stamps{
-		{Wrote: 100, First: 900, Read: 150, Begin: 160, End: 700, Write: 800},
-		{Wrote: 200, First: 950}, // nobody told of it
-		{Wrote: 300, First: 990, Accept: 1, Received: 310, Read: 320, Enqueue: 330, Dequeue: 400, Begin: 410, End: 800, Write: 900}, // of a connection older than the attack
-	}
-	if diff := cmp.Diff(want, client); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if client[1].Joined() || !client[2].Joined() {
-		t.Error("joined is not what has a server's stamps")
-	}
-	r := record.Request{Scheduled: 50, Sent: 60, Done: 1000}
-	for i, s := range client {
-		s.Ready = 90
-		parts := window.PartsOf(r, s)
-		if parts.Sum() != r.Done-r.Scheduled {
-			t.Errorf("request %d: its parts %v add up to %d ns, want its response time of %d", i, parts, parts.Sum(), r.Done-r.Scheduled)
-		}
-	}
-}
-
 // phasesOf counts good requests of the window alone, splits the handler's time by
 // what was asked, and takes the slowest 1 %, rounded up, for the tail.
 func TestPhasesOf(t *testing.T) {
@@ -295,4 +261,43 @@ func namesOf(list []record.Phase) string {
 		names = append(names, p.Name)
 	}
 	return strings.Join(names, " ")
+}
+
+// A server whose ring was too small for a fast closed loop refuses no block. The
+// phases are those of the requests that it still knew, and the report says so.
+func TestRingTooSmall(t *testing.T) {
+	t.Parallel()
+	s := synthetic{}
+	run := s.run()
+	run.Plan.Stamps = scenario.StampsFull
+	j, err := newJudge("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		for i, r := range trial.Requests {
+			stamps := stampedAt(r, false)
+			if old := i < len(trial.Requests)/2; old && trial.Arm == "pool" {
+				stamps = record.Stamps{Ready: stamps.Ready, Wrote: stamps.Wrote, First: stamps.First}
+				trial.Server.StampsLost++
+			}
+			trial.Stamps = append(trial.Stamps, stamps)
+		}
+		j.take(trial, nil)
+	}
+	r := j.finish(0)
+	if r.Valid != fakeBlocks || len(r.Refused) != 0 {
+		t.Errorf("%d valid blocks, refused %v; want %d and none", r.Valid, r.Refused, fakeBlocks)
+	}
+	const want = "pool: its server had no room for the stamps of all requests in 12 of 12 windows: where the time went is that of the newest, 55 % of them; give the arm a larger timeline"
+	if got := doubtTexts(r); !slices.Contains(got, want) {
+		t.Errorf("got the doubts %q, want %q", got, want)
+	}
+	for _, a := range r.Arms {
+		for _, p := range a.Phases {
+			if p.Name == "ingress" && math.Abs(p.Mean-5e-6) > 1e-9 {
+				t.Errorf("%s: %s is %g s, want the 5 µs of the requests that are accounted for", a.Name, p.Name, p.Mean)
+			}
+		}
+	}
 }

@@ -185,7 +185,7 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(doubtTexts(run.Result), "\n"); !strings.Contains(said, "the budget of 6s ended after ") || !strings.Contains(said, "of the 10 that the first look needs: a block takes ") ||
+	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 6s ended after ") || !strings.Contains(said, "of the 10 that the first look needs: a block takes ") ||
 		!strings.Contains(said, "and the server of two lingers when it is to end") {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
@@ -207,7 +207,7 @@ func TestRunEndsWhenItKnows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := verdictOf(t, run.Result.Verdicts, "two", "p50")
+		v := verdictIn(t, run.Result.Verdicts, "two", "p50")
 		want := 12
 		if v.Look > 0 && expect == nil {
 			want = v.Look
@@ -282,4 +282,22 @@ func TestRunImpossible(t *testing.T) {
 	if dir, run, err := comparison(t, "good", "good", nil).Run(t.Context(), file, nil); err == nil || dir != nil || run.Result != nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", file)) {
 		t.Errorf("a file for a directory: got %v, %v", dir, err)
 	}
+}
+
+func resultDoubts(r *record.Result) (texts []string) {
+	for _, d := range r.Doubts {
+		texts = append(texts, d.String())
+	}
+	return texts
+}
+
+func verdictIn(t *testing.T, vs []record.Verdict, arm, metric string) record.Verdict {
+	t.Helper()
+	for _, v := range vs {
+		if v.Arm == arm && v.Metric == metric {
+			return v
+		}
+	}
+	t.Fatalf("no verdict on %s of %s", metric, arm)
+	return record.Verdict{}
 }

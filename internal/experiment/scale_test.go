@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"schedlab/internal/record"
-	"schedlab/internal/scenario/demo"
 )
 
 // A swept run has an arm for each number of clients of a closed loop; x gives their
@@ -157,26 +155,5 @@ func TestScaleCountsTheServed(t *testing.T) {
 	}}.scale(t)
 	if last := s.Points[len(s.Points)-1]; last.N != 64 || s.Why != "" {
 		t.Errorf("got N = %v, %q; want the 64 that were served of 80", last.N, s.Why)
-	}
-}
-
-func TestScaleIsDoubtedBeforehand(t *testing.T) {
-	t.Parallel()
-	for load, want := range map[string]string{
-		"loop: closed\n  keepalive: true\n  connections: 4\n  vary: {connections: [1, 4]}": "not identifiable: usl of nethttp from 2 values of connections, and 6 are needed",
-		"rate: 300/s\n  keepalive: true\n  vary: {connections: [1, 4]}":                    "not identifiable: usl has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})",
-		"loop: closed\n  keepalive: true\n  vary: {connections: [1, 2, 4, 8, 16, 32]}":     "",
-	} {
-		p := planned(t, demo.Swap("rate: 300/s", load)+"predict: [usl]\n", func(o *Options) { o.Budget = time.Hour })
-		got := ""
-		for _, d := range doubts(p.Plan) {
-			if strings.Contains(d, "usl") {
-				got = d
-				break
-			}
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", load, got, want)
-		}
 	}
 }

@@ -19,7 +19,7 @@ func searching(t *testing.T, slo string, arms ...scenario.Arm) *Comparison {
 	s.Arms = arms
 	o := options()
 	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second
-	c, err := PlanCapacity(s, o, objective(t, slo))
+	c, err := PlanCapacity(s, o, promised(t, slo))
 	if err != nil {
 		t.Fatal(err)
 	}
