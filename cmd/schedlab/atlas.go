@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/crossover"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -69,7 +70,7 @@ func newAtlas(s scenario.Scenario, o experiment.Options, m record.Map) (*atlas, 
 			a.timeout = max(a.timeout, seconds(c.Planned().Timeout))
 		}
 	}
-	if most, need := a.m.Plan.Blocks, experiment.MapBlocks(len(a.m.Arms)); most < need {
+	if most, need := a.m.Plan.Blocks, judge.MapBlocks(len(a.m.Arms)); most < need {
 		return nil, usagef("a map of %d arms compares every two of them, which takes %d blocks or more, and a cell has %d; raise --blocks or drop arms", len(a.m.Arms), need, most)
 	}
 	for i := range a.m.Cells {
@@ -278,7 +279,7 @@ func (a *atlas) measure(ctx context.Context, show *progress, at crossover.Place,
 	case err != nil:
 		v = record.CellVerdict{Decision: record.Rejected, Reason: err.Error()}
 	default:
-		v = experiment.Outcome(run.Result, a.m.Plan.Metric)
+		v = judge.Outcome(run.Result, a.m.Plan.Metric)
 	}
 	a.failed = err != nil && !impossible
 	took := time.Since(began)

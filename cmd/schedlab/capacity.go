@@ -13,6 +13,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -177,7 +178,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
 	var loads []string
 	for _, a := range p.Arms {
-		if text := experiment.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+		if text := judge.DescribeClients(a.Clients); !slices.Contains(loads, text) {
 			loads = append(loads, text)
 			fmt.Fprintf(w, "load        %s\n", text)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -365,7 +366,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	var loads []string
 	for _, a := range p.Arms {
-		if text := experiment.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+		if text := judge.DescribeClients(a.Clients); !slices.Contains(loads, text) {
 			loads = append(loads, text)
 			fmt.Fprintf(w, "load        %s\n", text)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/command"
-	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -96,7 +96,7 @@ is kept).`,
 	return cmd
 }
 
-func metricNames() []string { return append([]string{winnerMetric}, experiment.MapMetrics()...) }
+func metricNames() []string { return append([]string{winnerMetric}, judge.MapMetrics()...) }
 
 func mapFormatNames() (names []string) {
 	for _, f := range report.MapFormats() {

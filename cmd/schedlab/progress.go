@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 )
 
@@ -67,7 +68,7 @@ func (p *progress) note(key, text string) {
 // trouble says what takes CPU time from server or load; several comparisons in a row say
 // it once.
 func (p *progress) trouble(t record.Trouble) {
-	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), experiment.TroubleSoFar(t))
+	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t))
 }
 
 // cannot says what of a comparison that is about to start cannot be decided, and by which

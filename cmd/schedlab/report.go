@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
@@ -49,7 +49,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				if err != nil {
 					return usage(err)
 				}
-				result, err := experiment.Judge(dir, run)
+				result, err := judge.FromRecord(dir, run)
 				if err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -133,7 +134,7 @@ func TestVerdictOnAdvice(t *testing.T) {
 		{record.Passed, record.Undecided, adviceUndecided, exitPartial},
 	} {
 		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
-		s.verified = s.judge([]experiment.Keeping{{Answer: c.advised, Reason: "why"}, {Answer: c.fewer, Reason: "why"}})
+		s.verified = s.judge([]judge.Keeping{{Answer: c.advised, Reason: "why"}, {Answer: c.fewer, Reason: "why"}})
 		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == adviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.verified.Verdict, s.verified.Why, c.verdict)
 		}
@@ -150,7 +151,7 @@ func TestVerdictOnAdvice(t *testing.T) {
 // Samples are tested by a stand-in, which the verification says.
 func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 	t.Parallel()
-	kept := []experiment.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
+	kept := []judge.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
 	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
 		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
 		if text != "" {
@@ -174,8 +175,8 @@ func TestVerificationText(t *testing.T) {
 	}
 	v := verification{
 		Verdict: adviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
-		Advised: experiment.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
-		Less:    experiment.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
+		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
+		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
 		Doubts:  []string{"it asked less"},
 	}
 	want := []string{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -28,15 +29,15 @@ const (
 // A verification is what the comparison of the advice with about a fifth fewer
 // workers found.
 type verification struct {
-	Verdict string             `json:"verdict"` // right, wrong or undecided
-	Why     string             `json:"why,omitempty"`
-	Workers int                `json:"workers"`
-	Fewer   int                `json:"fewer"`
-	Advised experiment.Keeping `json:"advised"`
-	Less    experiment.Keeping `json:"less"`
-	Dir     string             `json:"dir"` // of the run's record
-	Window  float64            `json:"window"`
-	Doubts  []string           `json:"doubts,omitempty"` // sentences without a full stop
+	Verdict string        `json:"verdict"` // right, wrong or undecided
+	Why     string        `json:"why,omitempty"`
+	Workers int           `json:"workers"`
+	Fewer   int           `json:"fewer"`
+	Advised judge.Keeping `json:"advised"`
+	Less    judge.Keeping `json:"less"`
+	Dir     string        `json:"dir"` // of the run's record
+	Window  float64       `json:"window"`
+	Doubts  []string      `json:"doubts,omitempty"` // sentences without a full stop
 	slo     stats.SLO
 }
 
@@ -52,7 +53,7 @@ func (v *verification) text() []string {
 	lines := []string{lead}
 	for _, k := range []struct {
 		workers int
-		experiment.Keeping
+		judge.Keeping
 	}{{v.Workers, v.Advised}, {v.Fewer, v.Less}} {
 		var figures []string
 		for _, t := range v.slo {
@@ -98,7 +99,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	if err := writeReports(dir, run.Result); err != nil {
 		return nil, err
 	}
-	kept, err := experiment.Keep(dir, run, s.slo)
+	kept, err := judge.Keep(dir, run, s.slo)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (s *sized) asks() []string {
 }
 
 // judge is the verdict on the advice from what the arms kept, the advised one first.
-func (s *sized) judge(kept []experiment.Keeping) *verification {
+func (s *sized) judge(kept []judge.Keeping) *verification {
 	v := &verification{
 		Verdict: adviceUndecided, Workers: s.advice.Workers, Fewer: queueing.Fewer(s.advice.Workers),
 		Advised: kept[0], Less: kept[1], slo: s.slo,

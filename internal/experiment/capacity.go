@@ -42,7 +42,7 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 		return nil, err
 	}
 	if o.Stamps == "" {
-		o.Stamps = scenario.StampsOff // nobody reads them
+		o.Stamps = record.StampsOff // nobody reads them
 	}
 	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
 	p.Plan = record.Plan{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
@@ -32,7 +33,7 @@ const windowStep = 50 * time.Millisecond
 
 // needs is the window that holds enough requests for quantile q, rounded up.
 func (d decision) needs(q float64) time.Duration {
-	exact := time.Duration(requestsFor(q) / d.rate * float64(time.Second))
+	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
 	if exact <= d.window {
 		return d.window
 	}
@@ -67,15 +68,15 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
 		case d.cost(length, d.first) > d.budget:
 			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(length, d.first).Seconds()
-		case known && d.rate*length.Seconds() < requestsFor(q):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(requestsFor(q))
+		case known && d.rate*length.Seconds() < judge.RequestsFor(q):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(judge.RequestsFor(q))
 		default:
 			continue
 		}
 		f.Cannot = append(f.Cannot, u)
 	}
 	for _, name := range d.asked {
-		if need := requestsFor(window.Quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
+		if need := judge.RequestsFor(window.Quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -57,7 +58,7 @@ func namedQuantiles(expect []string) (names []string) {
 func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.most,
-		first: firstLook(primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
+		first: firstLook(judge.Primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
 		cost: func(window time.Duration, blocks int) time.Duration {
 			other := *p
 			other.Window = window.Seconds()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
@@ -110,7 +111,7 @@ func (p *plan) number(a scenario.Arm, flag string, otherwise int) int {
 func (p *plan) differentLoads() {
 	differ := map[string]bool{}
 	for i, a := range p.Arms {
-		keys := differing(a.Clients, p.Arms[0].Clients)
+		keys := judge.Differing(a.Clients, p.Arms[0].Clients)
 		if p.loads[i].Rate != p.loads[0].Rate { // relative ones are not known yet
 			keys = append(keys, "rate")
 		}
@@ -158,16 +159,16 @@ func (p *plan) settleArrivals() error {
 
 // doubtScales says before anything runs what the law will not tell.
 func (p *plan) doubtScales() {
-	if !slices.Contains(p.Predict, usl) {
+	if !slices.Contains(p.Predict, judge.USL) {
 		return
 	}
-	lines, of := families(p.Arms)
+	lines, of := judge.Families(p.Arms)
 	if len(lines) == 0 {
-		p.doubt("", "not identifiable: %s has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})", usl)
+		p.doubt("", "not identifiable: %s has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})", judge.USL)
 	}
 	for _, line := range lines {
 		if n := len(of[line]); n < queueing.LeastUSL {
-			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", usl, line, prose.Plural(n, "value"), queueing.LeastUSL)
+			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", judge.USL, line, prose.Plural(n, "value"), queueing.LeastUSL)
 		}
 	}
 }

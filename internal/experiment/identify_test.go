@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -90,7 +91,7 @@ func TestStationAges(t *testing.T) {
 		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
 			t.Errorf("%s: got %+v, want %+v", arm, got, want)
 		}
-		if aging := station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: record.Duration(want.Target), Interval: record.Duration(want.Interval)}) {
+		if aging := judge.Station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: record.Duration(want.Target), Interval: record.Duration(want.Interval)}) {
 			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}

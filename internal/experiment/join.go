@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
@@ -145,4 +146,4 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 	}
 }
 
-func (p *plan) accounts(arm int) bool { return accounts(p.Plan, p.Arms[arm].Name) }
+func (p *plan) accounts(arm int) bool { return judge.Accounts(p.Plan, p.Arms[arm].Name) }

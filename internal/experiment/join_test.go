@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario/demo"
@@ -80,7 +81,7 @@ func TestPipelineBeyondStamps(t *testing.T) {
 	t.Parallel()
 	p := planned(t, demo.Arm("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
 	for name, want := range map[string]bool{"nethttp": true, "deep": false, "full": true} {
-		if got := accounts(p.Plan, name); got != want {
+		if got := judge.Accounts(p.Plan, name); got != want {
 			t.Errorf("%s accounts: %v, want %v", name, got, want)
 		}
 	}

@@ -178,9 +178,9 @@ func (p *plan) takeStamps(o Options) error {
 	case "":
 		p.Stamps = "basic"
 		if runtime.GOOS == "linux" {
-			p.Stamps = scenario.StampsFull
+			p.Stamps = record.StampsFull
 		}
-	case scenario.StampsOff, "basic", scenario.StampsFull:
+	case record.StampsOff, "basic", record.StampsFull:
 	default:
 		return impossible("--stamps %q is none of off, basic, full", o.Stamps)
 	}
@@ -253,7 +253,7 @@ func (p *plan) takeArms(s scenario.Scenario, o Options) error {
 		}
 		stamps := p.Stamps
 		if l.Pipeline > timeline.MaxPending {
-			stamps = scenario.StampsOff
+			stamps = record.StampsOff
 			if role != record.Copy {
 				p.doubt(a.Name, "where its time went is not told: a server stamps at most %d requests under way on a connection, and its pipeline has %d", timeline.MaxPending, l.Pipeline)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -280,7 +281,7 @@ func TestPlanDoubts(t *testing.T) {
 	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "sticky") }) {
 		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.Plan))
 	}
-	if got := judgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
+	if got := judge.JudgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
 		t.Errorf("2200/s over 0.5 s: judged %v, want all", got)
 	}
 }

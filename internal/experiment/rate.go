@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -13,8 +14,8 @@ import (
 // checkVolume keeps a trial within the memory that its requests take.
 func (p *plan) checkVolume() error {
 	for _, a := range p.Arms {
-		if n := a.Clients.Rate * (p.Warmup + p.Window); n > mostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, mostRequests)
+		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
 		}
 	}
 	return nil
@@ -66,7 +67,7 @@ func (p *plan) lowerRates(slowest float64, name string) {
 			continue
 		}
 		p.Arms[i].Clients.Rate = bound
-		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most; leave it out with --arms, or give --rate", perSecond(bound), perSecond(rate), name, perSecond(slowest))}
+		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most; leave it out with --arms, or give --rate", judge.PerSecond(bound), judge.PerSecond(rate), name, judge.PerSecond(slowest))}
 		if !slices.Contains(p.Doubts, said) {
 			p.Doubts = append(p.Doubts, said)
 		}
@@ -99,7 +100,7 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 	}
 	if p.Sendable > 0 {
 		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
-			perSecond(p.Sendable), p.cpus.Load.Words())
+			judge.PerSecond(p.Sendable), p.cpus.Load.Words())
 	}
 	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {

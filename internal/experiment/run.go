@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
+	"schedlab/internal/judge"
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -120,7 +121,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	run.Trials = r.trials
 	// First without a result: how the run ended is known whatever judging comes to.
 	wrote := dir.WriteRun(run)
-	if run.Result, err = Judge(dir, run); err != nil {
+	if run.Result, err = judge.FromRecord(dir, run); err != nil {
 		return dir, run, errors.Join(runErr, wrote, err)
 	}
 	return dir, run, errors.Join(runErr, dir.WriteRun(run))
@@ -258,11 +259,11 @@ func (r *runner) alike(arm, probed string) {
 // for another one.
 func (r *runner) runBlocks(ctx context.Context) error {
 	p := r.plan
-	soFar, err := newJudge(r.run.Name, "", *r.run)
+	soFar, err := judge.New(r.run.Name, "", *r.run)
 	if err != nil {
 		return err
 	}
-	kept := map[figureKey]float64{}
+	kept := map[judge.FigureKey]float64{}
 	number := 0
 	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
@@ -290,14 +291,14 @@ func (r *runner) runBlocks(ctx context.Context) error {
 				return err
 			}
 			r.trials++
-			soFar.take(t, nil)
-			if w := soFar.taken(block+1, p.Arms[arm].Name); block == 0 && w.Requests > 0 && w.Good == 0 {
+			soFar.Take(t, nil)
+			if w := soFar.Taken(block+1, p.Arms[arm].Name); block == 0 && w.Requests > 0 && w.Good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
-			measure(kept, t, p.until)
+			judge.Measure(kept, t, p.until)
 		}
-		if last = time.Since(begun); soFar.look(p.until, p.outcome, kept) {
+		if last = time.Since(begun); soFar.Look(p.until, p.outcome, kept) {
 			return nil
 		}
 	}
@@ -306,8 +307,8 @@ func (r *runner) runBlocks(ctx context.Context) error {
 
 // tellOpen says that the budget ended the run with verdicts open, and what would decide
 // them.
-func (r *runner) tellOpen(soFar *judge, blocks int, each time.Duration) {
-	open, needed := soFar.open()
+func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
+	open, needed := soFar.Open()
 	if open == 0 {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -45,7 +46,7 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Judge(opened, run)
+	again, err := judge.FromRecord(opened, run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/host"
+	"schedlab/internal/judge"
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -19,7 +20,7 @@ import (
 // after the others are done. One that is too slow is no error among others.
 func (r *runner) search(ctx context.Context) error {
 	p := r.plan
-	o := searchOptions(p.Plan, p.slo)
+	o := judge.SearchOptions(p.Plan, p.slo)
 	bench := &stand{runner: r, measured: make([]int, len(p.Arms))}
 	var xmax []float64
 	var slow, failed error
@@ -29,7 +30,7 @@ func (r *runner) search(ctx context.Context) error {
 		case !measured:
 			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, r.run.Ends[a.Name].Why))
 		case x < o.Floor:
-			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, tooSlow(o, p.Window, x)))
+			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, p.Window, x)))
 		default:
 			bench.arms, xmax = append(bench.arms, i), append(xmax, x)
 		}
@@ -159,6 +160,6 @@ func (s *underTest) Offer(ctx context.Context, step capacity.Step) (capacity.Win
 		return capacity.Window{}, err
 	}
 	s.trials++
-	w, _ := reduced(record.TrialRecord{Trial: t, Requests: got.requests}, s.run.Env, p.Arms[s.arm].Clients, p.slo)
+	w, _ := judge.Reduced(record.TrialRecord{Trial: t, Requests: got.requests}, s.run.Env, p.Arms[s.arm].Clients, p.slo)
 	return w, nil
 }

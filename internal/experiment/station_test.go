@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/host"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -74,7 +75,7 @@ func TestNoStation(t *testing.T) {
 	t.Parallel()
 	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = scenario.Mode{} })
 	arm := p.Arms[2]
-	if _, _, why := twinOf(arm); arm.Station != nil || why != "the record does not say how it schedules" {
+	if _, _, why := judge.TwinOf(arm); arm.Station != nil || why != "the record does not say how it schedules" {
 		t.Errorf("got station %+v, %q", arm.Station, why)
 	}
 }

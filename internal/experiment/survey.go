@@ -73,7 +73,7 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 	defer launcher.Close()
 	arm := scenario.Arm{Mode: mode}
 	asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
-	server, err := launcher.Start(ctx, arm.Argv(s.self, 1, scenario.StampsOff), asked.ReadyPath(arm))
+	server, err := launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
 	if err != nil {
 		return 0, 0, err
 	}

@@ -250,8 +250,6 @@ const (
 	toldShare, toldPassing = .03, .10
 	// toldAfter is for how long a meter watches before it tells anything.
 	toldAfter = 3 * time.Second
-	// doubtShare is what a cause must take of a CPU, over the whole run, to be a doubt.
-	doubtShare = .01
 )
 
 // matters reports whether a cause is worth telling of while the run goes on.
@@ -260,16 +258,6 @@ func matters(t record.Trouble) bool {
 		return t.Share >= toldPassing
 	}
 	return t.Share >= toldShare
-}
-
-// Doubtful are the causes that are told with the result.
-func Doubtful(o *record.Others) (all []record.Trouble) {
-	for _, t := range o.Troubles {
-		if t.Cause != record.Passing && t.Share >= doubtShare || matters(t) {
-			all = append(all, t)
-		}
-	}
-	return all
 }
 
 // foreignTime is the CPU time, in seconds, that programs which are not part of the run

@@ -135,3 +135,9 @@ type Floor struct {
 	LagP99 float64 `json:"lag_p99"`
 	Rest   string  `json:"rest"` // what it did between requests: see Proof
 }
+
+// The levels of stamping of a [Plan], beside basic.
+const (
+	StampsOff  = "off"
+	StampsFull = "full"
+)

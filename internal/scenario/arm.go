@@ -268,12 +268,6 @@ func nameOf(factor, value string) string {
 	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
 }
 
-// Levels of stamping, beside basic.
-const (
-	StampsOff  = "off"
-	StampsFull = "full"
-)
-
 // Argv is the command of an arm as a shell takes it, with the marks in it and its
 // environment before it, or the address of one that runs already. self is this
 // program; iters the calibration every server must share, stamps the level of
@@ -291,7 +285,7 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 // serve is the command of an arm with a mode.
 func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", command.AddrMark, "--admin", command.AdminMark, "--iters", fmt.Sprintf("%.6g", iters)}
-	if _, own := a.Flags["stamps"]; !own && stamps != StampsOff {
+	if _, own := a.Flags["stamps"]; !own && stamps != record.StampsOff {
 		argv = append(argv, "--stamps", stamps)
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {

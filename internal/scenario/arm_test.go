@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"schedlab/internal/command"
+	"schedlab/internal/record"
 	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,7 +127,7 @@ func TestSettingsAndFlags(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 			continue
 		}
-		if got := command.Join(a.Argv("schedlab", 2.5, StampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
+		if got := command.Join(a.Argv("schedlab", 2.5, record.StampsFull)[10:]); got != c.argv || fmt.Sprint(a.Clients) != c.clients {
 			t.Errorf("%q: got %s, %v; want %s, %s", c.text, got, a.Clients, c.argv, c.clients)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/command"
+	"schedlab/internal/record"
 	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func TestForeignArms(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.text, diff)
 		}
-		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(command.Join(got.Argv("schedlab", 2.5, StampsOff)))
+		line := strings.NewReplacer("'{addr}'", "{addr}").Replace(command.Join(got.Argv("schedlab", 2.5, record.StampsOff)))
 		if !strings.HasPrefix(line, c.argv) {
 			t.Errorf("%q: runs %s, want %s", c.text, line, c.argv)
 		}
@@ -58,7 +59,7 @@ func TestForeignArmsInYAML(t *testing.T) {
   - {name: prod, url: 'http://127.0.0.1:9000', metrics: /metrics}`))
 	var got []string
 	for _, a := range s.Contestants() {
-		got = append(got, a.Name+": "+a.Metrics+" "+strings.Join(a.Argv("schedlab", 2.5, StampsOff)[:max(1, len(a.Env))], " "))
+		got = append(got, a.Name+": "+a.Metrics+" "+strings.Join(a.Argv("schedlab", 2.5, record.StampsOff)[:max(1, len(a.Env))], " "))
 	}
 	want := []string{
 		"nethttp,env.GOGC=50:  GOGC=50", "mine,env.GOGC=100: http://{admin}/metrics A=1 GOGC=100 GOMAXPROCS=2",

@@ -1,0 +1,133 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"schedlab/internal/record"
+	"schedlab/internal/window"
+	"schedlab/internal/window/closedloop"
+)
+
+// Requests that the pace has and that were never sent are told beside the result, and
+// what would leave them out is not judged.
+func TestOwedRequests(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		rate float64
+		told bool
+	}{
+		{"all sent", 320, false}, {"a third not sent", 480, true},
+	} {
+		r := closedRun(t, func(*record.Trial, []record.Request) {}, record.Clients{Rate: c.rate})
+		told := slices.ContainsFunc(doubtTexts(r), func(d string) bool { return strings.Contains(d, "did not send 33 % of the 480 requests/s planned") })
+		v, g := verdictOf(t, r.Verdicts, "b", "p50"), verdictOf(t, r.Verdicts, "b", "goodput")
+		if owed := strings.HasPrefix(v.Reason, "requests owed"); told != c.told || owed != c.told || g.Verdict != "SAME" {
+			t.Errorf("%s: doubts %q, p50 %s %q, goodput %s", c.name, doubtTexts(r), v.Verdict, v.Reason, g.Verdict)
+		}
+	}
+}
+
+// closedRun is a judged run of closed loops alike, of 8 clients that ask 40 times a
+// second each.
+func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more record.Clients) *record.Result {
+	t.Helper()
+	run := synthetic{}.run()
+	run.Plan.Warmup, run.Plan.Window, run.Plan.Rate = 1, 1, 0
+	run.Plan.Arms = []record.PlanArm{{Name: "a", Role: record.Baseline}, {Name: "a'", Role: record.Copy}, {Name: "b", Role: record.Challenger}}
+	run.Plan.Order = nil
+	for range fakeBlocks {
+		run.Plan.Order = append(run.Plan.Order, []int{0, 1, 2})
+	}
+	_, clients := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
+	clients.Rate = more.Rate
+	for i := range run.Plan.Arms {
+		run.Plan.Arms[i].Clients = clients
+	}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range fakeBlocks {
+		for i, a := range run.Plan.Arms {
+			trial, _ := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
+			trial.Number, trial.Block, trial.Arm = block*3+i+1, block+1, a.Name
+			edit(&trial.Trial, trial.Requests)
+			j.Take(trial, nil)
+		}
+	}
+	return j.finish(0)
+}
+
+// The audit shows each law's worst valid window beside its limit.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Client.Proof = &record.Proof{Planned: len(requests), Sent: len(requests)}
+		switch {
+		case t.Arm == "pool" && t.Block == 4:
+			t.Server.CPU = .9
+		case t.Arm == "fasthttp" && t.Block == 5: // refused: it is in no audit
+			t.Client.Proof.Sent++
+		}
+		return requests
+	}}.judged(t)
+	if got := r.Refused; len(got) != 1 || got[0].Rule != "flow law (requests)" || got[0].Value != 1 {
+		t.Errorf("refused %+v, want block 5 for a request too many", got)
+	}
+	if len(r.Laws) == 0 || r.Laws[0].Name != window.LawLittle || !(r.Laws[0].Value > 0 && r.Laws[0].Value <= r.Laws[0].Limit) {
+		t.Fatalf("got %+v, want Little's law first, within its limit", r.Laws)
+	}
+	want := []record.Law{
+		{Name: window.LawUtilisation, Unit: "ratio of CPU time", Windows: 44, Arm: "pool", Block: 4, Value: .9, Limit: 1.02},
+		{Name: window.LawFlow, Unit: "requests", Windows: 44, Arm: "nethttp", Block: 1},
+		{Name: window.LawFlow, Unit: "connections", Windows: 44, Arm: "nethttp", Block: 1},
+	}
+	if diff := cmp.Diff(want, r.Laws[1:], cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A rule that no figure was known for did not pass: it was not checked, and of whom.
+func TestNotChecked(t *testing.T) {
+	t.Parallel()
+	named := func(r *record.Result, part string) bool {
+		return slices.ContainsFunc(r.NotChecked, func(s string) bool { return strings.Contains(s, part) })
+	}
+	whole := synthetic{edit: one(func(t *record.Trial) { t.Client.Proof = &record.Proof{Sent: int(fakeRate * (fakeWarmup + fakeWindow))} })}
+	if r := whole.judged(t); len(r.NotChecked) != 1 {
+		t.Errorf("all known but stamps: got %q", r.NotChecked)
+	}
+	for _, c := range []struct {
+		want string
+		edit func(*record.Trial)
+	}{
+		{"imbalance of foreign load of pool: what others", func(t *record.Trial) { t.Server.Foreign = -1 }},
+		{"utilisation law of pool: ", func(t *record.Trial) { t.Server.CPU = -1 }},
+		{"flow law (connections) of pool: the server shows no counters", func(t *record.Trial) { t.Server.Accepted = -1 }},
+		{"flow law (requests) of pool: ", func(t *record.Trial) { t.Client.Proof = nil }},
+		{"steal: ", func(t *record.Trial) { t.Client.Steal = -1 }},
+		{"throttling: ", func(t *record.Trial) { t.Client.Throttled = -1 }},
+	} {
+		s := whole
+		s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+			whole.edit(t, requests)
+			if t.Arm == "pool" && t.Block == 2 {
+				c.edit(t)
+			}
+			return requests
+		}
+		if r := s.judged(t); !named(r, c.want) || len(r.NotChecked) != 2 {
+			t.Errorf("got %q, want %q among them", r.NotChecked, c.want)
+		}
+	}
+	old := closedRun(t, func(t *record.Trial, _ []record.Request) { t.Client.Pending = nil }, record.Clients{})
+	if want := window.LawLittle + " and " + window.LawInteractive + ": "; !named(old, want) {
+		t.Errorf("a closed loop of old: got %q, want %q", old.NotChecked, want)
+	}
+}

@@ -1,0 +1,222 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"schedlab/internal/capacity"
+	"schedlab/internal/command"
+	"schedlab/internal/prose"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A searched arm is what the record holds of it.
+type searched struct {
+	plan    record.PlanArm
+	windows []capacity.Window
+	beside  []beside // of each window
+	jobs    []queueing.Job
+	end     *record.SearchEnd // nil for one that was not cut short
+	cut     string            // what ended all searches before their time, a participle; "" for nothing
+	options capacity.Options
+	window  float64 // seconds
+}
+
+// The outcomes that a search has no part in.
+const (
+	slow capacity.Outcome = "slow" // X_max is below what a window can judge
+	died capacity.Outcome = "died" // its server did, before there was an answer
+)
+
+// beside are a window's figures that the search does not take.
+type beside struct {
+	trial        int
+	goodput, cpu float64 // per second; seconds a request, NaN not known
+	generator    float64 // ratio of the load's CPUs that its process was busy
+}
+
+// cuts are the states of runs that ended before their time, as participles.
+var cuts = map[record.Status]string{record.Interrupted: "interrupted", record.Running: "cut off"}
+
+// judgeCapacity computes the result of a search from its record.
+func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
+	slo, err := stats.ParseSLO(run.Plan.SLO)
+	if err != nil {
+		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
+	}
+	j, err := New(dir.Name(), dir.Path(), run)
+	if err != nil {
+		return nil, err
+	}
+	arms := make([]*searched, len(run.Plan.Arms))
+	for i, a := range run.Plan.Arms {
+		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, cut: cuts[run.Status]}
+		if end, ok := run.Ends[a.Name]; ok {
+			arms[i].end = &end
+		}
+	}
+	found := 0
+	for t, err := range dir.Trials() {
+		found++
+		j.takeSearched(arms, t, err, slo)
+	}
+	if missing := run.Trials - found; missing > 0 {
+		j.doubt("", "%d of %d trials are missing from the record", missing, run.Trials)
+	}
+	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
+	for _, t := range slo {
+		c.Terms = append(c.Terms, record.SLOTerm{Text: stats.SLO{t}.String(), Metric: t.Metric, Limit: t.Limit, AtLeast: t.AtLeast})
+	}
+	for _, a := range arms {
+		c.Arms = append(c.Arms, a.answer(run, slo))
+		j.result.Arms = append(j.result.Arms, record.Arm{
+			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
+			Attached: a.plan.URL != "", CPUs: j.elsewhere[a.plan.Name],
+			Load: DescribeClients(a.plan.Clients), XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
+		})
+	}
+	c.Lines = comparedCapacities(c.Arms)
+	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
+	j.tellOthers()
+	j.tellNotes()
+	j.capacityDoubts(arms)
+	return j.result, nil
+}
+
+// takeSearched puts a trial's window with those of its arm.
+func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
+	switch {
+	case err != nil:
+		j.doubt("", "a trial could not be read and is left out: %v", err)
+		return
+	case t.Failure != "" || t.Omitted != "":
+		j.doubt(t.Arm, "trial %d is left out: %s", t.Number, t.Failure+t.Omitted)
+		return
+	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
+		j.doubt(t.Arm, "trial %d is left out: it is none of this search", t.Number)
+		return
+	}
+	j.note(t.Trial)
+	for _, a := range arms {
+		if a.plan.Name == t.Arm {
+			w, figures := Reduced(t, j.run.Env, a.plan.Clients, slo)
+			w.Refused = cmp.Or(w.Refused, tooFew(w, slo))
+			a.windows = append(a.windows, w)
+			a.beside = append(a.beside, beside{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator})
+			if w.Refused == "" && w.Purpose != capacity.Overload {
+				a.take(t, j.run.Env)
+			}
+			return
+		}
+	}
+	j.doubt(t.Arm, "trial %d is left out: the plan has no such arm", t.Number)
+}
+
+// tooFew is the reason against a window that cannot tell one of the terms.
+func tooFew(w capacity.Window, slo stats.SLO) string {
+	for i, t := range slo {
+		if math.IsNaN(w.Values[i]) && w.Purpose != capacity.Overload {
+			return "too few requests to judge " + t.Metric
+		}
+	}
+	return ""
+}
+
+// answer is an arm's, with all its windows.
+func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
+	xmax := run.XMax[a.plan.Name]
+	f := a.find(xmax)
+	finite := func(v float64) float64 {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return 0
+		}
+		return v
+	}
+	r := record.ArmCapacity{
+		Name: a.plan.Name, Mode: a.plan.Mode, Outcome: string(f.Outcome), Stopped: string(f.Stop), End: a.end, XMax: xmax,
+		Low: f.Low, LowKept: f.LowKept, LowOf: f.LowOf, High: f.High, HighBroken: f.HighBroken, HighOf: f.HighOf,
+		Estimate: finite(f.Estimate), HalfWidth: finite(f.Half), AgainKept: f.AgainKept, AgainOf: f.AgainOf,
+		Windows: []record.RateWindow{},
+	}
+	if r.Estimate > 0 {
+		r.Term = stats.SLO{slo[f.Term]}.String()
+	}
+	if f.Line != nil {
+		r.Line, r.Saturation = &record.RateLine{Intercept: f.Line.Intercept, Slope: f.Line.Slope}, f.Line.Saturation()
+	}
+	if yes, known := f.Recovers(); known {
+		r.Recovers = map[bool]string{true: "yes", false: "no"}[yes]
+	}
+	if a.diedOverloaded(f) {
+		r.Recovers = "no"
+	}
+	var cpu, rates []float64
+	for i, w := range a.windows {
+		row := record.RateWindow{
+			Trial: a.beside[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
+			Goodput: a.beside[i].goodput, Values: map[string]float64{}, Refused: w.Refused, Kept: w.Refused == "" && w.Keeps(slo),
+		}
+		for k, t := range slo {
+			if !math.IsNaN(w.Values[k]) {
+				row.Values[t.Metric] = w.Values[k]
+			}
+		}
+		if v := a.beside[i].cpu; v > 0 && w.Refused == "" && w.Errors == 0 && w.Purpose != capacity.Overload {
+			cpu, rates = append(cpu, v), append(rates, w.Rate)
+		}
+		r.Windows = append(r.Windows, row)
+	}
+	if len(cpu) > 0 {
+		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
+	}
+	r.Text = a.sentence(f, xmax)
+	r.Theories, r.NoTheory = a.theories(run, foretold(slo, f.Term), r)
+	return r
+}
+
+// find is what an arm's windows come to, and its end.
+func (a *searched) find(xmax float64) capacity.Finding {
+	f := capacity.Judge(a.options, a.windows)
+	switch {
+	case f.Outcome != capacity.Undecided:
+	case a.end != nil && a.end.Died:
+		f.Outcome = died
+	case len(a.windows) == 0 && xmax > 0 && xmax < a.options.Floor:
+		f.Outcome = slow
+	}
+	return f
+}
+
+// diedOverloaded reports whether the server died after its capacity was found.
+func (a *searched) diedOverloaded(f capacity.Finding) bool {
+	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
+}
+
+// capacityDoubts are what belongs beside every answer.
+func (j *Judge) capacityDoubts(arms []*searched) {
+	r := j.result
+	if r.Status != record.Complete {
+		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))
+	}
+	if j.oneCPU() {
+		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
+	}
+	for _, a := range arms {
+		refused := 0
+		for _, w := range a.windows {
+			refused += stats.Count(w.Refused != "" && w.Purpose != capacity.Overload)
+		}
+		if refused > 0 {
+			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())
+		}
+	}
+	r.Doubts = append(r.Doubts, j.run.Plan.Doubts...)
+	if r.Env.Virtualised {
+		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
+	}
+	j.doubt("", "one host, loopback, synthetic demand")
+}

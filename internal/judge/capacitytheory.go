@@ -1,0 +1,218 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// Bounds of the work of a prediction.
+const (
+	replayed    = 20_000 // requests of the trace
+	curvePoints = 16
+	halvings    = 14 // of the range, to find where the limit is met
+)
+
+// foretold are the terms that theory has a time for and somebody looks at: the first,
+// which is drawn, and the one that gives way first.
+func foretold(slo stats.SLO, binding int) (terms []stats.Term) {
+	for i, t := range slo {
+		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
+			terms = append(terms, t)
+		}
+	}
+	return terms
+}
+
+// theories say where terms of the objective should give way, from the CPU time that
+// the arm's requests were measured to take, or why nothing can be said.
+func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why string) {
+	trace := a.trace(found.CPUPerRequest)
+	switch {
+	case len(terms) == 0:
+		return nil, "the objective promises no time, and theory predicts times"
+	case a.plan.Mode == "":
+		return nil, "how it schedules is not known: it is another program"
+	case a.plan.Station == nil:
+		return nil, "the record has no queueing station for its mode"
+	case found.CPUPerRequest <= 0:
+		return nil, "the CPU time of a request was not measured in a window without errors"
+	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:
+		return nil, "what each request costs is not known"
+	}
+	names := run.Plan.Predict
+	if len(names) == 0 {
+		names = []string{"fit"}
+	}
+	load := queueing.Measure(trace)
+	ideal, _, why := TwinOf(a.plan)
+	for _, th := range theories() {
+		replays := th.name == "twin" || th.name == "fit" // where no formula reaches
+		if !slices.Contains(names, th.name) {
+			continue
+		}
+		st := Station(*a.plan.Station)
+		if replays {
+			st = ideal
+		}
+		for _, term := range terms {
+			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
+			switch {
+			case th.name == "bounds":
+				all = append(all, c.without("it is about closed loops"))
+			case replays && why != "":
+				all = append(all, c.without(why))
+			default:
+				all = append(all, c.over(found))
+			}
+		}
+	}
+	return all, ""
+}
+
+// take adds a window's requests to the arm's trace, one after the other at the pace
+// of the first window: each has the demand it asked for.
+func (a *searched) take(t record.TrialRecord, e record.Env) {
+	room := replayed - len(a.jobs)
+	if room <= 0 || e.ItersPerUsec <= 0 {
+		return
+	}
+	own := jobs(t, window.PerIter(e), 0, a.plan.Clients)
+	if len(own) == 0 {
+		return
+	}
+	pace, offset := t.Rate/a.windows[0].Rate, time.Duration(0)
+	if n := len(a.jobs); n > 0 {
+		offset = a.jobs[n-1].At + record.Duration(1/a.windows[0].Rate)
+	}
+	start := own[0].At
+	for _, job := range own[:min(len(own), room)] {
+		job.At = offset + time.Duration(float64(job.At-start)*pace)
+		if a.plan.Clients.KeepAlive {
+			job.Conn = len(a.jobs) % max(a.plan.Clients.Connections, 1)
+		}
+		a.jobs = append(a.jobs, job)
+	}
+}
+
+// trace is that of the requests' demands with what the server spends beside, the
+// same for each, so that they add up to the CPU time that was measured.
+func (a *searched) trace(cpu float64) []queueing.Job {
+	asked := 0.0
+	for _, j := range a.jobs {
+		asked += j.CPU.Seconds()
+	}
+	all := slices.Clone(a.jobs)
+	overhead := record.Duration(max(0, cpu-asked/float64(max(len(all), 1))))
+	for i := range all {
+		all[i].CPU += overhead
+	}
+	return all
+}
+
+// A curve is a theory's response time over the rate.
+type curve struct {
+	theory
+	station queueing.Station
+	load    queueing.Load
+	clients record.Clients
+	term    stats.Term
+}
+
+// without is the theory with no figure, and why.
+func (c curve) without(why string) record.RateTheory {
+	return record.RateTheory{Model: c.name, Metric: c.term.Metric, Curve: []record.RatePoint{}, Why: why}
+}
+
+// figure is the term's in a prediction; ok is false where that has none.
+func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
+	q := c.term.Quantile
+	switch {
+	case q == 0 && p.Mean != nil:
+		return *p.Mean, true
+	case q == 0 || p.Quantile == nil || p.Formula == "replay" && len(c.load.Trace) < stats.MinRequests(q):
+		return 0, false
+	}
+	return p.Quantile(q), true
+}
+
+// at is the response time at a rate, +Inf beyond saturation, NaN where the theory
+// has none. formula names what gave it.
+func (c curve) at(rate float64) (seconds float64, formula string) {
+	l := c.load
+	scale := l.Rate / rate
+	l.Rate = rate
+	l.Trace = slices.Clone(c.load.Trace)
+	for i := range l.Trace {
+		l.Trace[i].At = time.Duration(float64(l.Trace[i].At) * scale)
+	}
+	p := c.predict(c.station, l, c.clients)
+	v, ok := c.figure(p)
+	switch {
+	case ok:
+		return v, p.Formula
+	case p.Formula != "" && p.Utilization >= 1:
+		return math.Inf(1), p.Formula
+	case c.name != "fit":
+		return math.NaN(), p.Formula
+	}
+	// The formula that fits has no such figure: an ideal scheduler has.
+	p = queueing.Twin(c.station, l.Trace)
+	if v, ok = c.figure(p); !ok {
+		return math.NaN(), ""
+	}
+	return v, p.Formula
+}
+
+// over draws the curve over the rates that were measured, and finds where it meets
+// the limit.
+func (c curve) over(found record.ArmCapacity) record.RateTheory {
+	r := c.without("")
+	least, most := math.Inf(1), 0.
+	for _, w := range found.Windows {
+		least, most = min(least, w.Rate), max(most, w.Rate)
+	}
+	for i := range curvePoints {
+		rate := least + (most-least)*float64(i)/(curvePoints-1)
+		v, formula := c.at(rate)
+		if math.IsNaN(v) || math.IsInf(v, 0) || rate <= 0 {
+			continue
+		}
+		r.Formula = cmp.Or(r.Formula, formula)
+		r.Curve = append(r.Curve, record.RatePoint{Rate: rate, Seconds: v})
+	}
+	low, high := least/4, most
+	atLow, _ := c.at(low)
+	atHigh, _ := c.at(high)
+	switch {
+	case math.IsNaN(atLow) || math.IsNaN(atHigh):
+		r.Why = "the model has no figure for " + c.term.Metric
+		if n := stats.MinRequests(c.term.Quantile); c.term.Quantile > 0 && len(c.load.Trace) < n {
+			r.Why += fmt.Sprintf(", and a replay of %d requests is too short for it", len(c.load.Trace))
+		}
+		return r
+	case !(atLow <= c.term.Limit):
+		r.Why = fmt.Sprintf("already at %s it is above the limit", PerSecond(low))
+		return r
+	case !(atHigh > c.term.Limit):
+		r.Why = fmt.Sprintf("still at %s, the highest rate that was offered, it is within the limit", PerSecond(high))
+		return r
+	}
+	for range halvings {
+		mid := (low + high) / 2
+		if v, _ := c.at(mid); v <= c.term.Limit {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	r.Rate = (low + high) / 2
+	return r
+}

@@ -1,0 +1,179 @@
+package judge
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// checked is a verdict of so many blocks whose ratios are those of effect, scattered, and
+// moved by what each block's disturbance adds.
+func checked(decision stats.Decision, effect float64, blocks int, added func(block int) float64) call {
+	rng := rand.New(rand.NewPCG(5, uint64(blocks)))
+	c := call{decision: decision, same: math.Log1p(.10)}
+	for b := range blocks {
+		c.x = append(c.x, math.Log(effect)+.02*rng.NormFloat64()+added(b))
+	}
+	return c
+}
+
+func none(int) float64 { return 0 }
+
+func TestShareImbalance(t *testing.T) {
+	t.Parallel()
+	const blocks = 20
+	rising := func(b int) float64 { return .02 + .01*float64(b%7) } // of the CPU, in the arm alone
+	alike := func(b int) float64 { return .01 * float64(b%3) }
+	made := func(b int) float64 { return 4 * rising(b) }
+	opposed := func(b int) float64 { return -4 * rising(b) }
+	for _, c := range []struct {
+		name  string
+		said  call
+		extra func(int) float64 // more of it in the arm
+		want  bool
+	}{
+		{"makes all of the difference", checked(stats.Slower, 1, blocks, made), rising, true},
+		{"makes a small part", checked(stats.Slower, 3, blocks, made), rising, false},
+		{"works against it", checked(stats.Slower, 3, blocks, opposed), rising, false},
+		{"hides a difference", checked(stats.Same, 1.2, blocks, opposed), rising, true},
+		{"differs and changes nothing", checked(stats.Slower, 1.3, blocks, none), rising, false},
+		{"is always more, by the same", checked(stats.Slower, 1.3, blocks, none), func(int) float64 { return .1 }, false},
+		{"is the same in both", checked(stats.Slower, 1.3, blocks, made), none, false},
+	} {
+		d := disturbance{name: window.Stealing}
+		for b := range blocks {
+			d.base, d.arm = append(d.base, alike(b)), append(d.arm, alike(b)+c.extra(b))
+		}
+		if more, got := c.said.shareImbalance(d); got != c.want {
+			t.Errorf("a disturbance that %s: %v, %.3f more; want %v", c.name, got, more, c.want)
+		}
+	}
+}
+
+// Unrelated steal makes a sure verdict seldom: it must correlate first.
+func TestImbalanceIsSeldomByChance(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(6, 1))
+	const runs = 2000
+	wrong := 0
+	for range runs {
+		d := disturbance{name: window.Stealing}
+		said := call{decision: stats.Slower, same: math.Log1p(.10)}
+		for range 12 {
+			d.base = append(d.base, .01*rng.ExpFloat64())
+			d.arm = append(d.arm, .02+.01*rng.ExpFloat64()) // the arm's CPU time attracts steal
+			said.x = append(said.x, .3+.1*rng.NormFloat64())
+		}
+		_, made := said.shareImbalance(d)
+		wrong += stats.Count(made)
+	}
+	if wrong > runs/100 {
+		t.Errorf("%d of %d sound verdicts refused, want at most 1 %%", wrong, runs)
+	}
+}
+
+func TestLateImbalance(t *testing.T) {
+	t.Parallel()
+	const ms = 1e-3
+	for _, c := range []struct {
+		name              string
+		decision          stats.Decision
+		base, arm         float64 // times
+		lateBase, lateArm float64
+		want              bool
+	}{
+		{"late by the difference", stats.Slower, 2 * ms, 3 * ms, 0, 1 * ms, true},
+		{"late by half of it", stats.Slower, 2 * ms, 3 * ms, .1 * ms, .62 * ms, true},
+		{"late by a fifth", stats.Slower, 2 * ms, 3 * ms, 0, .2 * ms, false},
+		{"late the other way", stats.Slower, 2 * ms, 3 * ms, 1 * ms, 0, false},
+		{"late alike", stats.Slower, 2 * ms, 3 * ms, 1 * ms, 1 * ms, false},
+		{"late hides a difference", stats.Same, 2 * ms, 2 * ms, 0, .5 * ms, true},
+		{"late by little", stats.Same, 2 * ms, 2 * ms, 0, .05 * ms, false},
+	} {
+		late := disturbance{name: window.Lateness + "p99"}
+		var base, arm []float64
+		said := call{decision: c.decision, same: math.Log1p(.10)}
+		for b := range 12 {
+			wobble := 1 + .001*float64(b)
+			base, arm = append(base, c.base*wobble), append(arm, c.arm*wobble)
+			late.base, late.arm = append(late.base, c.lateBase*wobble), append(late.arm, c.lateArm*wobble)
+			said.x = append(said.x, math.Log(c.arm/c.base))
+		}
+		if more, got := said.lateImbalance(late, base, arm); got != c.want {
+			t.Errorf("%s: %v, %.2g s later; want %v", c.name, got, more, c.want)
+		}
+	}
+}
+
+func TestCalmHalf(t *testing.T) {
+	t.Parallel()
+	turned := checked(stats.Slower, 1, 20, func(b int) float64 { return map[bool]float64{true: .5, false: -.3}[b%2 == 0 || b > 16] })
+	sound := checked(stats.Slower, 1.5, 20, none)
+	d := disturbance{name: window.ForeignLoad}
+	for b := range 20 {
+		d.base, d.arm = append(d.base, .3*float64(stats.Count(b%2 == 0 || b > 16))), append(d.arm, 0)
+	}
+	if m, ok := turned.calm(d); !ok || !turned.contradicts(m) {
+		t.Errorf("a verdict that the calm half turns: %v, %v", m, ok)
+	}
+	if m, ok := sound.calm(d); !ok || sound.contradicts(m) {
+		t.Errorf("a verdict that the calm half confirms: %v, %v", m, ok)
+	}
+	if _, ok := sound.calm(disturbance{base: make([]float64, 20), arm: make([]float64, 20)}); ok {
+		t.Error("blocks that are all calm have no calm half")
+	}
+}
+
+func TestDrifts(t *testing.T) {
+	t.Parallel()
+	slope := func(s float64) func(int) float64 { return func(b int) float64 { return s * (float64(b) - 9.5) } }
+	for _, c := range []struct {
+		name string
+		said call
+		want bool
+	}{
+		{"from one side to the other", checked(stats.Slower, 1, 20, slope(.05)), true},
+		{"on one side", checked(stats.Slower, 3, 20, slope(.05)), false},
+		{"not at all", checked(stats.Slower, 1.3, 20, none), false},
+		{"within what is the same", checked(stats.Same, 1, 20, slope(.005)), false},
+		{"from what is the same to what is not", checked(stats.Same, 1, 20, slope(.05)), true},
+	} {
+		if first, last, p, got := c.said.drifts(); got != c.want {
+			t.Errorf("%s: %v (%.2f, %.2f, p %.4f), want %v", c.name, got, first, last, p, c.want)
+		}
+	}
+}
+
+// The checks are put to the verdicts of a run: lateness of one arm alone that makes its
+// p99, and counted from the sending is none.
+func TestChecksRefuse(t *testing.T) {
+	t.Parallel()
+	late := at("pool", some(1, func(r *record.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
+	r := synthetic{edit: late}.judged(t)
+	for _, metric := range []string{"p50", "p90", "p99"} {
+		v := verdictOf(t, r.Verdicts, "pool", metric)
+		if v.Verdict != "REFUSED" || v.Code != record.CauseImbalance || math.Abs(v.Values[window.Lateness+metric]-3e-3) > 1e-5 {
+			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
+		}
+	}
+	if got := decisions(r, "fasthttp"); got["p99"] != "SAME" || r.Valid != 12 {
+		t.Errorf("the other arm: %v of %d blocks", got, r.Valid)
+	}
+	drifts := func(block int, arm string, u float64) float64 {
+		if arm == "pool" {
+			return math.Pow(1.02, float64(block)-6.5) * usual(u)
+		}
+		return math.Pow(1.2, float64(block)) * usual(u) // all drift, the ratios of fasthttp do not
+	}
+	r = synthetic{times: drifts}.judged(t)
+	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
+		t.Errorf("arms that drift together: %v", got)
+	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict == "SAME" {
+		t.Errorf("ratios that drift apart: %+v", v)
+	}
+}

@@ -1,0 +1,188 @@
+package judge
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+)
+
+// same is the whole answer when nothing differs.
+var same = map[string]string{"p50": "SAME", "p90": "SAME", "p99": "SAME", "goodput": "SAME", "cpu_per_request": "SAME"}
+
+func times(decision string) map[string]string {
+	return map[string]string{"p50": decision, "p90": decision, "p99": decision, "goodput": "SAME", "cpu_per_request": "SAME"}
+}
+
+func TestConclusions(t *testing.T) {
+	t.Parallel()
+	starve := each("fasthttp", func(t *record.Trial) { t.Client.ConnAnswers = []uint32{700, 620, 0} }, 5)
+	for _, c := range []struct {
+		name             string
+		run              synthetic
+		fasthttp, pool   map[string]string
+		winner, headline string
+	}{
+		{
+			"all the same", synthetic{}, same, same,
+			"undecided", "A tie: fasthttp is the same as nethttp; pool is the same as nethttp.",
+		},
+		{
+			"the baseline wins", synthetic{times: scaled(map[string]float64{"fasthttp": 1.2, "pool": 1.5})}, times("SLOWER"), times("SLOWER"),
+			"nethttp", "nethttp wins: fasthttp is slower than nethttp (p50 +20 %, p90 +20 %, p99 +20 %); pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %).",
+		},
+		{
+			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER"), same,
+			"undecided", "A tie for the best: fasthttp is slower than nethttp (p50 ×8.0, p90 ×8.0, p99 ×8.0); pool is the same as nethttp.",
+		},
+		{
+			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER"), same,
+			"fasthttp", "fasthttp wins: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp.",
+		},
+		{
+			"two are better", synthetic{times: scaled(map[string]float64{"fasthttp": .8, "pool": .7})}, times("FASTER"), times("FASTER"),
+			"undecided", "fasthttp and pool each beat nethttp; compare them with one another: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %).",
+		},
+		{
+			"a trade",
+			synthetic{times: func(_ int, arm string, u float64) float64 {
+				switch {
+				case arm == "pool" && u < .8:
+					return .8 * usual(u)
+				case arm == "pool" && u > .95:
+					return 1.5 * usual(u)
+				}
+				return usual(u)
+			}},
+			same, map[string]string{"p50": "FASTER", "p90": "SAME", "p99": "SLOWER", "goodput": "SAME", "cpu_per_request": "SAME"},
+			"trade", "A trade: fasthttp is the same as nethttp; pool trades with nethttp: better at p50 -20 %, worse at p99 +50 %.",
+		},
+		{
+			"undecided",
+			synthetic{times: func(block int, arm string, u float64) float64 {
+				if arm == "pool" {
+					return math.Pow(1.4, float64(block%3-1)) * usual(u)
+				}
+				return usual(u)
+			}},
+			same, times("INCONCLUSIVE"),
+			"undecided", "No single winner: fasthttp is the same as nethttp; pool against nethttp is undecided after 12 blocks.",
+		},
+		{
+			"who starves clients cannot win", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starve}, times("FASTER"), same,
+			"undecided", "No single winner: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp; fasthttp starved 1 of 3 connections.",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := c.run.judged(t)
+			if diff := cmp.Diff(c.fasthttp, decisions(r, "fasthttp")); diff != "" {
+				t.Errorf("fasthttp (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.pool, decisions(r, "pool")); diff != "" {
+				t.Errorf("pool (-want +got):\n%s", diff)
+			}
+			if r.Winner != c.winner || r.Headline != c.headline {
+				t.Errorf("got  %q, %q\nwant %q, %q", r.Winner, r.Headline, c.winner, c.headline)
+			}
+			if r.Valid != 12 || len(r.Refused) != 0 {
+				t.Errorf("%d valid blocks, refused %v, want 12 and none", r.Valid, r.Refused)
+			}
+		})
+	}
+}
+
+// A run without a valid block has no figures, and a connection that is not kept no
+// share of answers.
+func TestUnknownFigures(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Server.Accepted++
+		return requests
+	}}.judged(t)
+	for _, a := range r.Arms {
+		if r.Valid != 0 || a.Goodput != nil || a.CPUPerRequest != nil || a.P50 != nil || a.Jain != nil || (a.XMax == nil) != (a.Name != "nethttp") {
+			t.Errorf("%d valid blocks, %s: got %v, %v, %v, %v, %v", r.Valid, a.Name, a.Goodput, a.CPUPerRequest, a.P50, a.Jain, a.XMax)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	r := synthetic{
+		times: scaled(map[string]float64{"pool": 1.5}),
+		edit: each("pool", func(t *record.Trial) {
+			t.Client.ConnAnswers = []uint32{300, 300, 300, 300}
+			if t.Block == 2 {
+				t.Client.ConnAnswers = []uint32{600, 0, 0, 600}
+			}
+			t.Client.FirstReply = .001 * float64(t.Block%5)
+		}),
+	}.judged(t)
+	base, pool := r.Arms[0], r.Arms[3]
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got/want-1) > .02 {
+			t.Errorf("%s: got %g, want about %g", name, got, want)
+		}
+	}
+	near("p50", *base.P50, usual(.5))
+	near("p90", *base.P90, usual(.9))
+	near("p99", *base.P99, usual(.99))
+	near("p99 of pool", *pool.P99, 1.5*usual(.99))
+	near("goodput", *base.Goodput, fakeRate)
+	near("CPU per request", *base.CPUPerRequest, .3/fakeRate)
+	if *base.XMax != 3000 || base.Requests != 12*1200 || base.Errors != 0 || len(base.Blocks["p99"]) != 12 {
+		t.Errorf("got %+v", base)
+	}
+	if pool.StarvedConnections != 2 || *pool.Jain != .5 {
+		t.Errorf("worst window: got %d starved, Jain %v, want 2 and 0.5", pool.StarvedConnections, *pool.Jain)
+	}
+	v := verdictOf(t, r.Verdicts, "pool", "p99")
+	near("ratio", v.Ratio, 1.5)
+	if v.Won != 0 || v.Lost != 12 || v.Low > v.Ratio || v.High < v.Ratio {
+		t.Errorf("got %+v", v)
+	}
+	if got, want := *pool.Fairness, (record.Fairness{Asked: 4, Served: 2, FirstReply: .004}); got != want {
+		t.Errorf("got %+v, want %+v of the worst windows", got, want)
+	}
+	if base.Fairness != nil {
+		t.Errorf("connections that are not kept: got %+v", base.Fairness)
+	}
+	want := "it starved 2 of 4 connections: its times are those of the others, and it cannot win"
+	if !slices.Contains(r.Doubts, record.Doubt{Arm: "pool", Text: want}) {
+		t.Errorf("doubts %q lack %q", r.Doubts, want)
+	}
+	if len(r.Order) != 12 || strings.Join(r.Order[0], " ") != "fasthttp nethttp pool nethttp'" {
+		t.Errorf("order: got %v", r.Order)
+	}
+}
+
+// An arm that may run on other CPUs than those started here is said to, beside the
+// winner and in its own figures, and the servers are not all said to have one CPU.
+func TestUnequalCPUs(t *testing.T) {
+	t.Parallel()
+	r := synthetic{
+		times: scaled(map[string]float64{"fasthttp": 2, "pool": 2}),
+		plan:  func(p *record.Plan) { p.Arms[0].URL, p.Arms[1].URL = "http://127.0.0.1:1", "http://127.0.0.1:1" },
+		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			if t.Arm == "nethttp" || t.Arm == "nethttp'" {
+				t.Server.CPUs = "0-1"
+			}
+			return requests
+		},
+	}.judged(t)
+	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner != "nethttp" || !strings.HasSuffix(r.Headline, " Not on equal CPUs: "+want) {
+		t.Errorf("got the winner %q, %q", r.Winner, r.Headline)
+	}
+	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {
+		t.Errorf("got %+v and %+v", a, r.Arms[2])
+	}
+	if slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return strings.HasPrefix(d.Text, "the server had one CPU") }) {
+		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
+	}
+}

@@ -1,0 +1,240 @@
+package judge
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"schedlab/internal/expect"
+	"schedlab/internal/record"
+)
+
+// asserted judges assertions on a run.
+func asserted(t *testing.T, s synthetic, texts ...string) map[string]record.Expectation {
+	t.Helper()
+	run := s.run()
+	run.Plan.Expect = texts
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.Take(trial, nil)
+	}
+	got := map[string]record.Expectation{}
+	for _, e := range j.finish(0).Expectations {
+		got[e.Text] = e
+	}
+	return got
+}
+
+// Of the usual times p50 is 1.2 ms and p99 5.1 ms; fasthttp takes half of them.
+func TestExpectations(t *testing.T) {
+	t.Parallel()
+	half := synthetic{times: scaled(map[string]float64{"fasthttp": .5})}
+	want := map[string]struct {
+		outcome record.Answer
+		reason  string
+	}{
+		`p50("nethttp") < 5ms`:                                      {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
+		`p50("nethttp") > 5 * ms`:                                   {record.Failed, "true in 0 of 12 blocks"},
+		`within(goodput("pool"), 1200/s, 0.01)`:                     {record.Passed, " against 1200 in the median; true in 12 of 12 blocks"},
+		`within(mean("nethttp"), 1.8 / throughput("nethttp"), 0.1)`: {record.Passed, "ms against 1.5 ms in the median"},
+		`rate * window > 100`:                                       {record.Passed, "1200 > 100 in the median"},
+		`p99("nethttp") / p99("fasthttp") >= 1.9`:                   {record.Passed, "2 >= 1.9 in the median"},
+		`faster("p99", "fasthttp")`:                                 {record.Passed, "12 of 12"},
+		`slower("p99", "fasthttp")`:                                 {record.Failed, ""},
+		`faster("p99", "pool")`:                                     {record.Failed, ""},
+		`verdict("p99", "fasthttp") == "FASTER"`:                    {record.Passed, ""},
+		`ratio("p50", "fasthttp") < 0.6`:                            {record.Passed, "0.5 < 0.6"},
+		`interval("p50", "fasthttp")[1] < 0.6`:                      {record.Passed, ""},
+		`same("p50")`:                                               {record.Failed, ""},
+		`same("goodput")`:                                           {record.Passed, ""},
+		`explained("queue") >= 0.8`:                                 {record.Undecided, "timeline not recorded"},
+		`same("goodput") || explained("queue") >= 0.8`:              {record.Passed, ""},
+		`same("p50") || explained("queue") >= 0.8`:                  {record.Undecided, "timeline not recorded"},
+		`same("p50") && explained("queue") >= 0.8`:                  {record.Failed, ""},
+		`not (same("p50") or p50("nethttp") > 5ms)`:                 {record.Passed, ""},
+		`not slower("p99", "fasthttp")`:                             {record.Passed, "true in 12 of 12 blocks"},
+		`not faster("p99", "fasthttp")`:                             {record.Failed, "true in 0 of 12 blocks"},
+		`not (p50("nethttp") < 5ms)`:                                {record.Failed, "1.19 ms against 5 ms in the median; true in 0 of 12 blocks"},
+		`not (not (p50("nethttp") < 5ms))`:                          {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
+		`served("nethttp") == 64`:                                   {record.Undecided, "was not measured"},
+		`x_max("nethttp") > 2000/s && x_max("pool") > 1/s`:          {record.Undecided, "was not measured"},
+		`x_max("nethttp") > 2000/s`:                                 {record.Passed, "true in 12"},
+		`x_max("nethttp") > 2800/s`:                                 {record.Undecided, "x_max is one figure"},
+		`x_max("nethttp") > 3200/s`:                                 {record.Undecided, "x_max is one figure"},
+		`x_max("nethttp") > 4000/s`:                                 {record.Failed, "true in 0"},
+		`errors("pool") == 0 && abs(rate - 1200) < 1`:               {record.Passed, ""},
+		`mean("nethttp") <= 10 * mean("pool")`:                      {record.Passed, "ms in the median"},
+		`predicted("pool", "mean") < 1`:                             {record.Undecided, "no prediction of mean"},
+		`p50("absent") < 1ms`:                                       {record.Undecided, `no arm "absent"`},
+		`verdict("p50", "nethttp") == "SAME"`:                       {record.Undecided, "no challenger"},
+		`good_mean("nethttp") > 1.4ms && tail("nethttp") > 5ms`:     {record.Passed, ""},
+	}
+	var texts []string
+	for text := range want {
+		texts = append(texts, text)
+	}
+	for text, got := range asserted(t, half, texts...) {
+		if w := want[text]; got.Outcome != w.outcome || !strings.Contains(got.Reason, w.reason) {
+			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, got.Reason, w.outcome, w.reason)
+		}
+	}
+}
+
+// Blocks below a band do not agree with those above it.
+func TestWithinOnBothSides(t *testing.T) {
+	t.Parallel()
+	swinging := synthetic{times: func(block int, _ string, u float64) float64 {
+		if block%2 == 0 {
+			return 2 * usual(u)
+		}
+		return usual(u)
+	}}
+	const around, above = `within(p50("pool"), 1.8ms, 0.1)`, `within(p50("pool"), 9ms, 0.1)`
+	got := asserted(t, swinging, around, above)
+	if got[around].Outcome != record.Undecided || got[above].Outcome != record.Failed {
+		t.Errorf("got %+v, want the one around the blocks REFUSED, the other failed", got)
+	}
+}
+
+// So a band can hold with fewer blocks inside it than would do for any other statement,
+// and the reason says which blocks decide.
+func TestReasonOfABand(t *testing.T) {
+	t.Parallel()
+	outside := func(factors map[int]float64) synthetic {
+		return synthetic{times: func(block int, _ string, u float64) float64 { return max(factors[block], 1) * usual(u) }}
+	}
+	const band = `within(p50("pool"), 1.8ms, 0.1)` // 1.5 times the usual
+	inside := map[int]float64{}
+	for block := range fakeBlocks + 1 {
+		inside[block] = 1.5
+	}
+	for _, c := range []struct {
+		low, high int
+		outcome   record.Answer
+		reason    string
+	}{
+		{0, 0, record.Passed, "; true in 12 of 12 blocks"},
+		{1, 1, record.Passed, "; 2 of 12 blocks outside: 1 below, 1 above"},
+		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the border lies within what the blocks leave open"},
+		{10, 1, record.Failed, "; 11 of 12 blocks outside: 10 below, 1 above"},
+	} {
+		factors := maps.Clone(inside)
+		for i := range c.low {
+			factors[1+i] = 1
+		}
+		for i := range c.high {
+			factors[fakeBlocks-i] = 3
+		}
+		if got := asserted(t, outside(factors), band)[band]; got.Outcome != c.outcome || !strings.HasSuffix(got.Reason, c.reason) {
+			t.Errorf("%d below, %d above: got %s, %q; want %s, %q", c.low, c.high, got.Outcome, got.Reason, c.outcome, c.reason)
+		}
+	}
+}
+
+// What lies on the border is not failed.
+func TestExpectationOnTheBorder(t *testing.T) {
+	t.Parallel()
+	for text, s := range map[string]synthetic{
+		`p50("nethttp") <= 1.193ms`: {},
+		`same("p50")`:               {times: scaled(map[string]float64{"fasthttp": 1.1})},
+		`faster("p50", "fasthttp")`: {times: func(block int, arm string, u float64) float64 {
+			if arm == "fasthttp" && block%2 == 0 {
+				return .8 * usual(u)
+			}
+			return usual(u)
+		}},
+	} {
+		if got := asserted(t, s, text)[text]; got.Outcome != record.Undecided {
+			t.Errorf("%s: got %s, %q; want REFUSED", text, got.Outcome, got.Reason)
+		}
+	}
+}
+
+func TestExpectationRefused(t *testing.T) {
+	t.Parallel()
+	failing := at("pool", some(50, func(r *record.Request) { r.Status = 503 }))
+	for text, c := range map[string]struct {
+		s       synthetic
+		outcome record.Answer
+		reason  string
+	}{
+		`p50("nethttp") < 5ms`:     {synthetic{blocks: 5, status: record.Interrupted}, record.Undecided, "5 blocks: too few to decide"},
+		`p50("pool") < 5ms`:        {synthetic{edit: failing}, record.Undecided, "of its requests got no good reply"},
+		`loss("pool") > 0.01`:      {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},
+		`good_mean("pool") < 5ms`:  {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},
+		`same("p99")`:              {synthetic{edit: failing}, record.Undecided, "errors: pool failed"},
+		`p50("fasthttp") < 0.1 ms`: {synthetic{edit: failing}, record.Undecided, "unexpected"},
+	} {
+		got := asserted(t, c.s, text)[text]
+		if got.Outcome != c.outcome || !strings.Contains(got.Reason, c.reason) {
+			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, got.Reason, c.outcome, c.reason)
+		}
+	}
+}
+
+// The synthetic arrivals are even at 1200/s, each using 0.25 ms of the CPU.
+func TestPredictions(t *testing.T) {
+	t.Parallel()
+	s := synthetic{}
+	run := s.run()
+	run.Env.ItersPerUsec = 2
+	run.Plan.Predict = []string{"twin", "mgc", "bounds"}
+	run.Plan.Expect = []string{`within(predicted("pool", "mean"), 0.25ms, 0.02)`, `mean("pool") > 2 * predicted("pool", "mean")`}
+	for i := range run.Plan.Arms {
+		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
+	}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.Take(trial, nil)
+	}
+	r := j.finish(0)
+	for _, e := range r.Expectations {
+		if e.Outcome != record.Passed {
+			t.Errorf("%s: got %s, %q", e.Text, e.Outcome, e.Reason)
+		}
+	}
+	for i, want := range []string{"twin mean", "mgc mean", "bounds "} {
+		p := r.Arms[3].Predictions[i]
+		got := p.Model + " "
+		if _, ok := p.Values["mean"]; ok {
+			got += "mean"
+		}
+		if got != want {
+			t.Errorf("prediction %d: got %q, %+v; want %q", i, got, p, want)
+		}
+	}
+}
+
+// Whatever stands in a file, an expectation is an error or a finding.
+func FuzzExpectation(f *testing.F) {
+	for _, text := range []string{`p50("nethttp") < 5ms`, `same("p50") || not (explained("queue") >= 0.8)`, `within(done("a")/window, 250/s, .1)`, "10msx", "'", "((", `interval("p50","pool")[7] > 1`} {
+		f.Add(text)
+	}
+	run := synthetic{}.run()
+	j, err := New("run", "dir", run)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for trial := range (synthetic{}).trials() {
+		j.Take(trial, nil)
+	}
+	j.finish(0)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1000 {
+			return
+		}
+		e, err := expect.Parse(text, nil)
+		if err != nil {
+			return
+		}
+		if got := e.Decide(asked{j}); got.Outcome == "" || got.Reason == "" {
+			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
+		}
+	})
+}

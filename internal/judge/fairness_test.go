@@ -1,0 +1,70 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// A closed loop that starves clients has no times, and says so in its headline,
+// whatever else the run comes to.
+func TestStarvationIsInTheHeadline(t *testing.T) {
+	t.Parallel()
+	slow := scaled(map[string]float64{"pool": 1.5})
+	starve := func(starving map[string]int) func(*record.Trial, []record.Request) []record.Request {
+		return func(t *record.Trial, requests []record.Request) []record.Request {
+			t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 10, starving[t.Arm]
+			return requests
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		starving map[string]int
+		blocks   int
+		winner   string
+		headline string
+	}{
+		{"nobody", nil, 0, "undecided", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %)."},
+		{"a challenger", map[string]int{"pool": 9}, 0, "undecided", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
+		{
+			"the baseline, and its copy once less", map[string]int{"nethttp": 2, "nethttp'": 1}, 0,
+			"undecided", "No verdict: nethttp starved 2 of 10 connections, and a closed loop has no times of those.",
+		},
+		{
+			"the copy", map[string]int{"nethttp'": 1}, 0,
+			"undecided", "No verdict: nethttp' starved 1 of 10 connections, and a closed loop has no times of those.",
+		},
+		{
+			"two of a run that was cut short", map[string]int{"pool": 9, "fasthttp": 1}, 4,
+			"undecided", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections, and a closed loop has no times of those.",
+		},
+	} {
+		run := synthetic{}.run()
+		for i := range run.Plan.Arms {
+			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 10, Rate: fakeRate}
+		}
+		j, err := New("run", "dir", run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trial := range (synthetic{times: slow, edit: starve(c.starving), blocks: c.blocks}).trials() {
+			j.Take(trial, nil)
+		}
+		r := j.finish(0)
+		if r.Winner != c.winner || r.Headline != c.headline {
+			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, r.Headline, c.winner, c.headline)
+		}
+		for _, a := range r.Arms {
+			n := c.starving[a.Name]
+			if a.StarvedConnections != n || a.Fairness == nil || a.Fairness.Asked != 10 || a.Fairness.Served != 10-n {
+				t.Errorf("%s: %s starved %d, fairness %+v; want %d of 10", c.name, a.Name, a.StarvedConnections, a.Fairness, n)
+			}
+		}
+		for _, v := range r.Verdicts {
+			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && !strings.HasPrefix(v.Reason, starvation) {
+				t.Errorf("%s: got %+v, want it refused for starvation", c.name, v)
+			}
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"schedlab/internal/expect"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// hold decides every expectation of the plan. One that cannot be read, because
+// another version wrote it, is refused.
+func (j *Judge) hold() {
+	j.result.Expectations = []record.Expectation{}
+	for _, text := range j.run.Plan.Expect {
+		f := expect.Finding{Outcome: record.Undecided}
+		e, err := expect.Parse(text, nil)
+		switch {
+		case err != nil:
+			f.Reason = err.Error()
+		case j.refusal != nil:
+			f.Reason = j.refusal.text
+		default:
+			f = e.Decide(asked{j})
+		}
+		j.result.Expectations = append(j.result.Expectations, record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason})
+	}
+}
+
+// overloadProof are the figures of a window that hold for an arm whose queue
+// grows without end, and whatever its requests came to.
+var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "overflows"}
+
+// asked is a judged run as its expectations see it: see [expect.Run].
+type asked struct{ *Judge }
+
+// window is an arm's in the i-th block that counts.
+func (a asked) window(i int, arm string) (held, error) {
+	w, ok := a.windows[a.valid[i]][arm]
+	if !ok {
+		return w, fmt.Errorf("this run has no arm %q", arm)
+	}
+	return w, nil
+}
+
+func (a asked) Rate() float64   { return a.run.Plan.Rate }
+func (a asked) Window() float64 { return a.run.Plan.Window }
+func (a asked) Blocks() int     { return len(a.valid) }
+
+func (a asked) Figure(block int, metric, arm string) (float64, error) {
+	w, err := a.window(block, arm)
+	if err != nil {
+		return 0, err
+	}
+	if (metric == twinMean || metric == twinOverhead) && w.noTwin != "" {
+		return 0, fmt.Errorf("%s has no ideal twin: %s", arm, w.noTwin)
+	}
+	if why := a.refuseFigure(metric, arm); why != "" {
+		return 0, fmt.Errorf("%s of %s: %s", metric, arm, why)
+	}
+	v, ok := w.Values[metric]
+	if !ok || math.IsNaN(v) {
+		return 0, fmt.Errorf("%s of %s was not measured", metric, arm)
+	}
+	return v, nil
+}
+
+func (a asked) Ratio(block int, v record.Verdict) float64 {
+	windows := a.windows[a.valid[block]]
+	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
+}
+
+func (a asked) XMax(arm string) (float64, error) {
+	if x := a.run.XMax[arm]; x > 0 {
+		return x, nil
+	}
+	return 0, fmt.Errorf("the closed-loop throughput of %q was not measured", arm)
+}
+
+func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
+	for _, v := range a.result.Verdicts {
+		if v.Metric != metric || v.Arm != arm {
+			continue
+		}
+		if v.Verdict == string(stats.Refused) {
+			return v, fmt.Errorf("%s of %s is refused: %s", metric, arm, v.Reason)
+		}
+		return v, nil
+	}
+	return record.Verdict{}, fmt.Errorf("there is no verdict on %s of %q: it is no challenger of this run", metric, arm)
+}
+
+func (a asked) Challengers() (pairs [][2]string) {
+	for i, arm := range a.result.Arms {
+		if arm.Role == record.Challenger {
+			pairs = append(pairs, [2]string{arm.Name, a.result.Arms[rival(a.run.Plan.Arms, i)].Name})
+		}
+	}
+	return pairs
+}
+
+// phases are where an arm's time went in a block.
+func (a asked) phases(block int, arm string) ([]record.Phase, error) {
+	w, err := a.window(block, arm)
+	switch {
+	case err != nil:
+		return nil, err
+	case !w.Phases.Stamped || w.Phases.Good == 0:
+		return nil, errors.New("timeline not recorded")
+	}
+	return w.Phases.List(), nil
+}
+
+func meanOf(p record.Phase) float64 { return p.Mean }
+
+func (a asked) Spent(block int, arm string) (sum float64) {
+	phases, _ := a.phases(block, arm)
+	for _, p := range phases {
+		sum += p.Mean
+	}
+	return sum
+}
+
+func (a asked) Phase(block int, arm, name string) (float64, error) {
+	phases, err := a.phases(block, arm)
+	if err != nil {
+		return 0, err
+	}
+	client := record.Stretches()[0]
+	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
+		return 0, fmt.Errorf("%s of %s is not known: its server stamps nothing", name, arm)
+	}
+	for _, p := range phases {
+		if p.Name == name {
+			return p.Mean, nil
+		}
+	}
+	for _, st := range append(record.Stretches(), window.Handled) {
+		if st.Name == name {
+			return st.In(phases, meanOf), nil
+		}
+	}
+	return 0, fmt.Errorf("the timeline has no phase %q", name)
+}
+
+// Predicted is of the first model of the scenario that has the figure.
+func (a asked) Predicted(block int, arm, metric string) (float64, error) {
+	w, err := a.window(block, arm)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range a.run.Plan.Predict {
+		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
+			return *v, nil
+		}
+	}
+	return 0, fmt.Errorf("no prediction of %s for %s: name a model under predict", metric, arm)
+}
+
+// refuseFigure is a reason against one arm's figure on its own, whatever it is
+// compared with; "" for none.
+func (j *Judge) refuseFigure(metric, arm string) string {
+	a := j.arm(arm)
+	if slices.Contains(overloadProof, metric) {
+		return ""
+	}
+	if why := j.refuseMetric(stats.Metric{Name: metric}, *a); why != nil {
+		return why.text
+	}
+	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
+	if metric != "good_mean" && j.fails(arm) {
+		return fmt.Sprintf("%.2f %% of its requests got no good reply, and their times are among the others", 100*ratio)
+	}
+	return ""
+}
+
+func (j *Judge) arm(name string) *record.Arm {
+	for i := range j.result.Arms {
+		if j.result.Arms[i].Name == name {
+			return &j.result.Arms[i]
+		}
+	}
+	return nil
+}
+
+// decisionOf is what a verdict's word means.
+func decisionOf(v record.Verdict) stats.Decision { return stats.MetricOf(v.Metric).Decision(v.Verdict) }

@@ -1,0 +1,57 @@
+package judge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
+	"schedlab/internal/window"
+)
+
+// RequestsFor is how many a window must expect so that it rarely has too few for quantile q.
+func RequestsFor(q float64) float64 {
+	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
+	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+}
+
+// judgeable reports whether a window holds enough requests for quantile q.
+func judgeable(p record.Plan, q float64) bool {
+	return lowestRate(p)*p.Window >= RequestsFor(q)
+}
+
+// lowestRate is that of the arm that is asked least; +Inf when all are closed
+// loops, which have none beforehand.
+func lowestRate(p record.Plan) float64 {
+	lowest := math.Inf(1)
+	for _, a := range p.Arms {
+		switch {
+		case a.Clients.Loop == "":
+			lowest = min(lowest, p.Rate)
+		case !a.Clients.Closed():
+			lowest = min(lowest, a.Clients.Rate)
+		}
+	}
+	return lowest
+}
+
+// JudgedQuantiles are the metrics for which judgeable holds.
+func JudgedQuantiles(p record.Plan) map[string]bool {
+	judged := map[string]bool{}
+	for name, q := range window.Quantiles {
+		judged[name] = judgeable(p, q)
+	}
+	return judged
+}
+
+// Accounts reports whether an arm's server stamps the requests of its clients.
+func Accounts(p record.Plan, arm string) bool {
+	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
+	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
+		return false
+	}
+	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
+	return stamps != "" && stamps != record.StampsOff
+}

@@ -1,0 +1,133 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/expect"
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A Keeping is how an arm kept an SLO.
+type Keeping struct {
+	Arm    string        `json:"arm"`
+	Blocks int           `json:"blocks"` // valid ones, in which it was asked
+	Kept   int           `json:"kept"`   // of those, blocks in which every term held
+	Answer record.Answer `json:"answer"` // Passed: it keeps the SLO; Failed: it breaks it
+	Reason string        `json:"reason"` // of an undecided answer; else ""
+	// Median is each term's figure, the median over the blocks, in the term's unit.
+	Median map[string]float64 `json:"median"`
+}
+
+// Keep puts an SLO to every block of a run whose data are right: the baseline's and the
+// challengers' keeping, in plan order. It reads the record again. An answer is Passed
+// when at a look the terms hold together in so many blocks that they do in most with 95 %
+// confidence over all looks, Failed when they do not in as many, and undecided in between,
+// or where a window is too short for a quantile. A backlog that grows is how an arm breaks
+// an SLO. Errors are those of reading the record.
+func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
+	j, err := New(dir.Name(), dir.Path(), run)
+	if err != nil {
+		return nil, err
+	}
+	figures := map[FigureKey]float64{}
+	for t, err := range dir.Trials() {
+		j.Take(t, err)
+		if err == nil {
+			Measure(figures, t, slo)
+		}
+	}
+	left, err := dir.Unfinished()
+	if err != nil {
+		return nil, err
+	}
+	j.finish(len(left))
+	return j.keepings(slo, figures), nil
+}
+
+func (j *Judge) keepings(slo stats.SLO, figures map[FigureKey]float64) (all []Keeping) {
+	for _, a := range j.run.Plan.Arms {
+		if a.Role != record.Copy {
+			all = append(all, j.keeping(a.Name, slo, figures))
+		}
+	}
+	return all
+}
+
+// A FigureKey names a quantile of one arm's window in a block.
+type FigureKey struct {
+	block       int
+	arm, metric string
+}
+
+// Measure notes the quantiles that an SLO asks of a window that has requests enough.
+func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO) {
+	var took []float64
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			took = append(took, time.Duration(r.Done-r.Scheduled).Seconds())
+		}
+	}
+	slices.Sort(took)
+	for _, term := range slo {
+		if term.Quantile > 0 && len(took) >= stats.MinRequests(term.Quantile) {
+			figures[FigureKey{t.Block, t.Arm, term.Metric}] = stats.Quantile(took, term.Quantile)
+		}
+	}
+}
+
+func (j *Judge) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
+	k := Keeping{Arm: arm, Blocks: len(j.valid), Answer: record.Undecided, Median: map[string]float64{}}
+	if j.refusal != nil {
+		k.Reason = j.refusal.text
+		return k
+	}
+	values := map[string][]float64{}
+	for i, block := range j.valid {
+		kept := true
+		for _, term := range slo {
+			v, ok := figures[FigureKey{block, arm, term.Metric}]
+			if term.Quantile == 0 {
+				v, ok = j.windows[block][arm].Values[term.Metric]
+			}
+			if !ok || math.IsNaN(v) {
+				k.Reason = fmt.Sprintf("%s was not measured: block %d of %s has too few requests", term.Metric, block, arm)
+				return k
+			}
+			values[term.Metric] = append(values[term.Metric], v)
+			kept = kept && term.Holds(v)
+		}
+		k.Kept += stats.Count(kept)
+		if k.Answer == record.Undecided {
+			k.Answer = answer(i+1, k.Kept)
+		}
+	}
+	for metric, v := range values {
+		k.Median[metric] = stats.Median(v)
+	}
+	switch {
+	case k.Answer != record.Undecided:
+	case !expect.Looked(k.Blocks, stats.Alpha):
+		k.Reason = prose.Plural(k.Blocks, "block") + ": too few to decide"
+	default:
+		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, prose.Plural(k.Blocks, "block"))
+	}
+	return k
+}
+
+// answer is what it comes to that an SLO was kept in so many of the first blocks.
+func answer(blocks, kept int) record.Answer {
+	rank := stats.LookRank(blocks, stats.Alpha)
+	switch {
+	case rank == 0:
+	case blocks-kept < rank:
+		return record.Passed
+	case kept < rank:
+		return record.Failed
+	}
+	return record.Undecided
+}

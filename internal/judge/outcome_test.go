@@ -1,0 +1,163 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// contest is a result of arms with twelve blocks at each metric, steady at the
+// given values; verdicts are those of stats. A value of 0 refuses the metric.
+func contest(figures map[string][]float64, names ...string) *record.Result {
+	r := &record.Result{}
+	for i, name := range names {
+		a := record.Arm{Name: name, Role: record.Challenger, Blocks: map[string][]float64{}}
+		if i == 0 {
+			a.Role = record.Baseline
+		}
+		for metric, v := range figures {
+			for block := range 12 {
+				a.Blocks[metric] = append(a.Blocks[metric], v[i]*(1+0.001*float64(block%3)))
+			}
+		}
+		r.Arms = append(r.Arms, a)
+	}
+	for _, m := range stats.Metrics() {
+		for i := range names {
+			if i == 0 || figures[m.Name] == nil {
+				continue
+			}
+			c := stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[i].Blocks[m.Name], 3)
+			var why *refusal
+			if figures[m.Name][i] == 0 {
+				why = refused(record.CauseOverload, nil, "overload")
+			}
+			r.Verdicts = append(r.Verdicts, verdict(c, r.Arms[0], r.Arms[i], why))
+		}
+	}
+	r.Arms = slices.Insert(r.Arms, 1, record.Arm{Name: names[0] + "'", Role: record.Copy})
+	return r
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		metric  string
+		figures map[string][]float64
+		want    record.CellVerdict
+	}{
+		{"faster", "p50", map[string][]float64{"p50": {10, 8}}, record.CellVerdict{Decision: record.Wins, Winner: "b", Metric: "p50"}},
+		{"slower", "p50", map[string][]float64{"p50": {10, 13}}, record.CellVerdict{Decision: record.Wins, Winner: "a", Metric: "p50"}},
+		{"goodput is better when higher", "goodput", map[string][]float64{"goodput": {10, 8}}, record.CellVerdict{Decision: record.Wins, Winner: "a", Metric: "goodput"}},
+		{"same", "p50", map[string][]float64{"p50": {10, 10.2}}, record.CellVerdict{Decision: record.Ties, Among: []string{"a", "b"}, Metric: "p50"}},
+		{"overloaded", "p50", map[string][]float64{"p50": {10, 0}, "goodput": {10, 5}}, record.CellVerdict{Decision: record.Wins, Winner: "a", Metric: "goodput"}},
+		{"refused", "p50", map[string][]float64{"p50": {10, 0}, "goodput": {10, 10}}, record.CellVerdict{Decision: record.Rejected, Metric: "p50"}},
+		{"a winner", "", map[string][]float64{"p50": {10, 10}, "p90": {10, 8}, "p99": {10, 9}}, record.CellVerdict{Decision: record.Wins, Winner: "b", Metric: "p90"}},
+		{"a trade", "", map[string][]float64{"p50": {10, 8}, "p90": {10, 14}}, record.CellVerdict{Decision: record.Trades, Metric: "p90"}},
+		{"all the same", "", map[string][]float64{"p50": {10, 10}, "p90": {10, 10.1}}, record.CellVerdict{Decision: record.Ties, Among: []string{"a", "b"}, Metric: "p90"}},
+		{"all overloaded", "", map[string][]float64{"p50": {10, 0}, "p90": {10, 0}, "goodput": {10, 5}}, record.CellVerdict{Decision: record.Wins, Winner: "a", Metric: "goodput"}},
+		{"nothing", "", nil, record.CellVerdict{Decision: record.Rejected}},
+	} {
+		got := Outcome(contest(c.figures, "a", "b"), c.metric)
+		if got.Decision != c.want.Decision || got.Winner != c.want.Winner || got.Metric != c.want.Metric || !slices.Equal(got.Among, c.want.Among) {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+		if got.Decided() && !(got.Ratio > 0 && got.Low <= got.Ratio && got.Ratio <= got.High && got.Arm == "b") {
+			t.Errorf("%s: got the figures %+v", c.name, got)
+		}
+		if got.Decision == record.Rejected && got.Reason == "" {
+			t.Errorf("%s: refused without a reason", c.name)
+		}
+	}
+}
+
+func TestOutcomeInDoubt(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
+	r.Verdicts[0].Verdict = string(stats.Inconclusive)
+	for _, metric := range []string{"", "p50"} {
+		if got := Outcome(r, metric); got.Decision != record.InDoubt || got.Winner != "" || got.Among != nil {
+			t.Errorf("metric %q: got %+v, want it undecided", metric, got)
+		}
+	}
+}
+
+// Among three arms every two are compared, and nine verdicts share what six do in the
+// cell's own: what those are sure of at the first look is open on the map.
+func TestPairsOfAMapShareTheError(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8, 8}}, "a", "b", "c")
+	cut := func(blocks int) {
+		for _, arm := range []int{0, 2, 3} { // without a's copy
+			r.Arms[arm].Blocks["p50"] = r.Arms[arm].Blocks["p50"][:blocks]
+		}
+	}
+	if got := Outcome(r, "p50"); got.Decision != record.Ties {
+		t.Errorf("twelve blocks: got %+v, want b and c to share the lead", got)
+	}
+	cut(10)
+	metric := stats.Metrics()[0]
+	own := stats.Compare(metric, blocksOf(r, "a", "p50"), blocksOf(r, "b", "p50"), 6)
+	if metric.Name != "p50" || own.Decision != stats.Faster {
+		t.Fatalf("%s of b: %+v, want it faster by itself", metric.Name, own)
+	}
+	if got := Outcome(r, "p50"); got.Decision != record.InDoubt || got.High != 0 {
+		t.Errorf("ten blocks: got %+v, want it undecided without an interval", got)
+	}
+}
+
+func TestMapBlocks(t *testing.T) {
+	t.Parallel()
+	for arms, want := range map[int]int{2: 10, 3: 12, 4: 12, 5: 12, 8: 14} {
+		if got := MapBlocks(arms); got != want {
+			t.Errorf("%d arms: got %d blocks, want %d", arms, got, want)
+		}
+	}
+}
+
+func TestWhoStarvesOthersWinsNothing(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}}, "a", "b")
+	r.Arms[2].StarvedConnections = 3
+	if got := Outcome(r, ""); got.Decision != record.InDoubt || got.Winner != "" {
+		t.Errorf("got %+v, want it undecided", got)
+	}
+}
+
+func TestOutcomeOfThreeArms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		p50    []float64
+		want   record.CellDecision
+		winner string
+		among  []string
+	}{
+		{"one beats both", []float64{10, 8, 6}, record.Wins, "c", nil},
+		{"the baseline beats both", []float64{6, 8, 10}, record.Wins, "a", nil},
+		{"two share the lead", []float64{10, 8, 8.1}, record.Ties, "", []string{"b", "c"}},
+		{"all share it", []float64{10, 10, 10.1}, record.Ties, "", []string{"a", "b", "c"}},
+	} {
+		got := Outcome(contest(map[string][]float64{"p50": c.p50}, "a", "b", "c"), "p50")
+		if got.Decision != c.want || got.Winner != c.winner || !slices.Equal(got.Among, c.among) {
+			t.Errorf("%s: got %+v, want %s %s %q", c.name, got, c.want, c.winner, c.among)
+		}
+	}
+	// One overloaded arm leaves the others to share the lead, by goodput.
+	r := contest(map[string][]float64{"p50": {10, 0, 10}, "goodput": {10, 5, 10}}, "a", "b", "c")
+	if got := Outcome(r, "p50"); got.Decision != record.Ties || !slices.Equal(got.Among, []string{"a", "c"}) || got.Metric != "goodput" {
+		t.Errorf("one overloaded: got %+v, want a and c the same by goodput", got)
+	}
+	// The winner over several metrics need not win at each.
+	r = contest(map[string][]float64{"p50": {10, 8, 6}, "p90": {10, 8, 8}}, "a", "b", "c")
+	if got := Outcome(r, ""); got.Decision != record.Wins || got.Winner != "c" {
+		t.Errorf("c wins at p50 and shares p90: got %+v", got)
+	}
+	r = contest(map[string][]float64{"p50": {10, 8, 6}, "p90": {8, 8, 10}}, "a", "b", "c")
+	if got := Outcome(r, ""); got.Decision != record.InDoubt {
+		t.Errorf("c wins at p50 and loses at p90 to two: got %+v, want no winner", got)
+	}
+}

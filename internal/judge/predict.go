@@ -1,0 +1,198 @@
+package judge
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"schedlab/internal/expect"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// A theory predicts a window from what was measured of it: arrivals, demands and
+// the server's CPU time per request. Nothing is fitted to response times.
+type theory struct {
+	name, summary string
+	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
+}
+
+// theories are the models a scenario may name under predict, but for usl, which is
+// about several arms at once.
+func theories() []theory {
+	alone := func(st queueing.Station, workers int) queueing.Station {
+		places := st.Places
+		switch {
+		case st.Blocks: // who finds no place waits outside
+			places = 0
+		case st.Kind == queueing.PerWorker:
+			places *= st.Workers
+		}
+		return queueing.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: places}
+	}
+	return []theory{
+		{"fit", "the formula that fits the arm", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			l.Trace = nil
+			return queueing.Predict(st, l)
+		}},
+		{"twin", "the same trace in an ideal scheduler of the arm's kind", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			return queueing.Twin(st, l.Trace)
+		}},
+		{"mm1", "M/M/1: one server, exponential demands", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			return queueing.Predict(alone(st, 1), queueing.Poisson(l.Rate, l.Service+l.Block))
+		}},
+		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep; goroutines that sleep hold neither", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			if st.Kind == queueing.Goroutines && l.Block > 0 {
+				l.CA2, l.Trace = 1, nil
+				return queueing.Predict(queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: queueing.Even}, l)
+			}
+			servers := st.Cores
+			if l.Block > l.Service {
+				servers = st.Workers
+			}
+			l.Service, l.Block, l.Trace = l.Service+l.Block, 0, nil
+			return queueing.Predict(alone(st, servers), l)
+		}},
+		{"ps", "M/G/1 with its core shared evenly", func(_ queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+			mean := queueing.MG1PS(l.Rate, l.Service) + l.Block
+			return queueing.Prediction{Formula: "M/G/1 processor sharing", Mean: &mean}
+		}},
+		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st queueing.Station, l queueing.Load, c record.Clients) queueing.Prediction {
+			b := queueing.Asymptotic(c.Connections*max(c.Pipeline, 1), l.Service+l.Block, l.Service/float64(st.Cores), c.Think)
+			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
+		}},
+	}
+}
+
+// Station is an arm's station, as the plan has it, for the theory.
+func Station(s record.Station) queueing.Station {
+	st := queueing.Station{
+		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
+		Aging:  queueing.Aging{Target: record.Duration(s.Target), Interval: record.Duration(s.Interval), Adaptive: s.Adaptive},
+		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: record.Duration(s.Patience), Steal: s.Steal,
+		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
+	}
+	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
+		if k.String() == s.Kind {
+			st.Kind = k
+		}
+	}
+	return st
+}
+
+// jobs are a window's requests as the theory takes them: the demand that was
+// asked for, and beyond seconds of CPU time for each, if that is more than 0.
+func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all []queueing.Job) {
+	chance := rand.New(rand.NewPCG(t.Seed, 3)) // whose loop a fresh connection comes to
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			cpu := record.Duration(float64(r.Iters)*perIter + max(0, beyond))
+			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: cpu, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
+			if !c.KeepAlive {
+				all[len(all)-1].Conn = int(chance.Uint32())
+			}
+		}
+	}
+	return all
+}
+
+// foresee fills in what each theory predicts of a window. Clients that are never
+// answered are none of a closed loop's N.
+func (j *Judge) foresee(w *held, t record.TrialRecord) {
+	arm, iter := j.planned(t.Arm), window.PerIter(j.run.Env)
+	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
+		return
+	}
+	beyond, ok := beyondDemand(t, iter)
+	if !ok {
+		return
+	}
+	all := jobs(t, iter, beyond, arm.Clients)
+	l := queueing.Measure(all)
+	if len(all) > 1 { // the mean gap is that of a window without its ends
+		l.Rate = float64(len(all)) / t.Window
+	}
+	served := arm.Clients
+	served.Connections -= w.Starved
+	w.foreseen = map[string]queueing.Prediction{}
+	for _, th := range theories() {
+		switch {
+		case !slices.Contains(j.run.Plan.Predict, th.name):
+		case th.name == "twin" && arm.Station.Full: // which knows of the warm-up and the connections, too
+			if w.noTwin == "" {
+				w.foreseen[th.name] = w.twin
+			}
+		case (th.name == "bounds") == arm.Clients.Closed():
+			p := th.predict(Station(*arm.Station), l, served)
+			p.Quantile = nil // which may hold a whole replay, for each window
+			w.foreseen[th.name] = p
+		}
+	}
+}
+
+// unforeseen says why a model has no figure of an arm.
+func (j *Judge) unforeseen(arm, model string) string {
+	pa := j.planned(arm)
+	st, _, why := TwinOf(*pa)
+	if why == "" {
+		why = j.withoutTwin(arm, st)
+	}
+	switch closed := pa.Clients.Closed(); {
+	case len(j.valid) == 0:
+		return "no valid block"
+	case model == "twin" && why != "":
+		return "no twin: " + why
+	case model == "bounds" && !closed:
+		return "no figure: its bounds are those of closed loops"
+	case model != "bounds" && model != "twin" && closed:
+		return "no figure: it is of open loops, and here the answers decide when requests are sent (bounds and twin know of that)"
+	case pa.Mode == "":
+		return "no figure: another program, whose scheduling is not known"
+	}
+	return "no figure: the model does not reach this arm, or its load is beyond what it can serve"
+}
+
+// foreseenFigure is one of expect.PredictedMetrics; nil where the theory has none.
+func foreseenFigure(p queueing.Prediction, metric string) *float64 {
+	return map[string]*float64{
+		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
+	}[metric]
+}
+
+// predictions are the medians over the valid blocks of what every theory
+// predicts for an arm.
+func (j *Judge) predictions(arm string) (all []record.Prediction) {
+	for _, name := range j.run.Plan.Predict {
+		if name == USL {
+			continue // see scales
+		}
+		p := record.Prediction{Model: name, Values: map[string]float64{}}
+		series := map[string][]float64{}
+		for _, block := range j.valid {
+			f, ok := j.windows[block][arm].foreseen[name]
+			if !ok {
+				continue
+			}
+			p.Formula = f.Formula
+			for _, metric := range expect.PredictedMetrics {
+				if v := foreseenFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
+					series[metric] = append(series[metric], *v)
+				}
+			}
+		}
+		for _, metric := range slices.Sorted(maps.Keys(series)) {
+			if len(series[metric]) == len(j.valid) {
+				p.Values[metric] = stats.Median(series[metric])
+			}
+		}
+		if len(p.Values) == 0 {
+			p.Why = j.unforeseen(arm, name)
+		}
+		all = append(all, p)
+	}
+	return all
+}

@@ -1,0 +1,160 @@
+package judge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/window"
+)
+
+// foreseen is what a model says of a station under a load.
+func foreseen(t *testing.T, model string, st queueing.Station, l queueing.Load) queueing.Prediction {
+	t.Helper()
+	for _, th := range theories() {
+		if th.name == model {
+			return th.predict(st, l, record.Clients{})
+		}
+	}
+	t.Fatalf("no model %q", model)
+	return queueing.Prediction{}
+}
+
+func near(t *testing.T, what string, got *float64, want float64) {
+	t.Helper()
+	if got == nil || math.Abs(*got/want-1) > .005 {
+		t.Errorf("%s: got %v, want %v", what, figure(got), want)
+	}
+}
+
+func figure(v *float64) any {
+	if v == nil {
+		return "none"
+	}
+	return *v
+}
+
+// A goroutine that sleeps holds no core, so its sleep is a delay and no service:
+// 300/s of 0.1 ms and 20 ms asleep keep a core 3 % busy.
+func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
+	t.Parallel()
+	for _, cores := range []int{1, 2} {
+		st := queueing.Station{Kind: queueing.Goroutines, Cores: cores, Turn: queueing.GoTurn}
+		p := foreseen(t, "mgc", st, queueing.Load{Rate: 300, CA2: .93, Service: 100e-6, SCV: .01, Block: 20e-3})
+		near(t, "mean", p.Mean, 20e-3+queueing.MMc(300, 100e-6, cores))
+		near(t, "goodput", p.Throughput, 300)
+		if p.P50 != nil {
+			t.Errorf("p50: got %v; sharing gives the mean alone", *p.P50)
+		}
+	}
+	pool := queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}
+	near(t, "goodput of 4 workers", foreseen(t, "mgc", pool, queueing.Load{Rate: 300, CA2: 1, Service: 100e-6, SCV: .01, Block: 20e-3}).Throughput, 4/20.1e-3)
+}
+
+// M/M/1 of a queue that refuses is M/M/1/K, whatever the window's own moments came
+// to: measurement.md gives 15.02 S at rho 1.5 and K = 17.
+func TestMM1KnowsTheQueue(t *testing.T) {
+	t.Parallel()
+	st := queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 17}
+	p := foreseen(t, "mm1", st, queueing.Load{Rate: 1500, CA2: .9, Service: 1e-3, SCV: 1.2})
+	near(t, "mean", p.Mean, 15.02e-3)
+	near(t, "goodput", p.Throughput, 1000)
+	near(t, "loss", p.Loss, 1./3)
+}
+
+// Six clients of ten that a sticky pool never serves are none of the loop's N.
+func TestBoundsCountTheServed(t *testing.T) {
+	t.Parallel()
+	run := synthetic{}.run()
+	run.Env.ItersPerUsec = 2
+	run.Plan.Predict = []string{"bounds"}
+	arm := &run.Plan.Arms[0]
+	arm.Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
+	arm.Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := closedTrial(4, 400)
+	trial.Arm = arm.Name
+	trial.Server.CPU = fakeWindow // 2.5 ms a request
+	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
+	w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
+	j.foresee(&w, trial)
+	p := w.foreseen["bounds"]
+	near(t, "mean", p.Mean, 10e-3)
+	near(t, "goodput", p.Throughput, 400)
+}
+
+// What refusals cost is the good replies' CPU time, as for the ideal twin: a server
+// that is always busy serves no more than it did.
+func TestOverheadIsOfTheServed(t *testing.T) {
+	t.Parallel()
+	run := synthetic{}.run()
+	run.Env.ItersPerUsec = 2
+	run.Plan.Predict = []string{"mm1"}
+	arm := &run.Plan.Arms[0]
+	arm.Station = &record.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 17, Overflow: "reject"}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range (synthetic{edit: some(3, func(r *record.Request) { r.Status = 503 })}).trials() {
+		if trial.Arm != arm.Name {
+			continue
+		}
+		trial.Server.CPU = fakeWindow
+		w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
+		j.foresee(&w, trial)
+		near(t, "goodput", w.foreseen["mm1"].Throughput, fakeRate*2/3)
+		return
+	}
+}
+
+// A model without a figure says what it lacks, and the twin plays closed loops' clients.
+func TestPredictionsSayWhyThereIsNone(t *testing.T) {
+	t.Parallel()
+	s := mirrored()
+	run := twinRun(s)
+	run.Plan.Predict = []string{"fit", "twin", "bounds"}
+	run.Plan.Arms[0].Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
+	run.Plan.Arms[3].Mode, run.Plan.Arms[3].Station = "", nil
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.Take(trial, nil)
+	}
+	j.result.Arms = []record.Arm{{Name: "nethttp"}, {Name: "nethttp'"}, {Name: "fasthttp"}, {Name: "pool"}}
+	j.valid = []int{1, 2}
+	for arm, want := range map[string][]string{
+		"nethttp":  {"it is of open loops", "", ""},
+		"nethttp'": {"", "", "its bounds are those of closed loops"},
+		"fasthttp": {"", "no twin: it is a riddle", "closed loops"},
+		"pool":     {"another program", "unknown discipline: another program", "closed loops"},
+	} {
+		for i, p := range j.predictions(arm) {
+			if len(p.Values) > 0 != (want[i] == "") || !strings.Contains(p.Why, want[i]) {
+				t.Errorf("%s, %s: got %v and %q, want %q", arm, p.Model, p.Values, p.Why, want[i])
+			}
+		}
+	}
+}
+
+// A scenario may name every theory there is, and no other.
+func TestTheoryNames(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, th := range theories() {
+		names = append(names, th.name)
+	}
+	if diff := cmp.Diff(scenario.TheoryNames, append(names, USL)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,285 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"schedlab/internal/record"
+)
+
+// Data of pool that are wrong in block 3 alone leave that block out for every arm, and it
+// is said why.
+func TestWindowRules(t *testing.T) {
+	t.Parallel()
+	const end = int64((fakeWarmup + fakeWindow) * 1e9)
+	for _, c := range []struct {
+		rule         string
+		value, limit float64
+		edit         func(*record.Trial, []record.Request) []record.Request
+	}{
+		{"stamps out of order", 24, 0, some(50, func(r *record.Request) { r.Sent = r.Scheduled - 1 })},
+		{"utilisation law (ratio of CPU time)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
+		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
+		{"requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
+		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},
+		// Three requests that fill the window from outside are in flight in it
+		// and yet not among its response times.
+		{"Little's law (ratio)", 3 / (1200 * 1.5e-3), .02 + 7./1200, func(_ *record.Trial, requests []record.Request) []record.Request {
+			for i := range 3 {
+				requests[i].Done = end + 1
+			}
+			return requests
+		}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			r := synthetic{edit: at("pool", c.edit, 3)}.judged(t)
+			want := []record.Refusal{{Block: 3, Arm: "pool", Rule: c.rule, Value: c.value, Limit: c.limit}}
+			got := slices.DeleteFunc(slices.Clone(r.Refused), func(b record.Refusal) bool { return b.Rule != c.rule })
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(.05, 1e-3)); diff != "" {
+				t.Errorf("(-want +got):\n%s\namong %v", diff, r.Refused)
+			}
+			if r.Valid != 11 || r.Arms[0].Requests != 11*1200 {
+				t.Errorf("%d valid blocks, %d requests of the baseline, want 11 and %d", r.Valid, r.Arms[0].Requests, 11*1200)
+			}
+			for _, arm := range []string{"fasthttp", "pool"} {
+				if diff := cmp.Diff(same, decisions(r, arm)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", arm, diff)
+				}
+			}
+		})
+	}
+}
+
+// one is an edit of the trial alone.
+func one(change func(*record.Trial)) func(*record.Trial, []record.Request) []record.Request {
+	return func(t *record.Trial, requests []record.Request) []record.Request {
+		change(t)
+		return requests
+	}
+}
+
+// An arm whose backlog grows all through its windows is judged by its goodput
+// and spoils nothing for the others.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	const end = int64((fakeWarmup + fakeWindow) * 1e9)
+	late := at("pool", func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests { // serves 0.6 of what arrives
+			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+			if requests[i].Done > end {
+				requests[i].Status, requests[i].Outcome = 0, record.TimedOut
+			}
+		}
+		return requests
+	})
+	r := synthetic{edit: late}.judged(t)
+	if r.Valid != 12 || len(r.Refused) != 0 {
+		t.Errorf("%d valid blocks, refused %v, want 12 and none", r.Valid, r.Refused)
+	}
+	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
+		t.Errorf("fasthttp (-want +got):\n%s", diff)
+	}
+	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
+	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
+		t.Errorf("pool (-want +got):\n%s", diff)
+	}
+	if got, want := verdictOf(t, r.Verdicts, "pool", "p99").Reason, "overload: the backlog of pool grows all through the window, so only its goodput can be compared"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
+		t.Errorf("got the doubts %q", got)
+	}
+	if got, want := r.Headline, "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
+		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
+	}
+}
+
+// Where the load's own CPUs are full, a backlog is not the server's.
+func TestOverloadOfTheGenerator(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+		t.Client.CPU = .95
+		for i := range requests {
+			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+		}
+		return requests
+	})}.judged(t)
+	var got string
+	for _, text := range doubtTexts(r) {
+		if strings.HasPrefix(text, "pool: ") {
+			got += text
+		}
+	}
+	if !strings.HasPrefix(got, "pool: its backlog grows through the window while the load's own CPUs are full: that is the generator's") || strings.Contains(got, "overloaded") {
+		t.Errorf("got %q among %q", got, doubtTexts(r))
+	}
+}
+
+// A queue that is full and refuses stands still: what arrives and finds no place has
+// ended at once, so the number in flight does not grow, however much is refused.
+// Such an arm spoils nothing and is not overloaded; its figures of good replies can
+// be asserted, and those that mix in refusals cannot. One whose queue takes all and
+// grows by as much can be asked for its goodput alone.
+func TestFullQueueStands(t *testing.T) {
+	t.Parallel()
+	const (
+		served = 3 // of 5 arrivals, as at one and two thirds times the capacity
+		wait   = 20e6
+	)
+	end := int64((fakeWarmup + fakeWindow) * 1e9)
+	full := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			r := &requests[i]
+			if i%5 < served {
+				r.Done = r.Scheduled + wait
+			} else {
+				r.Done, r.Status = r.Sent+10_000, 503
+			}
+		}
+		return requests
+	}
+	grows := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			r := &requests[i]
+			r.Done = max(r.Done, r.Scheduled*5/served)
+			if r.Done > end+wait {
+				r.Done, r.Status, r.Outcome = end+wait, 0, record.TimedOut
+			}
+		}
+		return requests
+	}
+	texts := []string{`within(good_mean("pool"), 20ms, 0.05)`, `mean("pool") < 1`, `within(goodput("pool"), 720/s, 0.05)`, `within(goodput("fasthttp"), 1200/s, 0.05)`}
+	for _, c := range []struct {
+		name       string
+		edit       func(*record.Trial, []record.Request) []record.Request
+		want       []record.Answer
+		overloaded bool
+		why        string // of the refused mean
+	}{
+		{"full and steady", full, []record.Answer{record.Passed, record.Undecided, record.Passed, record.Passed}, false, "mean of pool: 40.00 % of its requests got no good reply"},
+		{"growing", grows, []record.Answer{record.Undecided, record.Undecided, record.Passed, record.Passed}, true, "mean of pool: overload"},
+	} {
+		s := synthetic{edit: at("pool", c.edit)}
+		got := asserted(t, s, texts...)
+		for i, text := range texts {
+			if got[text].Outcome != c.want[i] {
+				t.Errorf("%s: %s: got %s, %q; want %s", c.name, text, got[text].Outcome, got[text].Reason, c.want[i])
+			}
+		}
+		if why := got[texts[1]].Reason; !strings.HasPrefix(why, c.why) {
+			t.Errorf("%s: the mean is refused for %q, want %q", c.name, why, c.why)
+		}
+		r := s.judged(t)
+		over := slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return d.Arm == "pool" && strings.HasPrefix(d.Text, "overloaded") })
+		if r.Valid != fakeBlocks || len(r.Refused) != 0 || over != c.overloaded {
+			t.Errorf("%s: %d valid blocks, refused %v, overloaded %v; want %d, none, %v", c.name, r.Valid, r.Refused, over, fakeBlocks, c.overloaded)
+		}
+	}
+}
+
+func TestRunRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		run            synthetic
+		fasthttp, pool string // why all their primary verdicts are refused, "" when they are not
+	}{
+		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *record.Request) { r.Status = 503 }))}, "",
+			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
+		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *record.Request) { r.Status, r.Outcome = 0, record.Reset }))},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset"},
+		{"errors of both", synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			if t.Arm == "fasthttp" {
+				return requests
+			}
+			return some(500, func(r *record.Request) { r.Status = 500 })(t, requests)
+		}},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500",
+			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500"},
+		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
+			"A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503", "A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
+		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
+		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
+			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
+		{"unknown clocks", synthetic{edit: one(func(t *record.Trial) {
+			t.Client.Steal, t.Client.Throttled, t.Server = -1, -1, record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+		})}, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := c.run.judged(t)
+			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
+				for _, metric := range []string{"p50", "p90", "p99"} {
+					if v := verdictOf(t, r.Verdicts, arm, metric); v.Reason != reason || (v.Verdict == "REFUSED") != (reason != "") {
+						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, v.Reason, reason)
+					}
+				}
+			}
+		})
+	}
+	t.Run("a copy that differs", func(t *testing.T) {
+		t.Parallel()
+		r := synthetic{times: func(_ int, arm string, u float64) float64 {
+			if arm == "nethttp'" && u > .95 {
+				return 1.2 * usual(u)
+			}
+			return usual(u)
+		}}.judged(t)
+		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "REFUSED" {
+			t.Errorf("got %v, want p99 alone refused", got)
+		}
+		want := "A/A: nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
+		if got := verdictOf(t, r.Verdicts, "pool", "p99").Reason; got[:50] != want[:50] {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if v := verdictOf(t, r.AA, "nethttp'", "p99"); v.Verdict != "SLOWER" {
+			t.Errorf("A/A: got %+v", v)
+		}
+	})
+}
+
+// A plan whose windows are too small for a quantile does not judge it.
+func TestTooFewRequests(t *testing.T) {
+	t.Parallel()
+	dir, run := synthetic{edit: func(_ *record.Trial, requests []record.Request) []record.Request {
+		return slices.DeleteFunc(requests, func(r record.Request) bool { return r.Scheduled%2 == 1 })
+	}}.write(t)
+	run.Plan.Rate = 600
+	r, err := FromRecord(dir, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); v.Reason != "too few requests: 600 a window, p99 needs 1100" {
+		t.Errorf("got %+v", v)
+	}
+	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {
+		t.Errorf("got %v, p99 %v, want p90 judged and p99 not shown", got, r.Arms[0].P99)
+	}
+}
+
+// Requests that keep one value for ten of them are worth a tenth of their number.
+func TestEffectiveNumber(t *testing.T) {
+	t.Parallel()
+	runs := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			first := requests[i/10*10]
+			requests[i].Done = requests[i].Scheduled + first.Done - first.Scheduled
+		}
+		return requests
+	}
+	r := synthetic{edit: at("pool", runs)}.judged(t)
+	for _, a := range r.Arms {
+		want := 1200.
+		if a.Name == "pool" {
+			want = 120
+		}
+		if a.NEff < .6*want || a.NEff > 1.5*want {
+			t.Errorf("%s: n_eff %.0f of 1200, want about %.0f", a.Name, a.NEff, want)
+		}
+	}
+}

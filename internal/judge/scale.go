@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// USL is the one model under predict that is fitted, and that is about several arms:
+// the Universal Scalability Law, over the clients of closed loops.
+const USL = "usl"
+
+// usersFactor is the factor that the law is a law of.
+const usersFactor = "connections"
+
+// lineOf names the family an arm belongs to when its clients are varied, with its
+// values of other factors; "" when they are not, or wait for nothing.
+func lineOf(a record.PlanArm) string {
+	line, varied := a.Family, false
+	for _, l := range a.Levels {
+		if l.Factor == usersFactor {
+			varied = true
+		} else {
+			line += "," + l.Factor + "=" + l.Value
+		}
+	}
+	if !varied || !a.Clients.Closed() {
+		return ""
+	}
+	return line
+}
+
+// Families are the arms of each line in plan order, with the lines in theirs.
+func Families(arms []record.PlanArm) (lines []string, of map[string][]record.PlanArm) {
+	of = map[string][]record.PlanArm{}
+	for _, a := range arms {
+		line := lineOf(a)
+		if line == "" {
+			continue
+		}
+		if of[line] == nil {
+			lines = append(lines, line)
+		}
+		of[line] = append(of[line], a)
+	}
+	return lines, of
+}
+
+// scales fits the law to each family, when the scenario asks for it.
+func (j *Judge) scales() (all []record.Scale) {
+	if !slices.Contains(j.run.Plan.Predict, USL) {
+		return nil
+	}
+	lines, of := Families(j.run.Plan.Arms)
+	for _, line := range lines {
+		s := record.Scale{Line: line, Points: []record.ScalePoint{}}
+		for _, a := range of[line] {
+			if len(j.valid) > 0 {
+				s.Points = append(s.Points, j.scalePoint(a))
+			}
+		}
+		slices.SortStableFunc(s.Points, func(a, b record.ScalePoint) int { return cmp.Compare(a.N, b.N) })
+		if s.Why = j.unscalable(of[line], s.Points); s.Why == "" {
+			fit(&s)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (j *Judge) scalePoint(a record.PlanArm) record.ScalePoint {
+	p := record.ScalePoint{N: float64(a.Clients.Connections)}
+	if served := stats.Median(j.series(a.Name, "served")); served > 0 {
+		p.N = served
+	}
+	if arm := j.arm(a.Name); arm != nil && arm.Goodput != nil {
+		p.Goodput = *arm.Goodput
+		if arm.CPUPerRequest != nil {
+			p.CPU = *arm.CPUPerRequest
+		}
+	}
+	return p
+}
+
+// unscalable says why the law cannot be fitted to these points, "" if it can.
+func (j *Judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) string {
+	if len(j.valid) == 0 {
+		return "no block counts"
+	}
+	for _, a := range arms {
+		if a.Clients.Rate > 0 {
+			return fmt.Sprintf("the clients of %s keep a pace, which is their throughput", a.Name)
+		}
+		if r := j.arm(a.Name); float64(r.Errors) > errorLimit*float64(r.Requests) {
+			return fmt.Sprintf("%d of %d requests to %s got no good reply", r.Errors, r.Requests, a.Name)
+		}
+	}
+	different := map[float64]bool{}
+	for _, p := range points {
+		different[p.N] = true
+	}
+	if n := len(different); n < queueing.LeastUSL {
+		return fmt.Sprintf("%s of N, and %d are needed", prose.Plural(n, "value"), queueing.LeastUSL)
+	}
+	return ""
+}
+
+// fit fills in the law's parameters, or why they are not identified.
+func fit(s *record.Scale) {
+	var n, x []float64
+	for _, p := range s.Points {
+		n, x = append(n, p.N), append(x, p.Goodput)
+	}
+	u, err := queueing.FitUSL(n, x)
+	switch {
+	case err != nil:
+		s.Why = err.Error()
+		return
+	case u.Unidentified != "":
+		s.Why = u.Unidentified
+		return
+	}
+	estimate := func(e queueing.Estimate) *record.Estimate {
+		return &record.Estimate{Value: e.Value, Low: e.Low, High: e.High}
+	}
+	s.Gain, s.Contention, s.Coherence = estimate(u.Gain), estimate(u.Contention), estimate(u.Coherence)
+	s.PeakAt, s.Peak = u.Peak, u.At(u.Peak)
+	squares := 0.0
+	for i := range s.Points {
+		p := &s.Points[i]
+		p.Fitted = u.At(p.N)
+		squares += math.Pow(math.Log(p.Goodput/p.Fitted), 2)
+	}
+	s.Off = math.Sqrt(squares / float64(len(s.Points)-parameters))
+}
+
+// parameters of the law.
+const parameters = 3

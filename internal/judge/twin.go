@@ -1,0 +1,242 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// An arm's ideal twin is a scheduler of its kind, without cost of its own, that gets
+// the requests of each window as they were scheduled. It is replayed twice: with the
+// demands alone, and with the CPU time the server really used, spread evenly over
+// the replies. Nothing is fitted to response times.
+
+// Figures of a window's twin, as values of the window.
+const (
+	twinMean     = "twin_mean"
+	twinOverhead = "overhead" // twinMean less twinIdeal
+	twinIdeal    = "twin_ideal"
+	twinP99      = "twin_p99"
+	twinLoss     = "twin_loss"
+	twinBeyond   = "cpu_beyond_demand"
+)
+
+const (
+	mostTwin = 100_000 // requests of a trial that are replayed, in some 60 ms
+	laps     = 3       // of a closed loop's demands; the middle one is measured
+)
+
+// TwinOf is the station that an arm's twin is, or why it has none.
+func TwinOf(a record.PlanArm) (st queueing.Station, note, why string) {
+	c, s := a.Clients, a.Station
+	switch {
+	case a.Mode == "":
+		return st, "", "unknown discipline: another program"
+	case s == nil || !s.Full:
+		return st, "", "the record does not say how it schedules"
+	case s.Unknown != "":
+		return st, "", s.Unknown
+	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
+		return st, "", "its clients think, keep a pace, reconnect or pipeline, and the twin's just send when they are answered"
+	case s.Overflow == "drop" && c.KeepAlive:
+		return st, "", "a dropped request keeps its connection until the client gives up, which the twin's does not"
+	}
+	st = Station(*s)
+	if s.Sticky && c.KeepAlive {
+		switch n := c.Connections + c.Idle; {
+		case n > s.Workers:
+			return st, "", fmt.Sprintf("a worker keeps its connection, so %d of %d kept ones are never served", n-s.Workers, n)
+		case st.Pick == queueing.TwoChoices && !st.Steal:
+			return st, "", "two kept connections may have the same worker by chance, and the second is never served"
+		}
+		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
+	}
+	shared := st.Kind == queueing.Pool || st.Kind == queueing.Goroutines
+	if n := c.Connections; st.Aging != (queueing.Aging{}) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
+		return st, "", "its kept connections bound the queue, which an ideal one that ages does not know"
+	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
+		st.Places, st.Blocks, st.Oldest = n, true, false // a request waits for a free connection
+	}
+	if st.Kind == queueing.Loops && st.Workers > 1 {
+		note = "connections spread evenly over its loops, as the kernel's hash does not"
+		if !c.KeepAlive {
+			note = "each connection on a loop taken by chance"
+		}
+	}
+	return st, note, ""
+}
+
+// imagine fills in the figures of a window's twin, or why there is none.
+func (j *Judge) imagine(w *held, t record.TrialRecord) {
+	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
+		w.Values[name] = math.NaN()
+	}
+	arm := j.planned(t.Arm)
+	if arm == nil {
+		w.noTwin = "the plan has no such arm"
+		return
+	}
+	st, _, why := TwinOf(*arm)
+	if why == "" {
+		why = j.replay(w, t, st, arm.Clients)
+	}
+	w.noTwin = why
+}
+
+// replay runs a window through its twin and says why it could not.
+func (j *Judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why string) {
+	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
+	iter := window.PerIter(j.run.Env)
+	switch {
+	case len(t.Requests) > mostTwin:
+		return fmt.Sprintf("%d requests a trial are more than the %d it replays", len(t.Requests), mostTwin)
+	case !slices.ContainsFunc(t.Requests, asked):
+		return "what each request costs is not known"
+	case t.Server.CPU < 0 || iter <= 0:
+		return "the server's CPU time was not measured"
+	}
+	beyond, ok := beyondDemand(t, iter)
+	if !ok {
+		return "no good reply in a window"
+	}
+	alone, measured := play(st, c, t, iter, 0), play(st, c, t, iter, beyond)
+	loses := func(p queueing.Prediction) bool { return p.Loss != nil && *p.Loss > 0 }
+	switch {
+	case c.Closed() && (loses(alone) || loses(measured)):
+		return "clients that are refused ask again at once, and would for ever"
+	case alone.Mean == nil || measured.Mean == nil:
+		return "it served no request of a window"
+	}
+	measured.Quantile = nil // which holds the replay
+	w.twin = measured
+	maps.Copy(w.Values, map[string]float64{
+		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
+		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
+	})
+	return ""
+}
+
+// beyondDemand is the server's CPU time in the window, less the demands of the good
+// replies that ended in it, for each of these: what refusals cost is theirs, too. It
+// is below zero where demands ran faster than when they were calibrated.
+func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
+	from := int64(record.Duration(t.Warmup))
+	to := from + int64(record.Duration(t.Window))
+	n, asked := 0, 0.0
+	for _, r := range t.Requests {
+		if r.Good() && r.Done >= from && r.Done < to {
+			n++
+			asked += float64(r.Iters) * perIter
+		}
+	}
+	return (t.Server.CPU - asked) / float64(max(n, 1)), n > 0
+}
+
+// play runs a trial's requests, each with beyond seconds of CPU time more than its
+// demand, and returns the figures of those of its window. The warm-up's come before
+// them in an open loop; a closed one has its own demands again.
+func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
+	chance := rand.New(rand.NewPCG(t.Seed, 3))
+	all := make([]queueing.Job, len(t.Requests))
+	first, last := len(all), len(all)
+	for i, r := range t.Requests {
+		cpu := max(0, float64(r.Iters)*perIter+beyond)
+		all[i] = queueing.Job{At: time.Duration(r.Scheduled), CPU: time.Duration(math.Round(cpu * 1e9)), Block: time.Duration(r.Sleep), Conn: i % max(c.Connections, 1)}
+		if !c.KeepAlive {
+			all[i].Conn = int(chance.Uint32())
+		}
+		if t.InWindow(r) {
+			first = min(first, i)
+			last = i + 1
+		}
+	}
+	if first >= last {
+		return queueing.Prediction{}
+	}
+	if c.Closed() {
+		n := len(all)
+		sent, fates, err := queueing.ReplayClosed(st, c.Connections, slices.Repeat(all, laps))
+		if err != nil {
+			return queueing.Prediction{}
+		}
+		p := queueing.Figures(sent[n:2*n], fates[n:2*n])
+		p.Throughput = queueing.Throughput(fates, sent[n].At, sent[2*n].At)
+		return p
+	}
+	fates, err := queueing.Replay(st, all)
+	if err != nil {
+		return queueing.Prediction{}
+	}
+	p := queueing.Figures(all[first:last], fates[first:last])
+	from := record.Duration(t.Warmup)
+	p.Throughput = queueing.Throughput(fates, from, from+record.Duration(t.Window))
+	return p
+}
+
+// fillTwins sets the arms' twins, when all that they need is known.
+func (j *Judge) fillTwins() {
+	for i, pa := range j.run.Plan.Arms {
+		j.result.Arms[i].Twin = j.twin(pa)
+	}
+}
+
+// twin sums up an arm's over the valid blocks; nil in a record of old, and of none.
+func (j *Judge) twin(pa record.PlanArm) *record.Twin {
+	old := pa.Mode != "" && (pa.Station == nil || !pa.Station.Full)
+	if old || len(j.valid) == 0 {
+		return nil
+	}
+	st, note, _ := TwinOf(pa)
+	if why := j.withoutTwin(pa.Name, st); why != "" {
+		return &record.Twin{Why: why}
+	}
+	good, mean := j.series(pa.Name, "good_mean"), j.series(pa.Name, twinMean)
+	rest := make([]float64, len(good))
+	for i := range good {
+		rest[i] = good[i] - mean[i]
+	}
+	tw := &record.Twin{
+		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(j.series(pa.Name, twinIdeal)),
+		Overhead: spread(j.series(pa.Name, twinOverhead)), Beyond: spread(j.series(pa.Name, twinBeyond)),
+	}
+	if j.refuseFigure("p99", pa.Name) == "" {
+		tw.P99, tw.MeasuredP99 = spread(j.series(pa.Name, twinP99)), spread(j.series(pa.Name, "p99"))
+	}
+	loss, lost := spread(j.series(pa.Name, twinLoss)), spread(j.series(pa.Name, "loss"))
+	if loss.High > 0 || lost.High > 0 {
+		tw.Loss, tw.MeasuredLoss = loss, lost
+	}
+	return tw
+}
+
+// withoutTwin says why an arm has no twin over the valid blocks, "" if it has.
+func (j *Judge) withoutTwin(arm string, st queueing.Station) string {
+	if endless := st.Places == 0 || st.Blocks; j.over[arm] && endless {
+		return "overload: its backlog grows all through the window"
+	}
+	for _, block := range j.valid {
+		w := j.windows[block][arm]
+		if w.noTwin != "" {
+			return w.noTwin
+		}
+		if math.IsNaN(w.Values["good_mean"]) {
+			return "no good reply to a request of a window"
+		}
+	}
+	return ""
+}
+
+// spread is that of one value a block, at least one, none of them NaN.
+func spread(v []float64) *record.Spread {
+	sorted := slices.Sorted(slices.Values(v))
+	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)
+	return &record.Spread{Median: stats.Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
+}

@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/window"
+)
+
+// An unchecked rule silently passes a window that lacks the figure it needs.
+type unchecked struct {
+	rule, why string
+	lacks     func(w *held, stamped bool) bool
+}
+
+// ofArms are those about an arm's server or load.
+var ofArms = []unchecked{
+	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *held, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", func(w *held, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
+	{window.LawUtilisation, "the server's CPU time is not known", func(w *held, _ bool) bool { return w.Trial.Server.CPU < 0 }},
+	{window.LawFlow + " (connections)", "the server shows no counters", func(w *held, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
+	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *held, _ bool) bool { return w.Trial.Client.Proof == nil }},
+	{window.LawLittle + " and " + window.LawInteractive, "the record does not tell what was under way at the windows' ends", func(w *held, _ bool) bool {
+		return w.Clients.Closed() && w.Trial.Client.Pending == nil
+	}},
+}
+
+// ofMachine are those about the machine and the load's process.
+var ofMachine = []unchecked{
+	{"imbalance of steal", "the kernel does not tell it", func(w *held, _ bool) bool { return w.Trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", func(w *held, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
+}
+
+// notChecked are the rules that need more than the record of this run has, with the
+// arms that lack it when others do not.
+func (j *Judge) notChecked() []string {
+	missing := []string{}
+	for _, u := range ofArms {
+		names, all := j.lacking(u)
+		switch {
+		case all:
+			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
+		case len(names) > 0:
+			missing = append(missing, fmt.Sprintf("%s of %s: %s", u.rule, strings.Join(names, ", "), u.why))
+		}
+	}
+	for _, u := range ofMachine {
+		if names, _ := j.lacking(u); len(names) > 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
+		}
+	}
+	return missing
+}
+
+// lacking names the arms that lack a figure in a window of those that count, or in any
+// when none does; the copy only when its baseline does not. all says that every arm does.
+func (j *Judge) lacking(u unchecked) (names []string, all bool) {
+	all = true
+	for _, a := range j.run.Plan.Arms {
+		stamped := Accounts(j.run.Plan, a.Name)
+		lacks := false
+		for block, arms := range j.windows {
+			w, ok := arms[a.Name]
+			if ok && (len(j.valid) == 0 || slices.Contains(j.valid, block)) {
+				lacks = lacks || u.lacks(&w, stamped)
+			}
+		}
+		all = all && lacks
+		if lacks && (a.Role != record.Copy || len(names) == 0) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, all && len(names) > 0
+}

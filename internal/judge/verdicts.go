@@ -1,0 +1,192 @@
+package judge
+
+import (
+	"cmp"
+	"math"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// verdicts compares every challenger with its rival, and the baseline with its
+// copy.
+func (j *Judge) verdicts() {
+	arms := j.result.Arms
+	if len(arms) < 2 {
+		return
+	}
+	base, twin := arms[0], arms[1]
+	comparisons := Primaries() * (len(arms) - 2)
+	j.refusal = j.refuseRun()
+	broken := map[string]*refusal{}
+	for _, m := range stats.Metrics() {
+		c := stats.Compare(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name), comparisons)
+		why := cmp.Or(j.refusal, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin))
+		if why == nil && c.Decision == stats.Refused {
+			why = refused(record.CauseUnfit, nil, "%s", c.Reason)
+		}
+		j.result.AA = append(j.result.AA, verdict(c, base, twin, why))
+		switch {
+		case why != nil:
+			broken[m.Name] = why.because(record.CauseAA, "A/A: ")
+		case c.Decision == stats.Faster || c.Decision == stats.Slower:
+			broken[m.Name] = refused(record.CauseAA, map[string]float64{"ratio": c.Ratio}, "A/A: %s differs from its own copy at %s by %+.1f %%, so the set-up tells identical programs apart", base.Name, m.Name, 100*(c.Ratio-1))
+		}
+	}
+	for i, a := range arms[2:] {
+		against := arms[rival(j.run.Plan.Arms, i+2)]
+		for _, m := range stats.Metrics() {
+			c := stats.Compare(m, j.series(against.Name, m.Name), j.series(a.Name, m.Name), comparisons)
+			why := cmp.Or(j.refusal, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), broken[m.Name])
+			switch {
+			case why != nil:
+			case c.Decision == stats.Refused:
+				why = refused(record.CauseUnfit, nil, "%s", c.Reason)
+			case c.Decision != stats.Inconclusive:
+				why = j.check(c, against.Name, a.Name)
+			}
+			if why != nil && why.final {
+				j.final[finality{m.Name, a.Name}] = true
+			}
+			j.result.Verdicts = append(j.result.Verdicts, verdict(c, against, a, why))
+		}
+	}
+}
+
+// check is a reason against a verdict that the blocks are sure of.
+func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
+	metric := c.Metric.Name
+	b, a := j.series(base, metric), j.series(arm, metric)
+	said := newCall(c, b, a)
+	of := func(name string) disturbance { return disturbance{name, j.series(base, name), j.series(arm, name)} }
+	if first, last, p, drifts := said.drifts(); drifts {
+		return refused(record.CauseDrift, map[string]float64{"first": math.Exp(first), "last": math.Exp(last), "p": p},
+			"drift: against %s it is %s in the first half of the blocks and %s in the last", base, stats.Change(math.Exp(first)), stats.Change(math.Exp(last)))
+	}
+	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling)}
+	for _, d := range checked {
+		if !d.known() {
+			continue
+		}
+		if more, made := said.shareImbalance(d); made {
+			return refused(record.CauseImbalance, map[string]float64{d.name: more},
+				"imbalance: %s differs between %s and %s by %+.1f %% of the CPU time, and the ratio follows it by enough to make the verdict", d.name, base, arm, 100*more)
+		}
+	}
+	if _, timed := window.Quantiles[metric]; timed {
+		late := of(window.Lateness + metric)
+		if more, made := said.lateImbalance(late, b, a); late.known() && made {
+			return refused(record.CauseImbalance, map[string]float64{late.name: more},
+				"imbalance: %s was asked later than %s by %.3g ms at %s, which is enough to make the verdict", arm, base, 1e3*more, metric)
+		}
+		checked = append(checked, late)
+		if sent := newCall(c, j.series(base, metric+window.FromSent), j.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
+			ratio := math.Exp(stats.Median(sent.x))
+			return refused(record.CauseSensitivity, map[string]float64{"sent": ratio}, "sensitivity: counted from the sending, it is %s", stats.Change(ratio))
+		}
+	}
+	if clean, failing := j.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
+		ratio := math.Exp(stats.Median(clean))
+		return refused(record.CauseSensitivity, map[string]float64{"clean": ratio}, "sensitivity: without the %s in which requests failed it is %s", prose.Plural(failing, "block"), stats.Change(ratio))
+	}
+	for _, d := range checked {
+		if !d.known() {
+			continue
+		}
+		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
+			return refused(record.CauseSensitivity, map[string]float64{"calm": math.Exp(calm)}, "sensitivity: in the half of the blocks with the least %s it is %s", noun(d.name), stats.Change(math.Exp(calm)))
+		}
+	}
+	return nil
+}
+
+// without are the ratios of the blocks in which neither arm failed too many requests, and
+// how many others there are.
+func (j *Judge) without(said call, base, arm string) (clean []float64, failing int) {
+	b, a := j.series(base, "errors"), j.series(arm, "errors")
+	for i, x := range said.x {
+		if max(b[i], a[i]) > errorLimit {
+			failing++
+		} else {
+			clean = append(clean, x)
+		}
+	}
+	return clean, failing
+}
+
+// noun is a disturbance in words.
+func noun(name string) string {
+	for q := range window.Quantiles {
+		if name == window.Lateness+q {
+			return "lateness of the load"
+		}
+	}
+	return name
+}
+
+// A finality names a verdict.
+type finality struct{ metric, arm string }
+
+// settled reports whether more blocks can change nothing that was asked for: every
+// primary verdict is decided or refused for good, by its goodput where an arm is
+// overloaded, and so is every expectation.
+func (j *Judge) settled() bool {
+	for _, v := range j.result.Verdicts {
+		open := v.Verdict == string(stats.Inconclusive) || v.Verdict == string(stats.Refused) && !j.final[finality{v.Metric, v.Arm}]
+		asked := v.Primary || v.Metric == goodput && (j.over[v.Arm] || j.over[v.Baseline])
+		if open && asked {
+			return false
+		}
+	}
+	for _, e := range j.result.Expectations {
+		if e.Outcome == record.Undecided {
+			return false
+		}
+	}
+	return len(j.result.Verdicts) > 0
+}
+
+// disturbed are an arm's disturbances over the valid blocks; nil without any.
+func (j *Judge) disturbed(arm string) *record.Disturbed {
+	if len(j.valid) == 0 {
+		return nil
+	}
+	known := func(name string) float64 {
+		if v := stats.Median(j.series(arm, name)); !math.IsNaN(v) {
+			return v
+		}
+		return -1
+	}
+	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
+	for name := range window.Quantiles {
+		if v := stats.Median(j.series(arm, window.Lateness+name)); !math.IsNaN(v) {
+			d.Late[name] = v
+		}
+	}
+	return d
+}
+
+// Primaries is how many metrics share the probability of error.
+func Primaries() (n int) {
+	for _, m := range stats.Metrics() {
+		n += stats.Count(m.Primary)
+	}
+	return n
+}
+
+// verdict is a comparison's, unless something refuses it.
+func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
+	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
+	if why != nil {
+		v.Verdict, v.Reason, v.Code, v.Values = string(stats.Refused), why.text, why.code, why.values
+		return v
+	}
+	v.Verdict, v.Ratio, v.Low, v.High, v.Look = c.Metric.Word(c.Decision), c.Ratio, c.Low, c.High, c.Look
+	v.Won, v.Lost, v.Needed = c.Won, c.Lost, c.Needed
+	if c.Lean != "" {
+		v.Lean = c.Metric.Word(c.Lean)
+	}
+	return v
+}
