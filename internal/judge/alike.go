@@ -33,10 +33,14 @@ func Differing(a, b record.Clients) (keys []string) {
 	return keys
 }
 
-// loadsDiffer reports whether some arm was not asked for the same as the first: a
+// LoadsDiffer names the settings, sorted, in which some arm is not asked as the first is: a
 // verdict between two such arms is on their loads too, and nobody wins.
-func loadsDiffer(arms []record.PlanArm) bool {
-	return slices.ContainsFunc(arms, func(a record.PlanArm) bool { return len(Differing(a.Clients, arms[0].Clients)) > 0 })
+func LoadsDiffer(arms []record.PlanArm) (keys []string) {
+	for _, a := range arms {
+		keys = append(keys, Differing(a.Clients, arms[0].Clients)...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // pacing are the settings that in a closed loop decide how long a reply takes: there

@@ -185,7 +185,7 @@ func (j *Judge) pick(base record.Arm, all []standing) (winner, headline string) 
 	}
 	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
 	switch {
-	case loadsDiffer(j.run.Plan.Arms):
+	case len(j.result.LoadsDiffer) > 0:
 		return "undecided", "No one winner, for the arms' loads differ: " + detail
 	case len(better) == 1:
 		return better[0], better[0] + " wins: " + detail

@@ -31,7 +31,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 	switch {
 	case metric != "":
 		v = duel(r, metric)
-	case slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Load != r.Arms[0].Load }):
+	case len(r.LoadsDiffer) > 0:
 		return record.CellVerdict{Decision: record.Rejected, Reason: "the arms' loads differ, so none of them wins; map one metric with --metric"}
 	}
 	if v.Decision == record.Rejected && metric != goodput {

@@ -161,3 +161,29 @@ func TestOutcomeOfThreeArms(t *testing.T) {
 		t.Errorf("c wins at p50 and loses at p90 to two: got %+v, want no winner", got)
 	}
 }
+
+// Arms that differ in anything of their load have no winner, on a map as in a comparison:
+// also in what no sentence about the load tells.
+func TestNobodyWinsAcrossLoads(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}, "p99": {10, 8}}, "a", "b")
+	if got := Outcome(r, ""); got.Winner != "b" {
+		t.Errorf("asked alike: got %+v, want b", got)
+	}
+	clients := record.Clients{Loop: "open", Rate: 100, Timeout: 10}
+	later := clients
+	later.Timeout = 1
+	if DescribeClients(clients) != DescribeClients(later) {
+		t.Fatal("the sentence tells the timeout")
+	}
+	r.LoadsDiffer = LoadsDiffer([]record.PlanArm{{Clients: clients}, {Clients: clients}, {Clients: later}})
+	if !slices.Equal(r.LoadsDiffer, []string{"timeout"}) {
+		t.Errorf("got %q, want the timeout", r.LoadsDiffer)
+	}
+	if got := Outcome(r, ""); got.Winner != "" || got.Decision != record.Rejected {
+		t.Errorf("asked with other timeouts: got %+v, want no winner", got)
+	}
+	if got := Outcome(r, "p50"); got.Winner != "b" {
+		t.Errorf("one metric: got %+v, want b", got)
+	}
+}

@@ -48,6 +48,9 @@ type Result struct {
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
+	// LoadsDiffer names the settings in which some arm was asked otherwise than the
+	// baseline, as a scenario calls them: none of the arms wins then.
+	LoadsDiffer []string `json:"loads_differ,omitempty"`
 	// Others are who else used the CPUs, over the whole run; nil where that is not told.
 	Others *Others `json:"others,omitempty"`
 	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
