@@ -83,6 +83,12 @@ func crowdSurvived(t *testing.T, mode model.Mode, d dawdle) {
 		with.Drain = time.Second
 	})
 	clients := s.gather(most, d)
+	if !d.idle && d.drip == "" { // whole requests: a short queue may still be full of them
+		eventually(t, "the crowd's requests are taken", func() bool {
+			q := s.model.Queue()
+			return s.model.Requests().Started >= uint64(most) && (q == nil || q.Depth() == 0)
+		})
+	}
 	judged(t, func() string {
 		began := time.Now()
 		took := s.probe(sized(100, 500))
