@@ -9,9 +9,8 @@ import (
 
 // A coroutine serves one connection of its loop after the other, as long as each
 // has something to say, and hands the thread back where a socket would block. A
-// switch there and back costs some 0.1 µs and no scheduler: the loop stays on its
-// thread. It must be resumed where it was made, on a goroutine locked to the same
-// thread, or Go ends the process.
+// switch there and back costs some 0.1 µs and no scheduler. A handler that locked its
+// thread would end the process: Go wants a coroutine resumed as it was made.
 type coroutine struct {
 	conn   *loopConn
 	resume func() (struct{}, bool)

@@ -3,7 +3,6 @@ package model
 import (
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -11,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An eventLoop accepts, reads, parses and answers on one goroutine that is
-// locked to its thread. A connection that has to wait in the middle of a request
+// An eventLoop accepts, reads, parses and answers on one goroutine. A connection that has to wait in the middle of a request
 // leaves a suspended coroutine behind; one that waits for its next request leaves
 // nothing but its loopConn. Only post may be called from another goroutine.
 //
@@ -37,9 +35,6 @@ type eventLoop struct {
 	now     time.Duration // the clock at the beginning of the turn
 	longest time.Duration // turn since the lag was last told
 	resting int           // connections that keep their coroutine
-	busy    bool          // events come together
-	away    int           // requests that workers have
-	crowded bool          // there are more loops than Ps
 	parking parking
 	spare   []post
 
@@ -108,8 +103,6 @@ func (l *eventLoop) watch(op, fd int, events uint32, id, born int32) error {
 
 // loop serves until the socket is closed and every connection is gone.
 func (l *eventLoop) loop() error {
-	runtime.LockOSThread() // before the coroutines are made: they must all be locked alike
-	defer runtime.UnlockOSThread()
 	defer func() {
 		for _, co := range l.idle {
 			co.stop()
@@ -134,31 +127,15 @@ func (l *eventLoop) loop() error {
 	return nil
 }
 
-// poll waits for events. A busy loop looks for them without Go's scheduler first,
-// see [loopConn.transfer].
+// poll waits for events.
 func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	wait := l.patience()
-	if l.busy || wait == 0 {
-		if n, _ := l.glance(); n > 0 {
-			l.busy = n > 1
-			return l.events[:n], nil
-		}
-		if wait == 0 {
-			return nil, nil
-		}
+	if wait == 0 {
+		n, _ := l.glance()
+		return l.events[:n], nil
 	}
-	var n int
-	var err error
-	if l.crowded || l.away > 0 {
-		n, err = l.park(wait)
-	} else {
-		n, err = unix.EpollWait(l.epoll, l.events[:], wait)
-	}
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		return nil, err
-	}
-	l.busy = n > 1
-	return l.events[:max(n, 0)], nil
+	n, err := l.park(wait)
+	return l.events[:n], err
 }
 
 // turn attends to everything that has come. The door is last: one may enter, so that
@@ -203,8 +180,8 @@ func (l *eventLoop) tick(now time.Duration) {
 	}
 }
 
-// patience is how long to wait for events, in milliseconds.
-func (l *eventLoop) patience() int {
+// patience is how long to wait for events.
+func (l *eventLoop) patience() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.posted) > 0 || len(l.ready) > 0 {
@@ -214,11 +191,11 @@ func (l *eventLoop) patience() int {
 	switch {
 	case l.door.closed:
 	case l.socket.Draining():
-		return int(sweepQuiet.Milliseconds())
+		return sweepQuiet
 	case l.door.shut:
-		return int(firstBackoff.Milliseconds())
+		return firstBackoff
 	}
-	return int(nap.Milliseconds())
+	return nap
 }
 
 // post tells the loop of a connection and wakes it if it sleeps. It never blocks.

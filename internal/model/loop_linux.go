@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"time"
 
@@ -30,7 +29,6 @@ func (m *loopModel) Serve(l *Listener) error {
 	var loops sync.WaitGroup
 	for i, s := range l.sockets {
 		loop := m.newEventLoop()
-		loop.crowded = len(l.sockets) > runtime.GOMAXPROCS(0)
 		loops.Go(func() {
 			defer loop.stop()
 			err := loop.start(s)
@@ -104,11 +102,9 @@ func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
-	c.loop.away++
 	m.door.put(c)
 	for !c.computed {
 		c.wait(worker)
 	}
-	c.loop.away--
 	c.exchange = nil
 }

@@ -13,13 +13,15 @@ import (
 
 // A parking place lets a loop wait for its events as any goroutine waits for a
 // socket: Go's own poller watches the loop's epoll. A thread that waits in a system
-// call of its own keeps its P until sysmon looks, as much as 10 ms later, and
-// what stands in that P's queue waits as long: the workers the loop has just woken.
+// call of its own loses its P to sysmon, which wakes another thread for it, and
+// until sysmon looks keeps it from the workers it has just woken
+// (docs/decisions/0007).
 type parking struct {
 	file  *os.File // a second descriptor of the loop's epoll
 	raw   syscall.RawConn
 	look  func(fd uintptr) bool
-	n     int // events that look found
+	until time.Duration // the deadline that file has, by the loop's clock; 0: none
+	n     int           // events that look found
 	errno syscall.Errno
 }
 
@@ -53,15 +55,20 @@ func (l *eventLoop) glance() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// park waits for events, at most so many milliseconds, and lets go of its P.
-func (l *eventLoop) park(wait int) (int, error) {
+// park waits for events, at most so long and often less: a deadline costs as much
+// as a system call, so one that was set for an earlier wait is kept.
+func (l *eventLoop) park(wait time.Duration) (int, error) {
 	p := &l.parking
-	if err := p.file.SetReadDeadline(time.Now().Add(time.Duration(wait) * time.Millisecond)); err != nil {
-		return 0, err
+	if now := l.clock(); p.until == 0 || p.until > now+wait {
+		p.until = now + wait
+		if err := p.file.SetReadDeadline(time.Now().Add(wait)); err != nil {
+			return 0, err
+		}
 	}
 	p.n, p.errno = 0, 0
 	switch err := p.raw.Read(p.look); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		p.until = 0
 		return 0, nil
 	case err != nil:
 		return 0, err

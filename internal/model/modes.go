@@ -269,8 +269,8 @@ func Modes() []Mode {
 		},
 		{
 			Name:     "loop",
-			Summary:  "--listeners locked event loops, each with a socket of its own by SO_REUSEPORT; handlers inline",
-			Axes:     Axes{"fasthttp", "reuseport", "inline", "loop", "none", "none", "locked"},
+			Summary:  "--listeners event loops, each with a socket of its own by SO_REUSEPORT; handlers inline",
+			Axes:     Axes{"fasthttp", "reuseport", "inline", "loop", "none", "none", "free"},
 			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread",
 			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
 			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
@@ -282,7 +282,7 @@ func Modes() []Mode {
 		{
 			Name:     "loop-single",
 			Summary:  "one event loop accepts, parses and computes",
-			Axes:     Axes{"fasthttp", "single", "inline", "loop", "none", "none", "locked"},
+			Axes:     Axes{"fasthttp", "single", "inline", "loop", "none", "none", "free"},
 			Imitates: "CPU work on the accepting loop of an asynchronous server",
 			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
 			Starves:  "everybody while one request computes; new connections wait in the kernel",
