@@ -66,7 +66,7 @@ func serveUntilEOF(name string) error {
 	with.Steal = mode.Has("steal") // or else clients wait behind a connection that is kept
 	with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
 	with.Socket.MaxConns = apartConns
-	with.Drain = time.Second
+	with.Drain = 10 * time.Second // a crowd of locked threads on a busy machine
 	ln, err := with.Socket.Listen(context.Background(), nil)
 	if err != nil {
 		return err
