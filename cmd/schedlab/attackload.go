@@ -133,7 +133,7 @@ func (f *attackFlags) logged() (targets []load.Target, err error) {
 	if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
 		return nil, usagef("with --arrivals %s give the server as --target http://host:port, and nothing else of the requests: the log says what is asked", f.arrivals)
 	}
-	for _, t := range f.replayed.Targets {
+	for _, t := range load.LogTargets(f.replayed) {
 		targets = append(targets, t.At(u.Host))
 	}
 	secured(targets, u)
@@ -142,18 +142,17 @@ func (f *attackFlags) logged() (targets []load.Target, err error) {
 
 // schedule draws the arrivals of an open loop, with their demands.
 func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
-	arrivals, rate := f.arrivals, f.rate.PerSecond
+	process, rate := f.arrivals, f.rate.PerSecond
 	if s != nil && !f.changed("arrivals") {
-		if arrivals, err = load.ParseArrivals(s.Load.Arrivals); err != nil {
+		if process, err = load.ParseArrivals(s.Load.Arrivals); err != nil {
 			return t, usage(err)
 		}
 	}
-	timed := arrivals.Kind == load.KindTrace || arrivals.Kind == load.KindRamp && !arrivals.Relative
 	switch {
-	case timed && f.rate.PerSecond > 0:
-		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, arrivals)
-	case timed:
-	case rate == 0 && arrivals.Kind == load.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
+	case process.Fixed() && f.rate.PerSecond > 0:
+		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, process)
+	case process.Fixed():
+	case rate == 0 && process.Kind == load.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
 			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
@@ -161,37 +160,37 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 	case rate == 0:
 		rate = 100
 	}
-	if arrivals.Kind == load.KindTrace {
-		if arrivals, err = arrivals.Open(workload.Calibrate()); err != nil {
+	if process.Kind == load.KindTrace {
+		if process, err = process.Open(workload.Calibrate()); err != nil {
 			return t, usagef("--arrivals: %w", err)
 		}
 		if !f.changed("duration") {
-			f.duration = arrivals.Span()
+			f.duration = process.Span()
 		}
 	}
-	if arrivals.Kind == load.KindLog {
-		if arrivals, err = arrivals.Open(0); err != nil {
+	if process.Kind == load.KindLog {
+		if process, err = process.Open(0); err != nil {
 			return t, usagef("--arrivals: %w", err)
 		}
-		switch f.replayed = arrivals.Log(); {
+		switch f.replayed = process.Log(); {
 		case rate == 0:
-			rate = arrivals.OwnRate()
-		case arrivals.Speed > 0:
-			return t, usagef("--rate %s and the speed in --arrivals %s both say how fast; drop one", f.rate, arrivals)
+			rate = process.OwnRate()
+		case process.Speed > 0:
+			return t, usagef("--rate %s and the speed in --arrivals %s both say how fast; drop one", f.rate, process)
 		}
 		if !f.changed("duration") {
-			f.duration = arrivals.LogSpan(rate)
+			f.duration = process.LogSpan(rate)
 		}
 	}
-	arrivals = arrivals.WithConnections(connections)
-	if err := arrivals.Check(rate); err != nil {
+	process = process.WithConnections(connections)
+	if err := process.Check(rate); err != nil {
 		return t, usage(err)
 	}
-	sum.Offered, sum.Arrivals = arrivals.MeanRate(rate, f.duration), arrivals.String()
+	sum.Offered, sum.Arrivals = process.MeanRate(rate, f.duration), process.String()
 	if sum.Offered*f.duration.Seconds() > mostRequests {
-		return t, usagef("--arrivals %s for --duration %v is more than %d requests; shorten one", arrivals, f.duration, mostRequests)
+		return t, usagef("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.duration, mostRequests)
 	}
-	t = arrivals.DrawTrace(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
+	t = process.DrawTrace(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
 	if len(t.At) == 0 {
 		return t, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
 	}

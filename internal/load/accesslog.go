@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,7 +16,7 @@ import (
 
 const (
 	maxLogRequests = 5_000_000
-	maxLogTargets  = 200_000
+	maxLogDifferent  = 200_000
 	maxLogLine     = 64 << 10
 	maxLogSpan     = 366 * 24 * time.Hour
 	toldLogLines   = 5 // of those that cannot be read
@@ -28,11 +27,10 @@ const (
 type AccessLog struct {
 	// At holds the requests' times, ascending, from the second of the first.
 	At []time.Duration
-	// Which holds for each of them the place of what it asks in Targets.
+	// Which holds for each of them its place in Requests.
 	Which []uint32
-	// Targets are the different requests, in the order of their first time. Their
-	// URLs are paths: see Target.At.
-	Targets []Target
+	// Requests are the different ones, in the order of their first lines.
+	Requests []LogRequest
 	// Lines counts the lines that are not empty. Of those, Others ask with other
 	// methods than GET and HEAD, and Bad cannot be read, the first of them at
 	// BadLines.
@@ -42,6 +40,9 @@ type AccessLog struct {
 	// are spread at random, the same way every time the log is read.
 	Whole bool
 }
+
+// A LogRequest is what a line of an access log asks. Two that are equal are one.
+type LogRequest struct{ Method, Path string }
 
 // logLine is a line of the Common Log Format, or of the Combined one or another
 // that goes on after it: host ident user [time] "METHOD path PROTOCOL" status bytes.
@@ -60,7 +61,7 @@ const (
 // different ones, a line beyond 64 KiB, or a year and more between two.
 func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true}
-	p := logParser{log: l, places: map[string]uint32{}}
+	p := logParser{log: l, places: map[LogRequest]uint32{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4<<10), maxLogLine)
 	number := 0
@@ -97,7 +98,7 @@ type logged struct {
 type logParser struct {
 	log    *AccessLog
 	asked  []logged
-	places map[string]uint32 // in Targets, by method and path
+	places map[LogRequest]uint32 // in Requests
 }
 
 func (p *logParser) line(number int, text string) error {
@@ -116,19 +117,19 @@ func (p *logParser) line(number int, text string) error {
 		p.bad(number)
 		return nil
 	}
-	if method != http.MethodGet && method != http.MethodHead {
+	if method != "GET" && method != "HEAD" {
 		p.log.Others++
 		return nil
 	}
-	place, known := p.places[method+" "+path]
+	place, known := p.places[LogRequest{method, path}]
 	if !known {
-		if len(p.places) == maxLogTargets {
-			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogTargets)
+		if len(p.places) == maxLogDifferent {
+			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogDifferent)
 		}
 		path = strings.Clone(path) // the line is much longer
-		place = uint32(len(p.log.Targets))
-		p.log.Targets = append(p.log.Targets, Target{Method: method, URL: path})
-		p.places[method+" "+path] = place
+		place = uint32(len(p.log.Requests))
+		p.log.Requests = append(p.log.Requests, LogRequest{method, path})
+		p.places[LogRequest{method, path}] = place
 	}
 	if len(p.asked) == maxLogRequests {
 		return fmt.Errorf("more than %d requests; take a part of the log", maxLogRequests)

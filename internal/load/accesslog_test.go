@@ -1,6 +1,7 @@
 package load
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +28,8 @@ func TestReadAccessLog(t *testing.T) {
 	}
 	var asked []string
 	for i, at := range l.At {
-		target := l.Targets[l.Which[i]]
-		asked = append(asked, at.Truncate(time.Second).String()+" "+target.Method+" "+target.URL)
+		request := l.Requests[l.Which[i]]
+		asked = append(asked, at.Truncate(time.Second).String()+" "+request.Method+" "+request.Path)
 	}
 	slices.Sort(asked[:2]) // of one second: the times are drawn, the order is the log's
 	if diff := cmp.Diff([]string{"0s GET /a", "0s HEAD /a", "1s GET /b?q=1", "3s GET /a"}, asked); diff != "" {
@@ -60,7 +61,7 @@ a - - [10/Oct/2000:13:55:36.250 +0000] "GET /a" 200 1
 		t.Fatal(err)
 	}
 	want := []time.Duration{250 * time.Millisecond, 750 * time.Millisecond}
-	if l.Whole || !slices.Equal(l.At, want) || l.Targets[l.Which[0]].URL != "/a" || l.LeftOut() != "" {
+	if l.Whole || !slices.Equal(l.At, want) || l.Requests[l.Which[0]].Path != "/a" || l.LeftOut() != "" {
 		t.Errorf("got %+v", l)
 	}
 }
@@ -99,7 +100,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("four requests at 10/s last %v", got)
 	}
 	whole := a.DrawTrace(10, a.LogSpan(10), nil)
-	if len(whole.At) != 4 || whole.check() != nil || whole.At[3] < 300*time.Millisecond || len(whole.Which) != 4 {
+	if len(whole.At) != 4 || whole.Check() != nil || whole.At[3] < 300*time.Millisecond || len(whole.Which) != 4 {
 		t.Errorf("got %+v", whole)
 	}
 	// Its stretches are its parts, one after the other and from the start again.
@@ -143,12 +144,12 @@ func FuzzReadAccessLog(f *testing.F) {
 			return
 		}
 		trace := Trace{At: l.At, Which: l.Which}
-		if err := trace.check(); err != nil || len(l.At)+l.Others+l.Bad != l.Lines || !(l.Rate() > 0) {
+		if err := trace.Check(); err != nil || len(l.At)+l.Others+l.Bad != l.Lines || !(l.Rate() > 0) {
 			t.Fatalf("%v: %+v", err, l)
 		}
-		for _, target := range l.Targets {
-			if _, _, err := target.At("server:80").template(true); err != nil {
-				t.Errorf("took what cannot be sent: %v", err)
+		for _, r := range l.Requests {
+			if _, err := http.NewRequest(r.Method, "http://server"+r.Path, nil); err != nil || strings.ContainsAny(r.Path, " \r\n\x00") {
+				t.Errorf("took %+v, which cannot be sent: %v", r, err)
 			}
 		}
 	})

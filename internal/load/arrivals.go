@@ -63,8 +63,8 @@ type Arrivals struct {
 	offset time.Duration // where in the log a window begins
 }
 
-// maxBurst bounds what arrives at one moment: what the generator holds in flight.
-const maxBurst = maxInFlight
+// MaxBurst bounds how many requests arrive at one moment.
+const MaxBurst = 100_000
 
 // maxArrivalRate bounds the rates of a ramp, per second.
 const maxArrivalRate = 1e6
@@ -118,12 +118,12 @@ func (a Arrivals) check() error {
 			return fmt.Errorf("amplitude %v and period %v; give a share of the rate above 0 up to 1, and 1ms at least", a.Amplitude, a.Period)
 		}
 	case KindBurst:
-		if a.Size < 1 || max(a.Size, a.Cycle) > maxBurst || a.Period < 0 || a.Cycle < 0 {
-			return fmt.Errorf("%d at once in a cycle of %d; give 1 to %d, and a period and cycle that are not negative", a.Size, a.Cycle, maxBurst)
+		if a.Size < 1 || max(a.Size, a.Cycle) > MaxBurst || a.Period < 0 || a.Cycle < 0 {
+			return fmt.Errorf("%d at once in a cycle of %d; give 1 to %d, and a period and cycle that are not negative", a.Size, a.Cycle, MaxBurst)
 		}
 	case KindInPhase:
-		if a.Size < 0 || a.Size > maxBurst {
-			return fmt.Errorf("%d at once; give 1 to %d", a.Size, maxBurst)
+		if a.Size < 0 || a.Size > MaxBurst {
+			return fmt.Errorf("%d at once; give 1 to %d", a.Size, MaxBurst)
 		}
 	case KindTrace, KindLog:
 		if a.File == "" {

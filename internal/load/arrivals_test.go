@@ -273,7 +273,7 @@ func FuzzReadTrace(f *testing.F) {
 			}
 			return
 		}
-		if err := trace.check(); err != nil || len(trace.At) == 0 || len(trace.At) > strings.Count(text, "\n")+1 {
+		if err := trace.Check(); err != nil || len(trace.At) == 0 || len(trace.At) > strings.Count(text, "\n")+1 {
 			t.Errorf("read %d arrivals from %q: %v", len(trace.At), text, err)
 		}
 	})

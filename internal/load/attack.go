@@ -1,3 +1,10 @@
+// Package load sends requests to HTTP servers: in an open loop, at the times of a trace,
+// and in a closed one, each client after its last reply. Its engines are spin, one
+// goroutine on raw epoll, and vegeta's attacker. It stamps what happened to every request
+// into record.Request, says what the generator itself did, and judges none of it.
+//
+// It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
+// no compression, and TLS with the engine vegeta only.
 package load
 
 import (
@@ -124,7 +131,7 @@ func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 // Check tells what of o cannot be done, before anything is opened. Attack does
 // too.
 func (o *Options) Check() error {
-	if err := o.Trace.check(); err != nil {
+	if err := o.Trace.Check(); err != nil {
 		return err
 	}
 	if err := checkWhich(o.Trace.Which, len(o.Targets)); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // maxInFlight bounds the requests under way, each of which is a goroutine, so
 // that a server which answers nothing cannot eat the generator's memory.
-const maxInFlight = 100_000
+const maxInFlight = MaxBurst
 
 // A pacer is the schedule as a vegeta.Pacer. vegeta calls Pace once per hit, in
 // order and from one goroutine, so the pacer itself sleeps until the arrival and

@@ -39,6 +39,15 @@ func ReadTargets(r io.Reader) ([]Target, error) { return readTargets(r, "") }
 // file names; "METHOD /path" will do there.
 func ReadTargetsAt(r io.Reader, addr string) ([]Target, error) { return readTargets(r, addr) }
 
+// LogTargets are the different requests of an access log, with paths for URLs: see At.
+func LogTargets(l *AccessLog) []Target {
+	targets := make([]Target, len(l.Requests))
+	for i, r := range l.Requests {
+		targets[i] = Target{Method: r.Method, URL: r.Path}
+	}
+	return targets
+}
+
 // At returns t with its path and query asked of the server at addr, host:port.
 func (t Target) At(addr string) Target {
 	if strings.HasPrefix(t.URL, "/") {

@@ -1,10 +1,6 @@
-// Package load drives HTTP servers: open loop from a fixed list of arrivals, on
-// vegeta's attacker, and closed loop, on a goroutine per connection or one thread
-// that never sleeps. It stamps what happened to every request into record.Request,
-// says what the generator itself did, and judges none of it.
-//
-// It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
-// no compression, and TLS with the engine vegeta only.
+// Package arrivals says when the requests of an open loop are sent and what each asks:
+// arrival processes, traces of files and access logs. It draws lists of times, from a
+// seed alone. It sends nothing, waits for nothing and reads no clock.
 package load
 
 import (
@@ -72,7 +68,9 @@ func arrivals(rate float64, span time.Duration) (at []time.Duration, gap float64
 	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
 }
 
-func (t Trace) check() error {
+// Check tells what is wrong with t: its lists differ in length, its times are not ascending
+// from 0, or a demand is negative.
+func (t Trace) Check() error {
 	if t.Demand != nil && len(t.Demand) != len(t.At) {
 		return fmt.Errorf("checking the trace: %d demands for %d arrivals; give one each, or none", len(t.Demand), len(t.At))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,77 +162,4 @@ func parseOffset(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%.40q is not a duration like 1.5ms or a number of seconds, from 0 to %v", s, maxTraceOffset)
 	}
 	return d, nil
-}
-
-// Open reads the file of a KindTrace (see ReadTrace) or KindLog (ReadAccessLog)
-// and returns arrivals that can be drawn; other kinds are returned as they are.
-func (a Arrivals) Open(itersPerMicro float64) (Arrivals, error) {
-	if a.Kind != KindTrace && a.Kind != KindLog {
-		return a, nil
-	}
-	f, err := os.Open(a.File)
-	if err != nil {
-		return a, fmt.Errorf("opening the %s: %w", a.Kind, err)
-	}
-	defer f.Close()
-	if a.Kind == KindLog {
-		a.log, err = ReadAccessLog(a.File, f)
-		return a, err
-	}
-	trace, err := ReadTrace(a.File, f, itersPerMicro)
-	a.trace = &trace
-	return a, err
-}
-
-// Span is the time to just after the last arrival of an opened trace; 0 for other
-// kinds, which end where they are told.
-func (a Arrivals) Span() time.Duration {
-	if a.trace == nil {
-		return 0
-	}
-	return a.trace.At[len(a.trace.At)-1] + 1
-}
-
-// Log is what an opened KindLog has read; nil for other kinds.
-func (a Arrivals) Log() *AccessLog { return a.log }
-
-// OwnRate is the mean rate of an opened log at its Speed, in requests per second;
-// 0 for other kinds, which have none.
-func (a Arrivals) OwnRate() float64 {
-	switch {
-	case a.log == nil:
-		return 0
-	case a.Speed > 0:
-		return a.log.Rate() * a.Speed
-	}
-	return a.log.Rate()
-}
-
-// LogSpan is how long an opened log lasts at a mean rate in requests per second;
-// 0 for other kinds.
-func (a Arrivals) LogSpan(rate float64) time.Duration {
-	if a.log == nil {
-		return 0
-	}
-	return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
-}
-
-// Part moves the window of an opened log to its k-th stretch of length span at a
-// mean rate, from 0, counted round and round. Other kinds are returned as they are.
-func (a Arrivals) Part(k int, span time.Duration, rate float64) Arrivals {
-	if a.log != nil {
-		stretches := max(1, int(a.LogSpan(rate)/span))
-		a.offset = time.Duration(k%stretches) * span
-	}
-	return a
-}
-
-// until is the trace's part before span. It shares t's memory.
-func (t *Trace) until(span time.Duration) Trace {
-	n, _ := slices.BinarySearch(t.At, span)
-	part := Trace{At: t.At[:n:n]}
-	if t.Demand != nil {
-		part.Demand = t.Demand[:n:n]
-	}
-	return part
 }

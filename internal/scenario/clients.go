@@ -64,15 +64,15 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 // Check reports the first impossible value of a load, nil if there is none.
 func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
-	arrivals, badArrivals := load.ParseArrivals(l.Arrivals)
+	process, badArrivals := load.ParseArrivals(l.Arrivals)
 	for _, rule := range []struct {
 		bad       bool
 		key, want string
 	}{
 		{l.Loop != "open" && !closed, "loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
 		{badArrivals != nil, "arrivals", fmt.Sprint(badArrivals)},
-		{closed && arrivals.Kind == load.KindLog, "arrivals", "of a log belong to an open loop"},
-		{arrivals.Speed > 0 && l.Rate != (Rate{}), "rate", "and the log's speed both say how fast; drop one"},
+		{closed && process.Kind == load.KindLog, "arrivals", "of a log belong to an open loop"},
+		{process.Speed > 0 && l.Rate != (Rate{}), "rate", "and the log's speed both say how fast; drop one"},
 		{!closed && l.Rate == (Rate{}) && !isLog(l.Arrivals), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
 		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
 		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},

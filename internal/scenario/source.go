@@ -62,7 +62,7 @@ func (s *Scenario) Open() error {
 		if a, err = a.Open(0); err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
-		s.Log, s.asks = &a, a.Log().Targets
+		s.Log, s.asks = &a, load.LogTargets(a.Log())
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (s *Scenario) Asked() string {
 	switch {
 	case s.Log != nil:
 		l := s.Log.Log()
-		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Targets))
+		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Requests))
 	case s.asks != nil:
 		return fmt.Sprintf("%s of %s in turn", prose.Plural(len(s.asks), "request"), s.Workload.Targets)
 	}

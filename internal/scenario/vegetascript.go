@@ -126,8 +126,8 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 }
 
 func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
-	arrivals, _ := load.ParseArrivals(l.Arrivals) // checked with the scenario
-	lack(arrivals.Kind != load.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
+	process, _ := load.ParseArrivals(l.Arrivals) // checked with the scenario
+	lack(process.Kind != load.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
 	rate := l.Rate.PerSecond
 	switch {
 	case rate > 0:
