@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/load"
+	"schedlab/internal/arrivals"
 	"schedlab/internal/scenario"
 )
 
@@ -76,7 +76,7 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	case f.log != "":
 		name, asks = "log", fmt.Sprintf("what was asked in %q", f.log)
 		l.Rate = scenario.Rate{}
-		l.Arrivals = (load.Arrivals{Kind: load.KindLog, File: f.log}).String()
+		l.Arrivals = (arrivals.Process{Kind: arrivals.KindLog, File: f.log}).String()
 		if f.speed != "" {
 			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
 		}

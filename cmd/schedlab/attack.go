@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -27,7 +28,7 @@ type attackFlags struct {
 	insecure        bool
 	rate            perSecond
 	duration        time.Duration
-	arrivals        load.Arrivals
+	arrivals        arrivals.Process
 	connections     int
 	idle            int
 	openRate        float64
@@ -46,7 +47,7 @@ type attackFlags struct {
 	timestamps    string
 	output        string
 	allowRemote   bool
-	replayed      *load.AccessLog // of --arrivals log(FILE), once it is read
+	replayed      *arrivals.AccessLog // of --arrivals log(FILE), once it is read
 
 	changed func(flag string) bool // on the command line or in the environment
 }
@@ -117,7 +118,7 @@ no reply was good, 130 interrupted.`,
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
-	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+load.ArrivalsHelp+" (default poisson, or the scenario's)")
+	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
 	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -39,7 +40,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if s.Load.Loop == "closed" && f.loop != "closed" {
 			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
 		}
-		if f.arrivals.Kind == load.KindLog {
+		if f.arrivals.Kind == arrivals.KindLog {
 			return o, usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)
 		}
 		sum.Target, sum.Scenario = f.target, s.Name
@@ -48,7 +49,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if err := f.take(s.Load); err != nil {
 			return o, err
 		}
-	} else if f.arrivals.Kind == load.KindLog {
+	} else if f.arrivals.Kind == arrivals.KindLog {
 		sum.Target = f.target
 	} else if o.Targets, err = f.asked(sum); err != nil {
 		return o, err
@@ -141,10 +142,10 @@ func (f *attackFlags) logged() (targets []load.Target, err error) {
 }
 
 // schedule draws the arrivals of an open loop, with their demands.
-func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *record.Attack) (t load.Trace, err error) {
+func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *record.Attack) (t arrivals.Trace, err error) {
 	process, rate := f.arrivals, f.rate.PerSecond
 	if s != nil && !f.changed("arrivals") {
-		if process, err = load.ParseArrivals(s.Load.Arrivals); err != nil {
+		if process, err = arrivals.Parse(s.Load.Arrivals); err != nil {
 			return t, usage(err)
 		}
 	}
@@ -152,7 +153,7 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 	case process.Fixed() && f.rate.PerSecond > 0:
 		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, process)
 	case process.Fixed():
-	case rate == 0 && process.Kind == load.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
+	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
 			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
@@ -160,7 +161,7 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 	case rate == 0:
 		rate = 100
 	}
-	if process.Kind == load.KindTrace {
+	if process.Kind == arrivals.KindTrace {
 		if process, err = process.Open(workload.Calibrate()); err != nil {
 			return t, usagef("--arrivals: %w", err)
 		}
@@ -168,7 +169,7 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 			f.duration = process.Span()
 		}
 	}
-	if process.Kind == load.KindLog {
+	if process.Kind == arrivals.KindLog {
 		if process, err = process.Open(0); err != nil {
 			return t, usagef("--arrivals: %w", err)
 		}

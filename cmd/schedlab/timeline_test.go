@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
@@ -101,9 +102,9 @@ func TestEveryNanosecondIsAccountedFor(t *testing.T) {
 				}
 				c := serve(t, mode.Name, flags...)
 				rng := rand.New(rand.NewPCG(1, 1))
-				trace := load.Trace{At: load.Poisson(300, 500*time.Millisecond, rng)}
+				trace := arrivals.Trace{At: arrivals.Poisson(300, 500*time.Millisecond, rng)}
 				for range trace.At {
-					trace.Demand = append(trace.Demand, load.Demand{Iters: 50_000, Sleep: time.Duration(rng.IntN(2)) * time.Millisecond})
+					trace.Demand = append(trace.Demand, arrivals.Demand{Iters: 50_000, Sleep: time.Duration(rng.IntN(2)) * time.Millisecond})
 				}
 				o := load.Options{
 					Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}},
@@ -162,7 +163,7 @@ func TestEveryNanosecondOfAClosedLoopIsAccountedFor(t *testing.T) {
 					c = serve(t, mode.Name, flags...)
 					var err error
 					if a, err = load.Closed(t.Context(), load.ClosedOptions{
-						Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}}, Demands: []load.Demand{{Iters: 50_000}, {Sleep: 100 * time.Microsecond}},
+						Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}}, Demands: []arrivals.Demand{{Iters: 50_000}, {Sleep: 100 * time.Microsecond}},
 						Connections: 4, KeepAlive: true, Pipeline: how.pipeline,
 						Warmup: 20 * time.Millisecond, Duration: duration,
 					}); err != nil {
@@ -238,7 +239,7 @@ func wakeups(t *testing.T, hogged bool) (sorted []float64) {
 	}
 	a, err := load.Attack(t.Context(), load.Options{
 		Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/plaintext"}},
-		Trace:   load.Trace{At: load.Constant(200, time.Second)}, KeepAlive: true, Connections: 64,
+		Trace:   arrivals.Trace{At: arrivals.Constant(200, time.Second)}, KeepAlive: true, Connections: 64,
 	})
 	if err != nil {
 		t.Fatal(err)

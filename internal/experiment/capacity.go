@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/capacity"
-	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -44,7 +44,7 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 	if o.Stamps == "" {
 		o.Stamps = record.StampsOff // nobody reads them
 	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),
@@ -72,8 +72,8 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 
 // steady refuses a load whose rate is not the search's to choose.
 func steady(s scenario.Scenario) error {
-	kind := func(l scenario.Load) load.Kind {
-		a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
+	kind := func(l scenario.Load) arrivals.Kind {
+		a, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
 		return a.Kind
 	}
 	if len(s.Load.Vary) > 0 {
@@ -90,7 +90,7 @@ func steady(s scenario.Scenario) error {
 			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)
 		case varied || a.Clients["rate"] != "":
 			return impossible("arm %q has a load of its own, and a search chooses the rate itself; name the arm's mode with --arms instead", a.Name)
-		case kind(l) == load.KindRamp, kind(l) == load.KindSine, kind(l) == load.KindTrace, kind(l) == load.KindLog:
+		case kind(l) == arrivals.KindRamp, kind(l) == arrivals.KindSine, kind(l) == arrivals.KindTrace, kind(l) == arrivals.KindLog:
 			return impossible("arrivals %s of scenario %q have no steady rate to search for; use poisson, constant or burst(SIZE)", l.Arrivals, s.Name)
 		}
 	}

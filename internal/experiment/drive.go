@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -48,7 +49,7 @@ func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks 
 }
 
 // openLoop is a trace as one client's load on a server.
-func (p *plan) openLoop(addr string, c record.Clients, trace load.Trace) load.Options {
+func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) load.Options {
 	return load.Options{
 		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Idle: c.Idle, Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
-	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -107,7 +107,7 @@ func (p *plan) longestWindow() time.Duration {
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
 			return p.scenario.Log.LogSpan(rate) - record.Duration(p.Warmup)
 		}
-	case slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return arrivalsOf(l).Kind == load.KindTrace }):
+	case slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return arrivalsOf(l).Kind == arrivals.KindTrace }):
 		return record.Duration(p.Window)
 	}
 	return scenario.Longest
@@ -118,10 +118,10 @@ func (p *plan) longestWindow() time.Duration {
 func (p *plan) period() time.Duration {
 	shaped := slices.ContainsFunc(p.loads, func(l scenario.Load) bool {
 		switch a := arrivalsOf(l); a.Kind {
-		case "", load.KindPoisson, load.KindConstant, load.KindLog:
+		case "", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog:
 			return false
 		default:
-			return a.Kind != load.KindBurst || a.Period > 0
+			return a.Kind != arrivals.KindBurst || a.Period > 0
 		}
 	})
 	if shaped {
@@ -130,8 +130,8 @@ func (p *plan) period() time.Duration {
 	return 0
 }
 
-func arrivalsOf(l scenario.Load) load.Arrivals {
-	a, _ := load.ParseArrivals(l.Arrivals) // the scenario was checked
+func arrivalsOf(l scenario.Load) arrivals.Process {
+	a, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
 	return a
 }
 

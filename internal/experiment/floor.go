@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/command"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
@@ -39,7 +40,7 @@ func floor(ctx context.Context, l *process.Launcher, self, engine string, shared
 	got, err := load.Attack(ctx, load.Options{
 		Engine:  engine,
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
-		Trace: load.Trace{At: load.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
+		Trace: arrivals.Trace{At: arrivals.Poisson(floorRate, floorWarmup+floorWindow, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
-	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -146,7 +146,7 @@ func (p *plan) settleArrivals() error {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 		span := record.Duration(p.Warmup + p.Window)
-		if ends := arrive.Ends(); arrive.Kind == load.KindTrace && ends < span {
+		if ends := arrive.Ends(); arrive.Kind == arrivals.KindTrace && ends < span {
 			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", arrive.File, ends, span)
 		}
 		if arrive.Fixed() {

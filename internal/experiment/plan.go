@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/command"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
-	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -90,7 +90,7 @@ type plan struct {
 	// iters turns the CPU time that a trace file states into iterations; opened are the
 	// arrivals by their words, their files read.
 	iters  float64
-	opened map[string]load.Arrivals
+	opened map[string]arrivals.Process
 	asks   []string // quantiles that must be decidable
 	fixed  bool     // the window is the user's
 	most   int      // blocks that the user allows; 0: the protocol's
@@ -108,7 +108,7 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	if o.Rate != (scenario.Rate{}) {
 		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
 	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]load.Arrivals{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -335,7 +335,7 @@ func TestChooseRate(t *testing.T) {
 	}
 }
 
-func traced(t *testing.T, p *plan, block int, iters float64) load.Trace {
+func traced(t *testing.T, p *plan, block int, iters float64) arrivals.Trace {
 	t.Helper()
 	trace, err := p.trace(block, 0, iters)
 	if err != nil {
@@ -392,8 +392,8 @@ func TestTraceFileIsReadOnce(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	want := load.Trace{At: []time.Duration{0, 10 * time.Millisecond}, Demand: []load.Demand{{Iters: 20}, {Iters: 40}}}
-	for _, got := range []load.Trace{first, traced(t, p, 5, 2)} {
+	want := arrivals.Trace{At: []time.Duration{0, 10 * time.Millisecond}, Demand: []arrivals.Demand{{Iters: 20}, {Iters: 40}}}
+	for _, got := range []arrivals.Trace{first, traced(t, p, 5, 2)} {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

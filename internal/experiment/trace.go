@@ -4,17 +4,17 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"schedlab/internal/load"
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
 // arrivals are an open loop's, ready to be drawn. A trace file is read while planning,
 // and only then: every trial draws from what it said.
-func (p *plan) arrivals(l record.Clients) (a load.Arrivals, err error) {
+func (p *plan) arrivals(l record.Clients) (a arrivals.Process, err error) {
 	a, known := p.opened[l.Arrivals]
 	if !known {
-		if a, err = load.ParseArrivals(l.Arrivals); err != nil {
+		if a, err = arrivals.Parse(l.Arrivals); err != nil {
 			return a, err
 		}
 		if a, err = a.Open(p.iters); err != nil {
@@ -28,19 +28,19 @@ func (p *plan) arrivals(l record.Clients) (a load.Arrivals, err error) {
 
 // trace is the list of arrivals of an arm in a block, the same for every arm
 // with the same load.
-func (p *plan) trace(block, arm int, iters float64) (load.Trace, error) {
+func (p *plan) trace(block, arm int, iters float64) (arrivals.Trace, error) {
 	return p.traceOf(p.Arms[arm].Clients, block, record.Duration(p.Warmup+p.Window), iters)
 }
 
 // traceOf is that of clients, over any time.
-func (p *plan) traceOf(l record.Clients, block int, span time.Duration, iters float64) (load.Trace, error) {
+func (p *plan) traceOf(l record.Clients, block int, span time.Duration, iters float64) (arrivals.Trace, error) {
 	seed := blockSeed(p.Seed, block)
 	if p.scenario.Log != nil {
 		return p.scenario.Replay(block, l.Rate, span), nil
 	}
 	a, err := p.arrivals(l)
 	if err != nil {
-		return load.Trace{}, err
+		return arrivals.Trace{}, err
 	}
 	t := a.DrawTrace(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
 	if t.Demand == nil && p.scenario.AsksWork() {

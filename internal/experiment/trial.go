@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
@@ -208,7 +209,7 @@ func (r *runner) probe(ctx context.Context, arm int) (x, apart float64, err erro
 	}
 	defer server.Kill()
 	r.others.Guest(server.Found)
-	var d []load.Demand
+	var d []arrivals.Demand
 	if p.scenario.AsksWork() {
 		d = scenario.Demands(p.scenario.Workload, cycle, p.Seed, r.iters)
 	}

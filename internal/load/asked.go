@@ -3,18 +3,20 @@ package load
 import (
 	"math"
 	"time"
+
+	"schedlab/internal/arrivals"
 )
 
 // What a load asks of one server: the same for every engine.
 type asked struct {
 	templates []template
-	which     []uint32 // template of each request, used in turn; nil: in rotation
-	demands   []Demand // used in turn; nil asks for none
+	which     []uint32          // template of each request, used in turn; nil: in rotation
+	demands   []arrivals.Demand // used in turn; nil asks for none
 	addr      string
 	keepAlive bool
 }
 
-func newAsked(targets []Target, keepAlive bool, demands []Demand, which []uint32) (*asked, error) {
+func newAsked(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*asked, error) {
 	tps, addr, err := templates(targets, keepAlive, demands != nil)
 	return &asked{tps, which, demands, addr, keepAlive}, err
 }
@@ -27,7 +29,7 @@ func (a *asked) template(seq uint64) *template {
 	return &a.templates[seq%uint64(len(a.templates))]
 }
 
-func (a *asked) demand(i int) (d Demand) {
+func (a *asked) demand(i int) (d arrivals.Demand) {
 	if len(a.demands) > 0 {
 		d = a.demands[i%len(a.demands)]
 	}
@@ -36,7 +38,7 @@ func (a *asked) demand(i int) (d Demand) {
 
 // stated is the demand of a request as its record has it: none where its target takes
 // none.
-func (a *asked) stated(i int) (d Demand) {
+func (a *asked) stated(i int) (d arrivals.Demand) {
 	if a.template(uint64(i)).query == 0 {
 		return d
 	}

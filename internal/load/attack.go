@@ -15,6 +15,7 @@ import (
 	"net"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -28,7 +29,7 @@ type Options struct {
 	// demand as ?iters=N&sleep=Dns.
 	Targets []Target
 	// Trace is the schedule. It may be shared between attacks; it is only read.
-	Trace Trace
+	Trace arrivals.Trace
 	// Connections is how many connections there are at most. With KeepAlive
 	// all are opened before the attack starts and used in turn. A request that
 	// finds none free waits in order of arrival, and that wait is part of its

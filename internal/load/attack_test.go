@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
@@ -79,7 +80,7 @@ func pipeOptions(s *pipeServer, at []time.Duration) Options {
 	return Options{
 		Engine:    EngineVegeta,
 		Targets:   []Target{{Method: "GET", URL: "http://server/work"}},
-		Trace:     Trace{At: at},
+		Trace:     arrivals.Trace{At: at},
 		KeepAlive: true,
 		Dial:      s.dial,
 		Sleep:     time.Sleep,
@@ -103,8 +104,8 @@ func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 func TestAttackSendsOnSchedule(t *testing.T) {
 	t.Parallel()
 	schedules := map[string][]time.Duration{
-		"poisson":  Poisson(2000, time.Second, seeded(1)),
-		"constant": Constant(500, time.Second),
+		"poisson":  arrivals.Poisson(2000, time.Second, seeded(1)),
+		"constant": arrivals.Constant(500, time.Second),
 		"burst":    {0, 0, 0, time.Millisecond, time.Millisecond},
 		"late":     {time.Minute, time.Hour},
 		"empty":    nil,
@@ -146,7 +147,7 @@ func TestAttackMeetsPollaczekKhinchine(t *testing.T) {
 			<-server
 			return okReply
 		})
-		at := Poisson(rate, 90*time.Second, seeded(7))
+		at := arrivals.Poisson(rate, 90*time.Second, seeded(7))
 		if len(at) < 50_000 {
 			t.Fatalf("got %d arrivals, want at least 50,000", len(at))
 		}
@@ -167,7 +168,7 @@ func TestAttackWaitsForAConnectionInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newPipeServer(t, afterwards(10*time.Millisecond))
-		o := pipeOptions(s, Constant(1000, 100*time.Millisecond))
+		o := pipeOptions(s, arrivals.Constant(1000, 100*time.Millisecond))
 		o.Connections = 2
 		res := attack(t, o)
 		for i, r := range res.Requests {
@@ -204,7 +205,7 @@ func TestAttackRendersRequests(t *testing.T) {
 		})
 		o := pipeOptions(s, []time.Duration{0, 1, 2, 3, 4})
 		o.KeepAlive = false
-		o.Trace.Demand = []Demand{{}, {Iters: 7}, {Iters: 8, Sleep: time.Millisecond}, {Iters: 9}, {Sleep: 5}}
+		o.Trace.Demand = []arrivals.Demand{{}, {Iters: 7}, {Iters: 8, Sleep: time.Millisecond}, {Iters: 9}, {Sleep: 5}}
 		o.Targets = []Target{
 			{Method: "GET", URL: "http://server/work"},
 			{Method: "PUT", URL: "http://server/kv/a%20b", Body: []byte("value")},
@@ -222,9 +223,9 @@ func TestAttackRendersRequests(t *testing.T) {
 				t.Errorf("no request %q among %v", w, got)
 			}
 		}
-		demands := []Demand{{}, {}, {Iters: 8, Sleep: time.Millisecond}, {Iters: 9}, {}}
+		demands := []arrivals.Demand{{}, {}, {Iters: 8, Sleep: time.Millisecond}, {Iters: 9}, {}}
 		for i, r := range res.Requests {
-			if d := (Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}); d != demands[i] {
+			if d := (arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}); d != demands[i] {
 				t.Errorf("request %d: recorded demand %+v, want %+v", i, d, demands[i])
 			}
 		}
@@ -244,7 +245,7 @@ func TestAttackCountsAnswersPerConnection(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return okReply
 		})
-		o := pipeOptions(s, Constant(100, time.Second))
+		o := pipeOptions(s, arrivals.Constant(100, time.Second))
 		o.Connections, o.Timeout = 4, 2*time.Second
 		res := attack(t, o)
 		starved, sum := 0, uint32(0)
@@ -268,7 +269,7 @@ func TestAttackStopsWithItsContext(t *testing.T) {
 		const service, after = 30 * time.Millisecond, 505 * time.Millisecond
 		for _, connections := range []int{0, 1} {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
-			o := pipeOptions(newPipeServer(t, afterwards(service)), Constant(100, time.Hour))
+			o := pipeOptions(newPipeServer(t, afterwards(service)), arrivals.Constant(100, time.Hour))
 			o.Connections = connections
 			res, err := Attack(ctx, o)
 			cancel()
@@ -338,10 +339,10 @@ func TestAttackRefusesBadOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"no targets":     {},
 		"one server":     {Targets: []Target{good, {Method: "GET", URL: "http://server:81/"}}},
-		"2 demands for":  {Targets: []Target{good}, Trace: Trace{At: make([]time.Duration, 1), Demand: make([]Demand, 2)}},
-		"sort the":       {Targets: []Target{good}, Trace: Trace{At: []time.Duration{2, 1}}},
-		"never negative": {Targets: []Target{good}, Trace: Trace{At: []time.Duration{0}, Demand: []Demand{{Sleep: -1}}}},
-		"has its own":    {Targets: []Target{{Method: "GET", URL: "http://server/work?cpu=1ms"}}, Trace: Trace{At: []time.Duration{0}, Demand: []Demand{{}}}},
+		"2 demands for":  {Targets: []Target{good}, Trace: arrivals.Trace{At: make([]time.Duration, 1), Demand: make([]arrivals.Demand, 2)}},
+		"sort the":       {Targets: []Target{good}, Trace: arrivals.Trace{At: []time.Duration{2, 1}}},
+		"never negative": {Targets: []Target{good}, Trace: arrivals.Trace{At: []time.Duration{0}, Demand: []arrivals.Demand{{Sleep: -1}}}},
+		"has its own":    {Targets: []Target{{Method: "GET", URL: "http://server/work?cpu=1ms"}}, Trace: arrivals.Trace{At: []time.Duration{0}, Demand: []arrivals.Demand{{}}}},
 	} {
 		if res, err := Attack(t.Context(), o); res != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v; want an error with %q", res, err, want)
@@ -373,7 +374,7 @@ func TestNanosleepLateness(t *testing.T) {
 	res := attack(t, Options{
 		Engine:      EngineVegeta,
 		Targets:     []Target{{Method: "GET", URL: fmt.Sprintf("http://%v/", l.Addr())}},
-		Trace:       Trace{At: Poisson(2000, time.Second, seeded(1))},
+		Trace:       arrivals.Trace{At: arrivals.Poisson(2000, time.Second, seeded(1))},
 		Connections: 16, KeepAlive: true,
 	})
 	for i, r := range res.Requests {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -17,7 +18,7 @@ type ClosedOptions struct {
 	Targets []Target
 	Which   []uint32
 	// Demands are used in turn, over and over; nil asks for none.
-	Demands []Demand
+	Demands []arrivals.Demand
 	// Connections is the number of clients, each with one connection, opened
 	// beforehand when KeepAlive is set and Ramp is not. 1 to MaxConnections.
 	Connections int

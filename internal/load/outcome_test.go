@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -136,7 +137,7 @@ func TestOutcomes(t *testing.T) {
 func TestExhaustionIsCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := pipeOptions(nil, Constant(1, 3*time.Second))
+		o := pipeOptions(nil, arrivals.Constant(1, 3*time.Second))
 		dials := 0
 		o.Dial = func(context.Context, string) (net.Conn, error) {
 			if dials++; dials == 1 {

@@ -6,12 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/timeline"
 )
 
 // maxInFlight bounds the requests under way, each of which is a goroutine, so
 // that a server which answers nothing cannot eat the generator's memory.
-const maxInFlight = MaxBurst
+const maxInFlight = arrivals.MaxBurst
 
 // A pacer is the schedule as a vegeta.Pacer. vegeta calls Pace once per hit, in
 // order and from one goroutine, so the pacer itself sleeps until the arrival and

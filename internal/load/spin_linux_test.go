@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -110,7 +111,7 @@ func seqOf(t testing.TB, req *http.Request) int {
 // openTo asks a server for what is due at these times, on one kept connection.
 func openTo(s *rawServer, at ...time.Duration) Options {
 	return Options{
-		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Trace: Trace{At: at},
+		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Trace: arrivals.Trace{At: at},
 		Connections: 1, KeepAlive: true, Timeout: 20 * time.Second,
 	}
 }
@@ -359,7 +360,7 @@ func deadPort(t testing.TB) string {
 func TestSpinIsRefused(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, keep := range []bool{true, false} {
-			o := openTo(&rawServer{url: deadPort(t)}, Constant(200, 100*time.Millisecond)...)
+			o := openTo(&rawServer{url: deadPort(t)}, arrivals.Constant(200, 100*time.Millisecond)...)
 			o.Shared, o.KeepAlive, o.Connections = shared, keep, 4
 			res := openRun(t, o)
 			for _, r := range res.Requests {
@@ -390,7 +391,7 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
-	o := openTo(&rawServer{url: url}, Constant(100, 100*time.Millisecond)...)
+	o := openTo(&rawServer{url: url}, arrivals.Constant(100, 100*time.Millisecond)...)
 	o.KeepAlive, o.Connections, o.Timeout = false, 8, 100*time.Millisecond
 	res := openRun(t, o)
 	for _, r := range res.Requests {
@@ -437,7 +438,7 @@ func TestSpinWaitsInOrder(t *testing.T) {
 			time.Sleep(takes)
 			return spinOK
 		})
-		o := openTo(s, Constant(1000, 10*time.Millisecond)...)
+		o := openTo(s, arrivals.Constant(1000, 10*time.Millisecond)...)
 		o.Shared = shared
 		res := openRun(t, o)
 		mu.Lock()
@@ -496,7 +497,7 @@ func TestSpinCountsAskedConnections(t *testing.T) {
 		}
 		return spinOK
 	})
-	o := openTo(s, Constant(200, 50*time.Millisecond)...)
+	o := openTo(s, arrivals.Constant(200, 50*time.Millisecond)...)
 	o.Connections, o.Timeout = 64, 100*time.Millisecond
 	res := openRun(t, o)
 	if res.Asked != 10 || res.Starved != 1 || len(res.ConnAnswers) != 10 || res.Dialled != 64 {
@@ -524,7 +525,7 @@ func TestSpinConnectionPerRequest(t *testing.T) {
 					return spinOK
 				})
 			})
-			o := openTo(s, Constant(2000, 100*time.Millisecond)...)
+			o := openTo(s, arrivals.Constant(2000, 100*time.Millisecond)...)
 			o.Shared, o.KeepAlive, o.Connections = shared, false, limit
 			res := openRun(t, o)
 			for _, r := range res.Requests {
@@ -622,7 +623,7 @@ func TestSpinAsksWhatTheTraceSays(t *testing.T) {
 	})
 	o := openTo(s, make([]time.Duration, 6)...)
 	o.Targets = []Target{{Method: "GET", URL: s.url + "/work?a=b", Header: http.Header{"X-A": {"1"}}}, {Method: "HEAD", URL: s.url + "/head"}, {Method: "POST", URL: s.url + "/work"}}
-	o.Trace.Demand = []Demand{{}, {Iters: 1}, {Iters: 2}, {Iters: 3, Sleep: time.Nanosecond}, {}, {Iters: 5}}
+	o.Trace.Demand = []arrivals.Demand{{}, {Iters: 1}, {Iters: 2}, {Iters: 3, Sleep: time.Nanosecond}, {}, {Iters: 5}}
 	o.Trace.Which = []uint32{0, 0, 1, 2, 2, 1}
 	res := openRun(t, o)
 	want := []string{"GET /work?a=b 1", "GET /work?a=b&iters=1 1", "HEAD /head ", "POST /work?iters=3&sleep=1ns ", "POST /work ", "HEAD /head "}
@@ -631,7 +632,7 @@ func TestSpinAsksWhatTheTraceSays(t *testing.T) {
 	for i, r := range res.Requests {
 		d := o.Trace.Demand[i]
 		if o.Trace.Which[i] == 1 {
-			d = Demand{} // its target takes none
+			d = arrivals.Demand{} // its target takes none
 		}
 		if got[i] != want[i] || !r.Good() || r.Iters != d.Iters || r.Sleep != int64(d.Sleep) {
 			t.Errorf("request %d: asked %q and recorded %+v; want %q", i, got[i], r, want[i])
@@ -662,7 +663,7 @@ func TestSpinIdleCrowd(t *testing.T) {
 				return spinOK
 			})
 		})
-		o := openTo(s, Constant(200, 300*time.Millisecond)...)
+		o := openTo(s, arrivals.Constant(200, 300*time.Millisecond)...)
 		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, 400*time.Millisecond
 		o.Started = func(time.Time) { time.AfterFunc(50*time.Millisecond, func() { close(closing) }) }
 		res := openRun(t, o)
@@ -820,7 +821,7 @@ func TestSpinAmongChaos(t *testing.T) {
 						}
 					}
 				})
-				o := openTo(s, Poisson(1500, 500*time.Millisecond, seeded(3))...)
+				o := openTo(s, arrivals.Poisson(1500, 500*time.Millisecond, seeded(3))...)
 				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, 60*time.Millisecond
 				res := openRun(t, o)
 				ends := map[string]int{}
@@ -852,7 +853,7 @@ func TestSpinAmongChaos(t *testing.T) {
 func TestSpinStopsWithItsContext(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
-		o := openTo(s, Constant(100, time.Hour)[:100_000]...)
+		o := openTo(s, arrivals.Constant(100, time.Hour)[:100_000]...)
 		o.Shared, o.Connections, o.Timeout = shared, 0, time.Hour
 		ctx, cancel := context.WithCancel(t.Context())
 		var cancelled time.Time
@@ -897,13 +898,13 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, connections := range []int{0, 16} {
 			open := func(n int) uint64 {
-				at := Constant(10_000, time.Duration(n)*100*time.Microsecond)
-				demands := make([]Demand, len(at))
+				at := arrivals.Constant(10_000, time.Duration(n)*100*time.Microsecond)
+				demands := make([]arrivals.Demand, len(at))
 				for i := range demands {
-					demands[i] = Demand{Iters: uint32(i)}
+					demands[i] = arrivals.Demand{Iters: uint32(i)}
 				}
 				return measured(func(started func(time.Time)) Proof {
-					res, err := Attack(t.Context(), Options{Targets: targets, Trace: Trace{At: at, Demand: demands}, Connections: connections, KeepAlive: true, Shared: shared, Started: started})
+					res, err := Attack(t.Context(), Options{Targets: targets, Trace: arrivals.Trace{At: at, Demand: demands}, Connections: connections, KeepAlive: true, Shared: shared, Started: started})
 					if err != nil || res.Proof.Sent != n {
 						t.Fatal(err, res.Proof)
 					}
@@ -940,7 +941,7 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 	targets := []Target{{Method: "GET", URL: startBareServer(t)}}
 	res, err := Attack(t.Context(), Options{
-		Targets: targets, Trace: Trace{At: Constant(1000, 500*time.Millisecond)},
+		Targets: targets, Trace: arrivals.Trace{At: arrivals.Constant(1000, 500*time.Millisecond)},
 		Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: time.Minute,
 	})
 	if err != nil {
@@ -984,7 +985,7 @@ func TestSpinDescriptors(t *testing.T) {
 		t.Error("the closed loop began")
 	}
 	s := answering(t, func(int, int, *http.Request) string { return spinOK })
-	o := openTo(s, Constant(1000, 50*time.Millisecond)...)
+	o := openTo(s, arrivals.Constant(1000, 50*time.Millisecond)...)
 	o.KeepAlive, o.Connections = false, 4
 	o.Started = func(time.Time) { limit(3) }
 	res := openRun(t, o)
@@ -1021,7 +1022,7 @@ func BenchmarkSpin(b *testing.B) {
 	targets := []Target{{Method: "GET", URL: startBareServer(b)}}
 	const connections = 64
 	b.Run("loop=open,conns=64", func(b *testing.B) { // all due at once: the connections are never free
-		res, err := Attack(b.Context(), Options{Targets: targets, Trace: Trace{At: make([]time.Duration, b.N)}, Connections: connections, KeepAlive: true, Timeout: time.Hour})
+		res, err := Attack(b.Context(), Options{Targets: targets, Trace: arrivals.Trace{At: make([]time.Duration, b.N)}, Connections: connections, KeepAlive: true, Timeout: time.Hour})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -69,7 +70,7 @@ func TestReadAuditKnowsTheWait(t *testing.T) {
 func TestSpinAuditsItsReads(t *testing.T) {
 	t.Parallel()
 	o := Options{
-		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: Trace{At: Constant(2000, 100*time.Millisecond)},
+		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: arrivals.Constant(2000, 100*time.Millisecond)},
 		Connections: 8, KeepAlive: true,
 	}
 	res, err := Attack(t.Context(), o)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -83,7 +84,7 @@ func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 			}))
 			o := closedTo(&rawServer{url: h.URL})
 			o.Targets = append(o.Targets, Target{Method: "HEAD", URL: h.URL + "/"}, Target{Method: "POST", URL: h.URL + "/", Body: []byte("body")})
-			o.Shared, o.Pipeline, o.KeepAlive, o.Demands = shared, test.depth, test.keep, []Demand{{Iters: 7}}
+			o.Shared, o.Pipeline, o.KeepAlive, o.Demands = shared, test.depth, test.keep, []arrivals.Demand{{Iters: 7}}
 			o.Warmup = 50 * time.Millisecond
 			early := 0
 			res := closedRun(t, o)

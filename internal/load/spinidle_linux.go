@@ -1,12 +1,16 @@
 package load
 
-import "time"
+import (
+	"time"
+
+	"schedlab/internal/arrivals"
+)
 
 // askIdle sends the one request of an idle connection.
 func (s *spinner) askIdle(k *spinConn) bool {
 	s.crowd.Opened++
 	seq := uint64(s.log.n) + uint64(k.index)
-	k.out = s.asked.template(seq).request(k.out[:0], seq, Demand{})
+	k.out = s.asked.template(seq).request(k.out[:0], seq, arrivals.Demand{})
 	return s.flush(k)
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -63,7 +64,7 @@ func (l *requestLog) add() (i int, e *entry) {
 }
 
 // request is an entry as records have it.
-func (e *entry) request(d Demand) record.Request {
+func (e *entry) request(d arrivals.Demand) record.Request {
 	return record.Request{
 		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,
 		Iters: d.Iters, Sleep: int64(d.Sleep),

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"schedlab/internal/arrivals"
 )
 
 // generatorEnv makes the test binary a generator for TestStoppedGenerator.
@@ -27,7 +29,7 @@ type generated struct {
 
 func generator(url string) {
 	res, err := Attack(context.Background(), Options{
-		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: url}}, Trace: Trace{At: Constant(200, 3*time.Second)},
+		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: arrivals.Constant(200, 3*time.Second)},
 		Connections: 64, KeepAlive: true, Started: func(time.Time) { fmt.Println("started") },
 	})
 	if err != nil {

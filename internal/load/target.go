@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/arrivals"
+
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
@@ -40,7 +42,7 @@ func ReadTargets(r io.Reader) ([]Target, error) { return readTargets(r, "") }
 func ReadTargetsAt(r io.Reader, addr string) ([]Target, error) { return readTargets(r, addr) }
 
 // LogTargets are the different requests of an access log, with paths for URLs: see At.
-func LogTargets(l *AccessLog) []Target {
+func LogTargets(l *arrivals.AccessLog) []Target {
 	targets := make([]Target, len(l.Requests))
 	for i, r := range l.Requests {
 		targets[i] = Target{Method: r.Method, URL: r.Path}
@@ -226,7 +228,7 @@ func notToken(r rune) bool {
 }
 
 // request appends request number seq to b.
-func (tp *template) request(b []byte, seq uint64, d Demand) []byte {
+func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	b = append(b, tp.line...)
 	b = tp.demand(b, d)
 	b = append(b, tp.head...)
@@ -236,8 +238,8 @@ func (tp *template) request(b []byte, seq uint64, d Demand) []byte {
 }
 
 // demand appends d as query parameters, where the target takes one.
-func (tp *template) demand(b []byte, d Demand) []byte {
-	if tp.query == 0 || d == (Demand{}) {
+func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
+	if tp.query == 0 || d == (arrivals.Demand{}) {
 		return b
 	}
 	b = append(b, tp.query)

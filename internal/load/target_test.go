@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/arrivals"
+
 	"github.com/google/go-cmp/cmp"
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
@@ -109,7 +111,7 @@ func FuzzReadTargets(f *testing.F) {
 			if err != nil {
 				t.Fatalf("accepted %+v, then refused: %v", target, err)
 			}
-			raw := tp.request(nil, 7, Demand{Iters: 1})
+			raw := tp.request(nil, 7, arrivals.Demand{Iters: 1})
 			r := bufio.NewReader(bytes.NewReader(raw))
 			req, err := http.ReadRequest(r)
 			if err != nil {
@@ -202,7 +204,7 @@ func TestWhich(t *testing.T) {
 	if got, want := asked(), "GET /b GET /b GET /a GET /b "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	open := Options{Targets: []Target{{Method: "GET", URL: "http://s/a"}}, Trace: Trace{At: []time.Duration{0}, Which: []uint32{1}}}
+	open := Options{Targets: []Target{{Method: "GET", URL: "http://s/a"}}, Trace: arrivals.Trace{At: []time.Duration{0}, Which: []uint32{1}}}
 	closed := ClosedOptions{Targets: open.Targets, Which: []uint32{1}, Connections: 1, Duration: time.Second}
 	for _, err := range []error{open.Check(), closed.Check()} {
 		if err == nil || !strings.Contains(err.Error(), "request 0 asks target 2 of 1") {

@@ -11,6 +11,7 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -84,7 +85,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if v.Which != nil {
 		i = int(v.Which[seq])
 	}
-	d := Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
+	d := arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{
 		Attack:    v.name,
 		Seq:       uint64(seq),

@@ -16,6 +16,7 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -156,7 +157,7 @@ func anyTarget(t *vegeta.Target) error {
 type hits struct {
 	ctx      context.Context // ends with the attack
 	asks     []ask
-	trace    Trace
+	trace    arrivals.Trace
 	timeout  time.Duration
 	pacer    *pacer // start is set before the first hit
 	conns    *places
@@ -219,7 +220,7 @@ func (t Target) ask(tp template) ask {
 }
 
 // asked is what request seq asks.
-func (t *hits) asked(seq uint64) (a *ask, d Demand) {
+func (t *hits) asked(seq uint64) (a *ask, d arrivals.Demand) {
 	i := seq % uint64(len(t.asks))
 	if t.trace.Which != nil {
 		i = uint64(t.trace.Which[seq])

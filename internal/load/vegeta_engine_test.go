@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -35,7 +36,7 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	t.Cleanup(s.Close)
 	o := Options{
 		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: s.URL + "/work"}}, SkipVerify: true,
-		Trace: Trace{At: Constant(200, 100*time.Millisecond), Demand: slices.Repeat([]Demand{{Iters: 1}}, 20)}, Connections: 4, KeepAlive: true,
+		Trace: arrivals.Trace{At: arrivals.Constant(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)}, Connections: 4, KeepAlive: true,
 	}
 	res := attack(t, o)
 	for i, r := range res.Requests {
@@ -84,7 +85,7 @@ func TestSlowEndedIsNotInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const service = time.Millisecond
-		o := pipeOptions(newPipeServer(t, afterwards(service)), Constant(100, time.Second))
+		o := pipeOptions(newPipeServer(t, afterwards(service)), arrivals.Constant(100, time.Second))
 		var told []int
 		o.Ended = func(seq int, r record.Request) {
 			if r.Outcome != record.Answered {

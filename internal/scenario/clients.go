@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/workload"
@@ -64,14 +65,14 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 // Check reports the first impossible value of a load, nil if there is none.
 func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
-	process, badArrivals := load.ParseArrivals(l.Arrivals)
+	process, badArrivals := arrivals.Parse(l.Arrivals)
 	for _, rule := range []struct {
 		bad       bool
 		key, want string
 	}{
 		{l.Loop != "open" && !closed, "loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
 		{badArrivals != nil, "arrivals", fmt.Sprint(badArrivals)},
-		{closed && process.Kind == load.KindLog, "arrivals", "of a log belong to an open loop"},
+		{closed && process.Kind == arrivals.KindLog, "arrivals", "of a log belong to an open loop"},
 		{process.Speed > 0 && l.Rate != (Rate{}), "rate", "and the log's speed both say how fast; drop one"},
 		{!closed && l.Rate == (Rate{}) && !isLog(l.Arrivals), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
 		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/workload"
 )
@@ -32,8 +33,8 @@ type Scenario struct {
 
 	Source string `yaml:"-"` // the file's text
 
-	asks []load.Target  // read from a file: see Open
-	Log  *load.Arrivals // opened, when an access log is replayed
+	asks []load.Target     // read from a file: see Open
+	Log  *arrivals.Process // opened, when an access log is replayed
 }
 
 // Workload is what one request asks: CPU time and sleep of /work, a path, or what
@@ -52,7 +53,7 @@ type Workload struct {
 // does, or in a closed one from clients that wait for their replies.
 type Load struct {
 	Loop        string        `yaml:"loop"`        // open (default) or closed
-	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as load.ParseArrivals reads
+	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as arrivals.Parse reads
 	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
 	MinRate     Rate          `yaml:"min_rate"`    // floor for a relative rate
 	MaxRate     Rate          `yaml:"max_rate"`    // ceiling for an absolute one, a share of the slowest arm's throughput: rate is lowered to it, and it is said

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/workload"
@@ -33,11 +34,11 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	return s, nil
 }
 
-// isLog reports whether arrivals are those of an access log, which says what is
+// isLog reports whether a scenario's arrivals are those of an access log, which says what is
 // asked as well.
-func isLog(arrivals string) bool {
-	a, err := load.ParseArrivals(arrivals)
-	return err == nil && a.Kind == load.KindLog
+func isLog(spec string) bool {
+	a, err := arrivals.Parse(spec)
+	return err == nil && a.Kind == arrivals.KindLog
 }
 
 // Open reads the files that say what the scenario asks: its targets, or the access
@@ -55,7 +56,7 @@ func (s *Scenario) Open() error {
 			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
 		}
 	case isLog(s.Load.Arrivals):
-		a, err := load.ParseArrivals(s.Load.Arrivals)
+		a, err := arrivals.Parse(s.Load.Arrivals)
 		if err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
@@ -127,7 +128,7 @@ func (s *Scenario) checkAsked() *FieldError {
 }
 
 // Replay is a block's stretch of the log at a mean rate.
-func (s *Scenario) Replay(block int, rate float64, span time.Duration) load.Trace {
+func (s *Scenario) Replay(block int, rate float64, span time.Duration) arrivals.Trace {
 	return s.Log.Part(block, span, rate).DrawTrace(rate, span, nil)
 }
 
@@ -144,13 +145,13 @@ func (s *Scenario) ReadyPath(a Arm) string {
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{
 		Targets: s.Targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
-		Trace: load.Trace{Which: s.Which()},
+		Trace: arrivals.Trace{Which: s.Which()},
 	}
 }
 
 // Demands draws those of n requests from seed; iters converts CPU demand as in a
 // comparison. Nil when the scenario states none.
-func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
+func (s *Scenario) Demands(n int, seed uint64, iters float64) []arrivals.Demand {
 	if !s.AsksWork() {
 		return nil
 	}
@@ -159,12 +160,12 @@ func (s *Scenario) Demands(n int, seed uint64, iters float64) []load.Demand {
 
 // Demands draws n requests' CPU and sleep. The draw depends on the seed only,
 // not on the calibration: that turns CPU time into iterations afterwards.
-func Demands(w Workload, n int, seed uint64, iters float64) []load.Demand {
+func Demands(w Workload, n int, seed uint64, iters float64) []arrivals.Demand {
 	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
-	d := make([]load.Demand, n)
+	d := make([]arrivals.Demand, n)
 	for i := range d {
 		micros := float64(w.CPU.Sample(cpu)) / float64(time.Microsecond)
-		d[i] = load.Demand{
+		d[i] = arrivals.Demand{
 			Iters: uint32(min(math.Round(micros*iters), math.MaxUint32)),
 			Sleep: w.Sleep.Sample(sleep),
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/workload"
 )
@@ -126,8 +127,8 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 }
 
 func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
-	process, _ := load.ParseArrivals(l.Arrivals) // checked with the scenario
-	lack(process.Kind != load.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
+	process, _ := arrivals.Parse(l.Arrivals) // checked with the scenario
+	lack(process.Kind != arrivals.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
 	rate := l.Rate.PerSecond
 	switch {
 	case rate > 0:

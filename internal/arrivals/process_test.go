@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-func parsed(t *testing.T, spec string) Arrivals {
+func parsed(t *testing.T, spec string) Process {
 	t.Helper()
-	a, err := ParseArrivals(spec)
+	a, err := Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestArrivalsAloneMoveTheResponseTime(t *testing.T) {
 	}
 }
 
-func TestParseArrivalsRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]string{
 		"":                     "no kind; want one of poisson, constant",
@@ -162,7 +162,7 @@ func TestParseArrivalsRefuses(t *testing.T) {
 		"burst(12,even)":       "not a duration above 0",
 		"sine(0.5,2s,even,1s)": "want sine(AMPLITUDE,PERIOD)",
 	} {
-		if a, err := ParseArrivals(spec); err == nil || !strings.Contains(err.Error(), want) {
+		if a, err := Parse(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %+v, %v; want an error with %q", spec, a, err, want)
 		}
 	}
@@ -171,17 +171,17 @@ func TestParseArrivalsRefuses(t *testing.T) {
 func TestArrivalsCheckTheRate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		a    Arrivals
+		a    Process
 		rate float64
 		want string
 	}{
-		{Arrivals{}, 0, "arrivals poisson: a rate of 0/s; give one above 0"},
-		{Arrivals{Kind: KindConstant}, math.NaN(), "give one above 0"},
-		{Arrivals{Kind: KindInPhase}, 100, "no number of connections"},
-		{Arrivals{Kind: KindBurst, Size: 12, Period: time.Millisecond}, 100, "a cycle of 0 requests is less than one burst"},
-		{Arrivals{Kind: KindBurst, Size: 12, Period: 5 * time.Millisecond, Cycle: 396}, 2500, "the bursts of a cycle take 160ms, and at 2500/s the next begins after 158.4ms"},
-		{Arrivals{Kind: KindTrace, File: "x"}, 100, "has not been read"},
-		{Arrivals{Kind: "nonsense"}, 100, "unknown kind"},
+		{Process{}, 0, "arrivals poisson: a rate of 0/s; give one above 0"},
+		{Process{Kind: KindConstant}, math.NaN(), "give one above 0"},
+		{Process{Kind: KindInPhase}, 100, "no number of connections"},
+		{Process{Kind: KindBurst, Size: 12, Period: time.Millisecond}, 100, "a cycle of 0 requests is less than one burst"},
+		{Process{Kind: KindBurst, Size: 12, Period: 5 * time.Millisecond, Cycle: 396}, 2500, "the bursts of a cycle take 160ms, and at 2500/s the next begins after 158.4ms"},
+		{Process{Kind: KindTrace, File: "x"}, 100, "has not been read"},
+		{Process{Kind: "nonsense"}, 100, "unknown kind"},
 	} {
 		if err := test.a.Check(test.rate); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v at %v/s: got %v, want an error with %q", test.a, test.rate, err, test.want)
@@ -190,7 +190,7 @@ func TestArrivalsCheckTheRate(t *testing.T) {
 			t.Errorf("%+v at %v/s: drew %d arrivals, want none", test.a, test.rate, len(got))
 		}
 	}
-	if err := (Arrivals{Kind: KindRamp, From: 1, To: 2}).Check(0); err != nil {
+	if err := (Process{Kind: KindRamp, From: 1, To: 2}).Check(0); err != nil {
 		t.Errorf("an absolute ramp needs no rate: %v", err)
 	}
 }
@@ -255,7 +255,7 @@ func TestReadTraceRefuses(t *testing.T) {
 			t.Errorf("%.40q: got %+v, %v; want an error with %q", text, got, err, want)
 		}
 	}
-	if _, err := (Arrivals{Kind: KindTrace, File: filepath.Join(t.TempDir(), "none")}).Open(1); err == nil {
+	if _, err := (Process{Kind: KindTrace, File: filepath.Join(t.TempDir(), "none")}).Open(1); err == nil {
 		t.Error("a missing file was opened")
 	}
 }
@@ -280,16 +280,16 @@ func FuzzReadTrace(f *testing.F) {
 }
 
 // What is read, is written and read again the same, and can be drawn from.
-func FuzzParseArrivals(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, spec := range []string{"poisson", "constant", "ramp(1/s,2e3/s,even)", "ramp(.5x,2x)", "sine(0.5,2s)", "burst(12,5ms,396)", "in-phase", "in-phase(3)", "trace(a,b.csv)", "log(a)", "log(a,b.log,10x)"} {
 		f.Add(spec)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
-		a, err := ParseArrivals(spec)
+		a, err := Parse(spec)
 		if err != nil {
 			return
 		}
-		again, err := ParseArrivals(a.String())
+		again, err := Parse(a.String())
 		if err != nil || again != a {
 			t.Errorf("%q is %+v, written %q, which is %+v, %v", spec, a, a, again, err)
 		}

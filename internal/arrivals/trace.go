@@ -1,7 +1,7 @@
 // Package arrivals says when the requests of an open loop are sent and what each asks:
 // arrival processes, traces of files and access logs. It draws lists of times, from a
 // seed alone. It sends nothing, waits for nothing and reads no clock.
-package load
+package arrivals
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type Demand struct {
 // over [0, span): the sums of exponential gaps of mean 1/rate. Equal generators
 // give equal lists. A rate that is not positive and finite gives none.
 func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
-	at, gap := arrivals(rate, span)
+	at, gap := makeRoom(rate, span)
 	if at == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 // Constant lists the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
 // in requests per second. A rate that is not positive and finite gives none.
 func Constant(rate float64, span time.Duration) []time.Duration {
-	at, gap := arrivals(rate, span)
+	at, gap := makeRoom(rate, span)
 	if at == nil {
 		return nil
 	}
@@ -56,9 +56,9 @@ func Constant(rate float64, span time.Duration) []time.Duration {
 	return at
 }
 
-// arrivals makes room for about rate x span arrivals and returns the mean gap in
+// makeRoom makes room for about rate x span arrivals and returns the mean gap in
 // nanoseconds; nil for a rate that has no gap.
-func arrivals(rate float64, span time.Duration) (at []time.Duration, gap float64) {
+func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64) {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return nil, 0
 	}

@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"math"
@@ -12,7 +12,7 @@ import (
 // is that inverse, in nanoseconds, ascending; total is what is expected of the
 // whole window. Even events are 0, 1, 2, …
 func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when func(n float64) float64) []time.Duration {
-	at, _ := arrivals(total/span.Seconds(), span)
+	at, _ := makeRoom(total/span.Seconds(), span)
 	n := 0.0
 	if !even {
 		n = rng.ExpFloat64()
@@ -34,7 +34,7 @@ func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when f
 
 // ramp expects n(t) = f t + (g-f) t²/2T arrivals by t, for rates f and g at the
 // ends of a window T. Its inverse is written so that nothing cancels.
-func (a Arrivals) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+func (a Process) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	f, g, length := a.From, a.To, span.Seconds()
 	if a.Relative {
 		f, g = f*rate, g*rate
@@ -50,7 +50,7 @@ func (a Arrivals) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.
 // sine expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals by t: the rate is
 // r (1 + A sin 2πt/P), for mean rate r, amplitude A and period P. The inverse is
 // Newton's, kept inside a bracket where the rate comes near 0.
-func (a Arrivals) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	omega := 2 * math.Pi / a.Period.Seconds()
 	swing := rate * a.Amplitude / omega
 	expected := func(t float64) float64 { return rate*t + swing*(1-math.Cos(omega*t)) }
@@ -78,11 +78,11 @@ func (a Arrivals) sine(rate float64, span time.Duration, rng *rand.Rand) []time.
 }
 
 // bursts sends Size at once, again and again: evenly, or in cycles.
-func (a Arrivals) bursts(rate float64, span time.Duration) (at []time.Duration) {
+func (a Process) bursts(rate float64, span time.Duration) (at []time.Duration) {
 	if a.Kind == KindInPhase || a.Period == 0 {
 		a.Cycle, a.Period = a.Size, 0
 	}
-	at, _ = arrivals(rate, span)
+	at, _ = makeRoom(rate, span)
 	for cycle := 0.0; cycle*a.cycleTime(rate) < float64(span); cycle++ {
 		for sent := range a.Cycle {
 			t := time.Duration(cycle*a.cycleTime(rate)) + time.Duration(sent/a.Size)*a.Period
@@ -97,8 +97,8 @@ func (a Arrivals) bursts(rate float64, span time.Duration) (at []time.Duration) 
 
 // cycleTime and lastBurst are nanoseconds: how long a cycle takes, and how far
 // into it its last burst is sent.
-func (a Arrivals) cycleTime(rate float64) float64 { return float64(max(a.Cycle, a.Size)) / rate * 1e9 }
+func (a Process) cycleTime(rate float64) float64 { return float64(max(a.Cycle, a.Size)) / rate * 1e9 }
 
-func (a Arrivals) lastBurst() float64 {
+func (a Process) lastBurst() float64 {
 	return float64(max(0, a.Cycle-1)/a.Size) * float64(a.Period)
 }

@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ParseArrivals reads arrivals as scenarios and flags spell them:
+// Parse reads arrivals as scenarios and flags spell them:
 //
 //	poisson  constant
 //	ramp(500/s,3000/s)  ramp(0.5x,1.5x)  ramp(0/s,3000/s,even)
@@ -18,10 +18,10 @@ import (
 //	trace(FILE)  log(FILE)  log(FILE,10x)
 //
 // The file of a trace or log is not opened. Errors name the text and what is wrong.
-func ParseArrivals(s string) (Arrivals, error) {
+func Parse(s string) (Process, error) {
 	name, rest, has := strings.Cut(strings.TrimSpace(s), "(")
 	inner, closed := strings.CutSuffix(rest, ")")
-	a := Arrivals{Kind: Kind(name)}
+	a := Process{Kind: Kind(name)}
 	err := errors.New("the brackets do not match")
 	before, outside := strings.CutSuffix(strings.ReplaceAll(s, " ", ""), "),even")
 	switch {
@@ -34,13 +34,13 @@ func ParseArrivals(s string) (Arrivals, error) {
 		err = a.check()
 	}
 	if err != nil {
-		return Arrivals{}, fmt.Errorf("arrivals %.80q: %w", s, err)
+		return Process{}, fmt.Errorf("arrivals %.80q: %w", s, err)
 	}
 	return a, nil
 }
 
 // parse reads the arguments of a's kind.
-func (a *Arrivals) parse(inner string, has bool) (err error) {
+func (a *Process) parse(inner string, has bool) (err error) {
 	args := strings.Split(inner, ",")
 	for i := range args {
 		args[i] = strings.TrimSpace(args[i])
@@ -59,7 +59,7 @@ func (a *Arrivals) parse(inner string, has bool) (err error) {
 	}
 	switch a.Kind {
 	case "":
-		return fmt.Errorf("no kind; want one of %s", ArrivalsHelp)
+		return fmt.Errorf("no kind; want one of %s", Help)
 	case KindPoisson, KindConstant:
 		return want(0, 0, string(a.Kind)+" alone")
 	case KindRamp:
@@ -151,17 +151,17 @@ func parseCount(s string) (int, error) {
 	return n, nil
 }
 
-// UnmarshalText is ParseArrivals, for decoders.
-func (a *Arrivals) UnmarshalText(text []byte) (err error) {
-	*a, err = ParseArrivals(string(text))
+// UnmarshalText is Parse, for decoders.
+func (a *Process) UnmarshalText(text []byte) (err error) {
+	*a, err = Parse(string(text))
 	return err
 }
 
 // MarshalText is String.
-func (a Arrivals) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+func (a Process) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Set is ParseArrivals, for flags.
-func (a *Arrivals) Set(s string) error { return a.UnmarshalText([]byte(s)) }
+// Set is Parse, for flags.
+func (a *Process) Set(s string) error { return a.UnmarshalText([]byte(s)) }
 
 // Type names the flag's value in help.
-func (a *Arrivals) Type() string { return "arrivals" }
+func (a *Process) Type() string { return "arrivals" }

@@ -1,11 +1,14 @@
-package load
+package arrivals
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 )
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 func TestPoissonIsAPoissonProcess(t *testing.T) {
 	t.Parallel()

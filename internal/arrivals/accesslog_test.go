@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"net/http"
@@ -83,7 +83,7 @@ func TestReadAccessLogRefuses(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	a, err := ParseArrivals("log(x.log,10x)")
+	a, err := Parse("log(x.log,10x)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +124,12 @@ func TestReplay(t *testing.T) {
 	for text, want := range map[string]string{
 		"log": "no file", "log()": "no file", "log(,2x)": "no file", "log(a,0x)": "a speed", "log(a,-1x)": "a speed", "log(a,NaNx)": "a speed", "log(a,Infx)": "a speed",
 	} {
-		if _, err := ParseArrivals(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 	for _, text := range []string{"log(a)", "log(a,2x)", "log(a,b)", "log(a,2x,0.5x)"} {
-		if a, err := ParseArrivals(text); err != nil || a.String() != text {
+		if a, err := Parse(text); err != nil || a.String() != text {
 			t.Errorf("%s: got %s, %v", text, a, err)
 		}
 	}

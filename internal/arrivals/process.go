@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // A Kind is a way in which requests arrive.
 type Kind string
 
-// The kinds of Arrivals.
+// The kinds of a Process.
 const (
 	KindPoisson  Kind = "poisson"  // at random, independent of each other
 	KindConstant Kind = "constant" // evenly spaced
@@ -24,15 +24,15 @@ const (
 	KindLog      Kind = "log"      // as an access log says, what is asked included
 )
 
-// ArrivalsHelp lists what ParseArrivals reads, for help texts and errors.
-const ArrivalsHelp = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE), log(FILE)"
+// Help lists what Parse reads, for help texts and errors.
+const Help = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE), log(FILE)"
 
-// Arrivals say how the requests of an open loop are spread over a window. The
+// A Process says how the requests of an open loop are spread over a window. The
 // zero value is Poisson. It is a value: comparable, and safe for concurrent use.
-type Arrivals struct {
+type Process struct {
 	Kind Kind // "" is Poisson
-	// Even takes chance out of KindRamp and KindSine: the n-th request is sent
-	// when n are expected.
+	// Even makes KindRamp and KindSine deterministic: the n-th request is sent when
+	// n are expected.
 	Even bool
 	// From and To are KindRamp's rates at the window's ends: requests per
 	// second, or with Relative multiples of the rate that Draw is given. Neither
@@ -70,7 +70,7 @@ const MaxBurst = 100_000
 const maxArrivalRate = 1e6
 
 // WithConnections fills in the sizes that stand for the number of connections.
-func (a Arrivals) WithConnections(n int) Arrivals {
+func (a Process) WithConnections(n int) Process {
 	if a.Kind == KindInPhase && a.Size == 0 {
 		a.Size = n
 	}
@@ -82,7 +82,7 @@ func (a Arrivals) WithConnections(n int) Arrivals {
 
 // Check tells why a cannot be drawn from at a rate in requests per second. The
 // rate does not matter to a trace, nor to a ramp in absolute rates.
-func (a Arrivals) Check(rate float64) error {
+func (a Process) Check(rate float64) error {
 	if err := a.check(); err != nil {
 		return fmt.Errorf("arrivals %s: %w", a, err)
 	}
@@ -104,7 +104,7 @@ func (a Arrivals) Check(rate float64) error {
 }
 
 // check tells what is wrong with a whatever the rate.
-func (a Arrivals) check() error {
+func (a Process) check() error {
 	swing := a.Amplitude > 0 && a.Amplitude <= 1
 	from, to := a.From, a.To
 	switch a.Kind {
@@ -133,7 +133,7 @@ func (a Arrivals) check() error {
 			return fmt.Errorf("a speed of %vx; give one above 0 up to %.0fx", a.Speed, maxArrivalRate)
 		}
 	default:
-		return fmt.Errorf("unknown kind %q (want one of %s)", a.Kind, ArrivalsHelp)
+		return fmt.Errorf("unknown kind %q (want one of %s)", a.Kind, Help)
 	}
 	return nil
 }
@@ -141,13 +141,13 @@ func (a Arrivals) check() error {
 // Draw lists the arrivals of a window [0, span), ascending, at a mean rate in
 // requests per second. Equal generators give equal lists. It is empty where
 // Check gives an error.
-func (a Arrivals) Draw(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	return a.DrawTrace(rate, span, rng).At
 }
 
 // DrawTrace is Draw with the demands a trace file states, or what a log asks; other
 // kinds have none.
-func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Trace {
+func (a Process) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	if a.Check(rate) != nil || span <= 0 {
 		return Trace{}
 	}
@@ -170,10 +170,10 @@ func (a Arrivals) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Tr
 
 // Fixed reports whether the arrivals have a rate of their own, whatever they are drawn
 // at: a trace, and a ramp in absolute rates.
-func (a Arrivals) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
+func (a Process) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
 
 // Ends is when the last of a trace's arrivals comes; 0 for other kinds.
-func (a Arrivals) Ends() time.Duration {
+func (a Process) Ends() time.Duration {
 	if a.trace == nil || len(a.trace.At) == 0 {
 		return 0
 	}
@@ -182,7 +182,7 @@ func (a Arrivals) Ends() time.Duration {
 
 // MeanRate is the mean rate over a window, in requests per second: rate, but for
 // a ramp, and for a trace what its file has of that window.
-func (a Arrivals) MeanRate(rate float64, span time.Duration) float64 {
+func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	switch {
 	case a.Kind == KindRamp && a.Relative:
 		return rate * (a.From + a.To) / 2
@@ -194,8 +194,8 @@ func (a Arrivals) MeanRate(rate float64, span time.Duration) float64 {
 	return rate
 }
 
-// String writes a as ParseArrivals reads it.
-func (a Arrivals) String() string {
+// String writes a as Parse reads it.
+func (a Process) String() string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var args []string
 	switch a.Kind {

@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"bufio"
@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxLogRequests = 5_000_000
-	maxLogDifferent  = 200_000
-	maxLogLine     = 64 << 10
-	maxLogSpan     = 366 * 24 * time.Hour
-	toldLogLines   = 5 // of those that cannot be read
+	maxLogRequests  = 5_000_000
+	maxLogDifferent = 200_000
+	maxLogLine      = 64 << 10
+	maxLogSpan      = 366 * 24 * time.Hour
+	toldLogLines    = 5 // of those that cannot be read
 )
 
 // An AccessLog is what a server's access log says was asked of it, to be asked

@@ -1,4 +1,4 @@
-package load
+package arrivals
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // Open reads the file of a KindTrace (see ReadTrace) or KindLog (ReadAccessLog)
 // and returns arrivals that can be drawn; other kinds are returned as they are.
-func (a Arrivals) Open(itersPerMicro float64) (Arrivals, error) {
+func (a Process) Open(itersPerMicro float64) (Process, error) {
 	if a.Kind != KindTrace && a.Kind != KindLog {
 		return a, nil
 	}
@@ -29,7 +29,7 @@ func (a Arrivals) Open(itersPerMicro float64) (Arrivals, error) {
 
 // Span is the time to just after the last arrival of an opened trace; 0 for other
 // kinds, which end where they are told.
-func (a Arrivals) Span() time.Duration {
+func (a Process) Span() time.Duration {
 	if a.trace == nil {
 		return 0
 	}
@@ -37,11 +37,11 @@ func (a Arrivals) Span() time.Duration {
 }
 
 // Log is what an opened KindLog has read; nil for other kinds.
-func (a Arrivals) Log() *AccessLog { return a.log }
+func (a Process) Log() *AccessLog { return a.log }
 
 // OwnRate is the mean rate of an opened log at its Speed, in requests per second;
 // 0 for other kinds, which have none.
-func (a Arrivals) OwnRate() float64 {
+func (a Process) OwnRate() float64 {
 	switch {
 	case a.log == nil:
 		return 0
@@ -53,7 +53,7 @@ func (a Arrivals) OwnRate() float64 {
 
 // LogSpan is how long an opened log lasts at a mean rate in requests per second;
 // 0 for other kinds.
-func (a Arrivals) LogSpan(rate float64) time.Duration {
+func (a Process) LogSpan(rate float64) time.Duration {
 	if a.log == nil {
 		return 0
 	}
@@ -62,7 +62,7 @@ func (a Arrivals) LogSpan(rate float64) time.Duration {
 
 // Part moves the window of an opened log to its k-th stretch of length span at a
 // mean rate, from 0, counted round and round. Other kinds are returned as they are.
-func (a Arrivals) Part(k int, span time.Duration, rate float64) Arrivals {
+func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	if a.log != nil {
 		stretches := max(1, int(a.LogSpan(rate)/span))
 		a.offset = time.Duration(k%stretches) * span
