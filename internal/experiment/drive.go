@@ -86,7 +86,7 @@ func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, c
 	}
 	client := record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
-		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof), Pending: &result.Cut,
+		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof), Pending: result.Cut,
 	}
 	if c.Session > 0 {
 		client.Sessions = SumSessions(result.Sessions)

@@ -15,7 +15,7 @@ import (
 func (p *plan) stationOf(a scenario.Arm) record.Station {
 	mode := p.modes[a.Mode]
 	s := record.Station{
-		Full: true, Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
+		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
 		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
 	}
 	if s.Kind != queueing.Goroutines.String() {

@@ -48,7 +48,6 @@ func TestStationOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Full = true
 		if diff := cmp.Diff(want, p.stationOf(a)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
 		}

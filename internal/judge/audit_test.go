@@ -126,8 +126,4 @@ func TestNotChecked(t *testing.T) {
 			t.Errorf("got %q, want %q among them", r.NotChecked, c.want)
 		}
 	}
-	old := closedRun(t, func(t *record.Trial, _ []record.Request) { t.Client.Pending = nil }, record.Clients{})
-	if want := window.LawLittle + " and " + window.LawInteractive + ": "; !named(old, want) {
-		t.Errorf("a closed loop of old: got %q, want %q", old.NotChecked, want)
-	}
 }

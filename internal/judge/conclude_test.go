@@ -20,7 +20,9 @@ func times(decision string) map[string]string {
 
 func TestConclusions(t *testing.T) {
 	t.Parallel()
-	starve := each("fasthttp", func(t *record.Trial) { t.Client.ConnAnswers = []uint32{700, 620, 0} }, 5)
+	starve := each("fasthttp", func(t *record.Trial) {
+		t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{700, 620, 0}, 3, 1
+	}, 5)
 	for _, c := range []struct {
 		name             string
 		run              synthetic
@@ -116,9 +118,9 @@ func TestFigures(t *testing.T) {
 	r := synthetic{
 		times: scaled(map[string]float64{"pool": 1.5}),
 		edit: each("pool", func(t *record.Trial) {
-			t.Client.ConnAnswers = []uint32{300, 300, 300, 300}
+			t.Client.ConnAnswers, t.Client.Asked = []uint32{300, 300, 300, 300}, 4
 			if t.Block == 2 {
-				t.Client.ConnAnswers = []uint32{600, 0, 0, 600}
+				t.Client.ConnAnswers, t.Client.Starved = []uint32{600, 0, 0, 600}, 2
 			}
 			t.Client.FirstReply = .001 * float64(t.Block%5)
 		}),

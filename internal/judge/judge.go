@@ -276,11 +276,8 @@ func (j *Judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
+			Load: DescribeClients(pa.Clients), Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
 			XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
-		}
-		if pa.Clients.Loop != "" {
-			a.Load = DescribeClients(pa.Clients)
 		}
 		for _, m := range stats.Metrics() {
 			v := j.series(pa.Name, m.Name)

@@ -27,10 +27,7 @@ func judgeable(p record.Plan, q float64) bool {
 func lowestRate(p record.Plan) float64 {
 	lowest := math.Inf(1)
 	for _, a := range p.Arms {
-		switch {
-		case a.Clients.Loop == "":
-			lowest = min(lowest, p.Rate)
-		case !a.Clients.Closed():
+		if !a.Clients.Closed() {
 			lowest = min(lowest, a.Clients.Rate)
 		}
 	}

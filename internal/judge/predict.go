@@ -122,7 +122,7 @@ func (j *Judge) foresee(w *held, t record.TrialRecord) {
 	for _, th := range theories() {
 		switch {
 		case !slices.Contains(j.run.Plan.Predict, th.name):
-		case th.name == "twin" && arm.Station.Full: // which knows of the warm-up and the connections, too
+		case th.name == "twin": // which knows of the warm-up and the connections, too
 			if w.noTwin == "" {
 				w.foreseen[th.name] = w.twin
 			}

@@ -84,6 +84,7 @@ func TestBoundsCountTheServed(t *testing.T) {
 	trial.Arm = arm.Name
 	trial.Server.CPU = fakeWindow // 2.5 ms a request
 	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
+	trial.Client.Asked, trial.Client.Starved = 10, 6
 	w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
 	j.foresee(&w, trial)
 	p := w.foreseen["bounds"]

@@ -249,7 +249,9 @@ func TestTooFewRequests(t *testing.T) {
 	dir, run := synthetic{edit: func(_ *record.Trial, requests []record.Request) []record.Request {
 		return slices.DeleteFunc(requests, func(r record.Request) bool { return r.Scheduled%2 == 1 })
 	}}.write(t)
-	run.Plan.Rate = 600
+	for i := range run.Plan.Arms {
+		run.Plan.Arms[i].Clients.Rate = 600
+	}
 	r, err := FromRecord(dir, run)
 	if err != nil {
 		t.Fatal(err)

@@ -87,6 +87,7 @@ func closedTrial(n int, x float64) record.TrialRecord {
 		}
 		t.Client.ConnAnswers = append(t.Client.ConnAnswers, uint32(answers))
 	}
+	t.Client.Asked = n
 	return t
 }
 
@@ -151,6 +152,7 @@ func TestScaleCountsTheServed(t *testing.T) {
 		if a.Clients.Connections == 64 {
 			a.Clients.Connections += 16
 			t.Client.ConnAnswers = append(t.Client.ConnAnswers, make([]uint32, 16)...)
+			t.Client.Asked, t.Client.Starved = 80, 16
 		}
 	}}.scale(t)
 	if last := s.Points[len(s.Points)-1]; last.N != 64 || s.Why != "" {

@@ -56,6 +56,9 @@ func fakePlan() record.Plan {
 			{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger}, {Name: "pool", Mode: "pool", Role: record.Challenger},
 		},
 	}
+	for i := range p.Arms {
+		p.Arms[i].Clients = record.Clients{Loop: "open", Rate: fakeRate}
+	}
 	for range fakeBlocks {
 		p.Order = append(p.Order, []int{2, 0, 3, 1})
 	}

@@ -40,7 +40,7 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 	switch {
 	case a.Mode == "":
 		return st, "", "unknown discipline: another program"
-	case s == nil || !s.Full:
+	case s == nil:
 		return st, "", "the record does not say how it schedules"
 	case s.Unknown != "":
 		return st, "", s.Unknown
@@ -188,10 +188,9 @@ func (j *Judge) fillTwins() {
 	}
 }
 
-// twin sums up an arm's over the valid blocks; nil in a record of old, and of none.
+// twin sums up an arm's over the valid blocks; nil when there is none, or no station of the arm's mode.
 func (j *Judge) twin(pa record.PlanArm) *record.Twin {
-	old := pa.Mode != "" && (pa.Station == nil || !pa.Station.Full)
-	if old || len(j.valid) == 0 {
+	if pa.Mode != "" && pa.Station == nil || len(j.valid) == 0 {
 		return nil
 	}
 	st, note, _ := TwinOf(pa)

@@ -57,7 +57,7 @@ func twinRun(s synthetic, expect ...string) record.Run {
 	run := s.run()
 	run.Env.ItersPerUsec, run.Plan.Expect = perMicro, expect
 	for i := range run.Plan.Arms {
-		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 1 + 3*(i/3), Cores: 1, Full: true}
+		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 1 + 3*(i/3), Cores: 1}
 	}
 	run.Plan.Arms[2].Station.Unknown = "it is a riddle"
 	return run
@@ -230,7 +230,6 @@ func TestTwinOf(t *testing.T) {
 		{"a closed loop", pool, record.Clients{Loop: "closed", KeepAlive: true, Connections: 64}, "pool of 4, places 0"},
 		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: .01}, "think"},
 	} {
-		c.station.Full = true
 		st, _, why := TwinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
 		got := why
 		if why == "" {

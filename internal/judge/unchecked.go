@@ -22,9 +22,6 @@ var ofArms = []unchecked{
 	{window.LawUtilisation, "the server's CPU time is not known", func(w *held, _ bool) bool { return w.Trial.Server.CPU < 0 }},
 	{window.LawFlow + " (connections)", "the server shows no counters", func(w *held, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
 	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *held, _ bool) bool { return w.Trial.Client.Proof == nil }},
-	{window.LawLittle + " and " + window.LawInteractive, "the record does not tell what was under way at the windows' ends", func(w *held, _ bool) bool {
-		return w.Clients.Closed() && w.Trial.Client.Pending == nil
-	}},
 }
 
 // ofMachine are those about the machine and the load's process.

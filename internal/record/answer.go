@@ -40,8 +40,6 @@ type Station struct {
 	Workers int    `json:"workers,omitempty"` // none with goroutines
 	Cores   int    `json:"cores"`
 	Places  int    `json:"places,omitempty"` // requests present at most, of each worker where it has a queue; 0 for no bound
-	// Full says that what follows is known, too; false in records of old.
-	Full bool `json:"full,omitempty"`
 	// Overflow is what the full queue does, where that can matter: block, reject,
 	// drop or drop-oldest.
 	Overflow string  `json:"overflow,omitempty"`

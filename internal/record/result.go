@@ -40,7 +40,7 @@ type Result struct {
 	Expectations []Expectation `json:"expectations"`
 	// NotChecked names the validity rules that nothing was known for.
 	NotChecked []string `json:"not_checked"`
-	// Laws are those of the audit that could be checked; none in records of old.
+	// Laws are those of the audit that could be checked.
 	Laws []Law `json:"laws,omitempty"`
 	// Scales are how goodput goes with the clients of a closed loop, one for each
 	// family of arms that differ in them, when the scenario asks for it.
@@ -107,15 +107,15 @@ type Arm struct {
 	Overflows *float64 `json:"listen_overflows,omitempty"`
 	// Sessions is nil unless its clients had any.
 	Sessions *SessionTimes `json:"sessions,omitempty"`
-	// Fairness is nil where connections are not kept, and in records of old.
+	// Fairness is nil where connections are not kept.
 	Fairness *Fairness `json:"fairness,omitempty"`
-	// Disturbed is nil without a valid block, and in records of old.
+	// Disturbed is nil without a valid block.
 	Disturbed *Disturbed `json:"disturbed,omitempty"`
-	// Generator is what the load side did; nil in records of old.
+	// Generator is what the load side did; nil without a valid block.
 	Generator *Proofs `json:"generator,omitempty"`
 	// Predictions are what theory gives, one for each model of the scenario.
 	Predictions []Prediction `json:"predictions,omitempty"`
-	// Twin is the ideal beside it; nil in records of old.
+	// Twin is the ideal beside it; nil without a valid block.
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
@@ -185,7 +185,7 @@ type Verdict struct {
 	Lean     string      `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
 	Needed   int         `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
 	Reason   string      `json:"reason"`         // REFUSED: why, in words
-	Code     RefusalCode `json:"code,omitempty"` // REFUSED: why; "" in records of old
+	Code     RefusalCode `json:"code,omitempty"` // REFUSED: why
 	// Values are the figures that the Reason tells, by name, in seconds and ratios.
 	Values map[string]float64 `json:"values,omitempty"`
 }

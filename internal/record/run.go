@@ -43,7 +43,7 @@ type Plan struct {
 	Protocol string `json:"protocol"`        // "quick", "full" or "capacity"
 	Blocks   int    `json:"blocks"`          // at most
 	Looks    []int  `json:"looks,omitempty"` // numbers of blocks at which a verdict may be decided; the run ends at one of them when all are
-	// Feasible is what rate, window and budget can decide; nil in records of old.
+	// Feasible is what rate, window and budget can decide; nil in a search for capacity.
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   float64      `json:"warmup"` // seconds
 	Window   float64      `json:"window"` // seconds
@@ -87,7 +87,7 @@ type PlanArm struct {
 
 // Clients are the load of one arm. Times are seconds.
 type Clients struct {
-	Loop        string  `json:"loop,omitempty"`   // open, or closed; "" in records of old is open
+	Loop        string  `json:"loop,omitempty"`   // open or closed
 	Engine      string  `json:"engine,omitempty"` // what sends it, where that was chosen
 	Arrivals    string  `json:"arrivals,omitempty"`
 	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none

@@ -37,7 +37,7 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is what it held at the window's end; nil when that is not known.
 	Footprint *Footprint `json:"footprint,omitempty"`
-	// Kernel is what the kernel counted in the window; nil in records of old.
+	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
 	// CPUs is where it may run, when that is not only where the plan has servers.
 	CPUs   string   `json:"cpus,omitempty"`
@@ -80,16 +80,16 @@ type ClientSide struct {
 	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
 	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // answers per pre-opened connection, or client of a closed loop
-	Asked       int      `json:"asked,omitempty"`        // connections that were given a request; 0 in records of old, where each has its answers
+	Asked       int      `json:"asked,omitempty"`        // connections that were given a request
 	Starved     int      `json:"starved,omitempty"`      // of those, that waited for an answer in vain
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
 	// Sessions are those of a closed loop that ended in the window; nil without any asked for.
 	Sessions *Sessions `json:"sessions,omitempty"`
 	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
-	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil in records of old
-	// Pending are the requests that a closed loop had under way at the window's end;
-	// nil in records of old, and in an open loop, whose requests are all recorded.
-	Pending *Pending `json:"pending,omitempty"`
+	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil when the trial failed
+	// Pending are the requests that a closed loop had under way at the window's end. An
+	// open loop has none: all its requests are recorded.
+	Pending Pending `json:"pending,omitzero"`
 }
 
 // Pending are requests under way at the end of a closed loop's window, which are

@@ -160,7 +160,7 @@ func capacityCompared(r *record.Result) (lines []string) {
 }
 
 // capacityCost says at which rates the CPU time of a request was measured, and why
-// X_max may be more than it allows; nothing in records of old.
+// X_max may be more than it allows; nothing when no window was measured.
 func capacityCost(r *record.Result) []string {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
@@ -188,8 +188,6 @@ func capacityTheory(r *record.Result) (lines []string) {
 			switch {
 			case t.Why != "":
 				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why))
-			case t.Rate == 0: // a record of old
-				lines = append(lines, name+": no figure for "+t.Metric)
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
 				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
 			case a.Outcome != "between":

@@ -133,11 +133,11 @@ func tabulate(r *record.Result) figures {
 		return xmax(r.Arms[i])
 	})
 	add("errors", func(i int) string { return count(r.Arms[i].Errors) + " of " + count(r.Arms[i].Requests) })
-	starved, jain, worth, fair := false, false, false, false
+	jain, worth, fair := false, false, false
 	for i, a := range r.Arms {
 		worth, fair = worth || a.NEff > 0, fair || a.Fairness != nil
 		f.Rows[i].Mode = a.Mode
-		starved, jain = starved || a.StarvedConnections > 0, jain || a.Jain != nil
+		jain = jain || a.Jain != nil
 	}
 	for _, column := range extras(r.Arms) {
 		add(column[0], func(i int) string { return column[i+1] })
@@ -148,8 +148,6 @@ func tabulate(r *record.Result) figures {
 	if fair {
 		add("connections served", func(i int) string { return served(r.Arms[i]) })
 		add("slowest first reply", func(i int) string { return firstReply(r.Arms[i]) })
-	} else if starved { // a record of old
-		add("starved connections", func(i int) string { return count(r.Arms[i].StarvedConnections) })
 	}
 	if jain {
 		add("Jain's index", func(i int) string { return evenness(r.Arms[i], 3) })

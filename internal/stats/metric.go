@@ -59,7 +59,7 @@ func (m Metric) Word(d Decision) string {
 	return "LOWER"
 }
 
-// Decision is what Word wrote. In records of old an amount has FASTER and SLOWER too.
+// Decision is what Word wrote.
 func (m Metric) Decision(word string) Decision {
 	for _, d := range []Decision{Faster, Slower} {
 		if m.Word(d) == word {

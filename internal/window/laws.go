@@ -150,7 +150,7 @@ func (p *presence) pending(q record.Pending) {
 // stall may delay every request at an end.
 func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 	p := w.presence
-	if p.took <= 0 || w.Clients.Closed() && w.Trial.Client.Pending == nil {
+	if p.took <= 0 {
 		return 0, 0, false
 	}
 	ends, outside := float64(p.ends)/float64(p.counted), p.edges/p.took
@@ -169,7 +169,7 @@ func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 // is what the clients' pauses, taken for exponential ones, add by chance.
 func (w *Window) interactiveLaw() (off, limit float64, ok bool) {
 	c, pending := w.Clients, w.Trial.Client.Pending
-	if !c.Closed() || c.Rate > 0 || pending == nil {
+	if !c.Closed() || c.Rate > 0 {
 		return 0, 0, false
 	}
 	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.Trial.Window

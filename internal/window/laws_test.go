@@ -33,7 +33,6 @@ func TestClosedLaws(t *testing.T) {
 		{"paced", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
 		{"a pipeline that is never full", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
 		{"a server that stops", closedloop.Clients{N: 64, Took: .001, Stall: .8}, 0, nil, LawLittle},
-		{"a record of old", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Pending = nil }, ""},
 		{"requests that are lost", closedloop.Clients{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, LawFlow},
 	} {
 		trial, clients := c.loop.Window()

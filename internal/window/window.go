@@ -130,15 +130,12 @@ func PerIter(e record.Env) float64 {
 
 func (w *Window) fairness() {
 	c := w.Trial.Client
-	answers, silent := make([]float64, len(c.ConnAnswers)), 0
+	answers := make([]float64, len(c.ConnAnswers))
 	for i, n := range c.ConnAnswers {
 		answers[i] = float64(n)
-		silent += stats.Count(n == 0)
 	}
 	w.Jain = stats.Jain(answers)
-	if w.Asked, w.Starved = c.Asked, c.Starved; c.Asked == 0 { // a record of old
-		w.Asked, w.Starved = len(answers), silent
-	}
+	w.Asked, w.Starved = c.Asked, c.Starved
 	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open"} {
 		w.Values[name] = math.NaN()
 	}
@@ -259,20 +256,15 @@ const (
 
 // finishClosed takes the requests that a closed loop had under way at the window's end,
 // and returns what share of the requests that its pace has in the window it did not
-// send, of which sent are recorded: 0 without a pace, NaN when that is not known.
+// send, of which sent are recorded: 0 without a pace.
 func (w *Window) finishClosed(sent int) (owed float64) {
 	q := w.Trial.Client.Pending
-	if q != nil {
-		w.presence.pending(*q)
-	}
-	switch planned := w.Clients.Rate * w.Trial.Window; {
-	case planned == 0:
+	w.presence.pending(q)
+	planned := w.Clients.Rate * w.Trial.Window
+	if planned == 0 {
 		return 0
-	case q == nil:
-		return math.NaN()
-	default:
-		return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
 	}
+	return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
 }
 
 // counted takes what the kernel counted into the figures.
