@@ -145,7 +145,7 @@ func TestPreforkCountsAsOne(t *testing.T) {
 		}
 	}
 	for i := range processes { // none: (2/3)^400
-		if n := sum(t, scrape, fmt.Sprintf(`schedlab_listener_connections_accepted_total{listener="%d",mode="prefork"}`, i)); n == 0 {
+		if n := sum(t, scrape, fmt.Sprintf(`schedlab_listener_connections_accepted_total{listener="0",mode="prefork",process="%d"}`, i)); n == 0 {
 			t.Errorf("process %d has served nobody", i)
 		}
 	}

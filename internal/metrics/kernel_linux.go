@@ -24,7 +24,7 @@ func (s switches) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (m *Metrics) watchSwitches() {
-	m.registry.MustRegister(switches{prometheus.NewDesc("schedlab_context_switches_total",
+	m.register.MustRegister(switches{prometheus.NewDesc("schedlab_context_switches_total",
 		"Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary).", []string{"kind"}, m.labels)})
 }
 
@@ -35,7 +35,7 @@ func (m *Metrics) WatchOverflows() {
 	if !ok {
 		return
 	}
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name:        "schedlab_listen_overflows_total",
 		Help:        "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.",
 		ConstLabels: m.labels,

@@ -12,6 +12,6 @@ import (
 func (m *Metrics) LoopLag() func(time.Duration) {
 	lag := prometheus.NewHistogram(m.histogram("schedlab_loop_lag_seconds",
 		"Longest turn of an event loop in each 50 ms in which it had something to do: what came meanwhile waited as long."))
-	m.registry.MustRegister(lag)
+	m.register.MustRegister(lag)
 	return func(d time.Duration) { lag.Observe(d.Seconds()) }
 }

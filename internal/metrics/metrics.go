@@ -26,13 +26,19 @@ type Options struct {
 	Version string
 	// Revision is the commit the program was built from.
 	Revision string
+	// Process is the number of a process that serves for a parent: a label of all its
+	// metrics. "" elsewhere.
+	Process string
+	// Parent says that other processes serve, whose snapshots have what it has not.
+	Parent bool
 }
 
 // Metrics is the registry of one server and the instruments of its request
 // path. Observe allocates nothing and takes no lock.
 type Metrics struct {
 	registry *prometheus.Registry
-	gatherer prometheus.Gatherer // what a scrape sees: the registry, or its sum with others
+	register prometheus.Registerer // the registry, or what labels its metrics
+	gatherer prometheus.Gatherer   // what a scrape sees: the registry, and the snapshots of others
 	labels   prometheus.Labels
 	answered answers
 	duration [workload.NumRoutes]prometheus.Observer
@@ -65,7 +71,10 @@ func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 // metrics and the process's.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
-	m.gatherer = m.registry
+	m.register, m.gatherer = m.registry, m.registry
+	if o.Process != "" {
+		m.register = prometheus.WrapRegistererWith(prometheus.Labels{"process": o.Process}, m.registry)
+	}
 	m.answered.desc = prometheus.NewDesc("schedlab_requests_total", "Requests answered, by route and status code.",
 		[]string{"route", "code"}, m.labels)
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
@@ -73,14 +82,20 @@ func New(o Options) *Metrics {
 	for r := range workload.NumRoutes {
 		m.duration[r] = duration.WithLabelValues(r.String())
 	}
-	m.registry.MustRegister(&m.answered, duration,
-		info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
-			"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
-			"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
-		}),
-		info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
-			"mode": o.Mode, "version": o.Version, "revision": o.Revision, "goversion": runtime.Version(),
-		}),
+	if !o.Parent {
+		m.register.MustRegister(&m.answered, duration)
+	}
+	if o.Process == "" {
+		m.register.MustRegister(
+			info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
+				"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
+				"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
+			}),
+			info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
+				"mode": o.Mode, "version": o.Version, "revision": o.Revision, "goversion": runtime.Version(),
+			}))
+	}
+	m.register.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewGoCollector(
 			collectors.WithGoCollectorMemStatsMetricsDisabled(),
@@ -112,14 +127,14 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels},
 			func() float64 { return float64(read()) })
 	}
-	m.registry.MustRegister(
+	m.register.MustRegister(
 		gauge("schedlab_queue_depth", "Jobs waiting in the model's queue.", q.Depth),
 		gauge("schedlab_queue_capacity", "Jobs that can wait in the model's queue.", q.Capacity),
 		gauge("schedlab_workers", "Workers of the model.", q.Workers),
 		gauge("schedlab_workers_busy", "Workers running a job.", q.Busy),
 	)
 	if thieves, ok := q.(interface{ Steals() uint64 }); ok {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "schedlab_steals_total", Help: "Jobs run by another worker than the one they were queued for.", ConstLabels: m.labels,
 		}, func() float64 { return float64(thieves.Steals()) }))
 	}
@@ -130,8 +145,8 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 func (m *Metrics) QueueWait() func(time.Duration) {
 	wait := prometheus.NewHistogram(m.histogram("schedlab_queue_wait_seconds", "Time a job spent in the model's queue."))
 	var longest atomic.Int64
-	m.registry.MustRegister(wait, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: longestWait, Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
+	m.register.MustRegister(wait, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "schedlab_queue_longest_wait_seconds", Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
 	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
 	return func(d time.Duration) {
 		wait.Observe(d.Seconds())
@@ -143,31 +158,25 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 // WatchOldest adds how long the oldest job in the model's queue has waited, which
 // read returns at each scrape, 0 for an empty queue.
 func (m *Metrics) WatchOldest(read func() time.Duration) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: oldestWait, ConstLabels: m.labels,
+	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "schedlab_queue_oldest_wait_seconds", ConstLabels: m.labels,
 		Help: "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
 	}, func() float64 { return read().Seconds() }))
 }
-
-// The gauges of which several processes have the largest, not the sum.
-const (
-	oldestWait  = "schedlab_queue_oldest_wait_seconds"
-	longestWait = "schedlab_queue_longest_wait_seconds"
-)
 
 // Sojourn registers the histogram of the times that jobs spent with the model's
 // dispatcher and returns what observes one, for a model to call.
 func (m *Metrics) Sojourn() func(time.Duration) {
 	sojourn := prometheus.NewHistogram(m.histogram("schedlab_sojourn_seconds",
 		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one."))
-	m.registry.MustRegister(sojourn)
+	m.register.MustRegister(sojourn)
 	return func(d time.Duration) { sojourn.Observe(d.Seconds()) }
 }
 
 // WatchConnections adds the connection counters, all read under one lock, and
 // the counts of requests begun and cut off.
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
-	m.registry.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
+	m.register.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
 }
 
 // scrapesAtOnce bounds what scrapes cost at a time.

@@ -137,7 +137,7 @@ func TestNamesAndLabels(t *testing.T) {
 	}
 	got := map[string]map[string]int{}
 	m := full()
-	m.WatchSockets(listen(t), 0)
+	m.WatchSockets(listen(t))
 	all := gather(t, m)
 	for name, f := range all {
 		if strings.HasPrefix(name, "schedlab_") {

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // WatchProcesses adds how many processes serve now, and how many were started in
 // place of one that ended.
 func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
-	m.registry.MustRegister(
+	m.register.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "schedlab_processes", Help: "Processes that serve.", ConstLabels: m.labels,
 		}, func() float64 { n, _ := read(); return float64(n) }),

@@ -12,20 +12,17 @@ import (
 // the kernel, and its connections.
 type sockets struct {
 	ln                           *model.Listener
-	first                        int // label of the first socket
 	depth, limit, accepted, open *prometheus.Desc
 }
 
 // WatchSockets adds the accept queues of ln's sockets and their connections,
-// which shows how evenly the kernel deals them out. The label listener counts
-// from first, so that processes sharing an address can have one each.
-func (m *Metrics) WatchSockets(ln *model.Listener, first int) {
+// which shows how evenly the kernel deals them out.
+func (m *Metrics) WatchSockets(ln *model.Listener) {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("schedlab_"+name, help, []string{"listener"}, m.labels)
 	}
-	m.registry.MustRegister(&sockets{
+	m.register.MustRegister(&sockets{
 		ln:       ln,
-		first:    first,
 		depth:    desc("accept_queue_depth", "Connections waiting in the kernel to be accepted."),
 		limit:    desc("accept_queue_limit", "Connections that can wait in the kernel; one more overflows."),
 		accepted: desc("listener_connections_accepted_total", "Connections accepted by each listening socket."),
@@ -41,7 +38,7 @@ func (s *sockets) Describe(ch chan<- *prometheus.Desc) {
 
 func (s *sockets) Collect(ch chan<- prometheus.Metric) {
 	for i, n := range s.ln.SocketCounts() {
-		label := strconv.Itoa(s.first + i)
+		label := strconv.Itoa(i)
 		if q, ok := s.ln.AcceptQueue(i); ok {
 			ch <- prometheus.MustNewConstMetric(s.depth, prometheus.GaugeValue, float64(q.Waiting), label)
 			ch <- prometheus.MustNewConstMetric(s.limit, prometheus.GaugeValue, float64(q.Limit), label)

@@ -37,7 +37,7 @@ func (m *Metrics) WatchTimeline(ring *timeline.Ring) {
 		Name: "schedlab_timeline_lost_total", ConstLabels: m.labels,
 		Help: "Stamped requests missing from the phases: their stamps were overwritten before anybody looked; raise --timeline or scrape more often.",
 	})
-	m.registry.MustRegister(p)
+	m.register.MustRegister(p)
 }
 
 // Describe implements prometheus.Collector.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"schedlab/internal/metrics"
 	"schedlab/internal/model"
 )
 
@@ -38,7 +39,7 @@ type report struct {
 	Counts   model.Counts
 	Full     bool // with what follows
 	Requests model.RequestCounts
-	Metrics  []byte
+	Metrics  metrics.Snapshot
 	Timeline *ringed // only when asked for
 	Final    bool    // it drained, and nothing will change any more
 	Forced   int     // connections its drain cut
@@ -120,11 +121,11 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	full := func() report {
-		metrics, err := s.metrics.Snapshot()
+		snapshot, err := s.metrics.Snapshot()
 		if err != nil {
 			s.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
 		}
-		return report{Counts: s.ln.Counts(), Full: err == nil, Requests: s.model.Requests(), Metrics: metrics}
+		return report{Counts: s.ln.Counts(), Full: err == nil, Requests: s.model.Requests(), Metrics: snapshot}
 	}
 	var helpers sync.WaitGroup
 	telling, quiet := context.WithCancel(context.Background())

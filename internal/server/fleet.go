@@ -31,7 +31,6 @@ type fleet struct {
 	once     sync.Once    // of complete
 	gone     model.Counts
 	requests model.RequestCounts // of processes that have ended
-	metrics  []byte              // of processes that have ended
 	restarts uint64
 	forced   int
 }
@@ -209,12 +208,6 @@ func (f *fleet) bury(p *process) {
 	f.gone = f.gone.Plus(last.Counts)
 	f.requests = f.requests.Plus(last.Requests)
 	f.forced += last.Forced
-	retired, err := metrics.Retire(f.metrics, last.Metrics)
-	if err != nil {
-		f.log.Error("the metrics of a process that ended are lost", "process", p.index, "error", err)
-		return
-	}
-	f.metrics = retired
 }
 
 // Counts is the sum of the processes' last readings, of which each adds up.
@@ -270,13 +263,11 @@ func (f *fleet) ask(o order) {
 	asked.Wait()
 }
 
-// snapshots asks every process for a report, once, and returns the metrics of all,
-// the ended ones included.
-func (f *fleet) snapshots() [][]byte {
+// snapshots asks every process for a report, once, and returns the metrics of all.
+func (f *fleet) snapshots() (all []metrics.Snapshot) {
 	f.ask(order{})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := [][]byte{f.metrics}
 	for _, p := range f.alive() {
 		all = append(all, p.last.Metrics)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"schedlab/internal/metrics"
 )
 
 // pretend returns a process of a fleet that is no process: its orders go to child.
@@ -40,7 +42,7 @@ func TestStuckProcessesDelayAScrapeOnce(t *testing.T) {
 				if dec.Decode(&o) != nil {
 					return
 				}
-				well.take(f, report{Seq: o.Seq, Full: true, Metrics: []byte("well")})
+				well.take(f, report{Seq: o.Seq, Full: true, Metrics: metrics.Snapshot("well")})
 			}
 		}()
 		for range 2 {

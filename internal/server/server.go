@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -67,7 +68,11 @@ func New(cfg Config) (*Server, error) {
 	}
 	mode.Axes = cfg.axes(mode)
 	s := &Server{cfg: cfg, mode: mode}
-	s.metrics = metrics.New(metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision})
+	labels := metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision, Parent: s.supervises()}
+	if cfg.Child != nil {
+		labels.Process = strconv.Itoa(cfg.Child.Index)
+	}
+	s.metrics = metrics.New(labels)
 	if s.supervises() {
 		return s, nil
 	}
@@ -138,11 +143,10 @@ func (s *Server) listen(ctx context.Context) error {
 	if s.model.Queue() != nil {
 		s.metrics.WatchOldest(ln.OldestWait)
 	}
+	s.metrics.WatchSockets(ln)
 	if s.cfg.Child != nil { // its parent counts for all
-		s.metrics.WatchSockets(ln, s.cfg.Child.Index)
 		return nil
 	}
-	s.metrics.WatchSockets(ln, 0)
 	s.metrics.WatchOverflows()
 	s.metrics.WatchConnections(ln.Counts, s.model.Requests)
 	return nil
