@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	shellquote "github.com/kballard/go-shellquote"
 )
 
 // Marks in a command, its variables and its metrics' address, which become true
@@ -19,44 +21,14 @@ const (
 	DirMark   = "{dir}"   // an empty directory, removed afterwards
 )
 
-// Split splits a command line into words at blanks; single and double
-// quotes keep blanks, and a backslash keeps the next character, except within
-// single quotes.
-func Split(s string) (words []string, err error) {
-	var word strings.Builder
-	var quote rune
-	inWord, escaped := false, false
-	for _, r := range s {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, inWord = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if quote != 0 || escaped {
+// Split splits a command line into words as a shell does, with its quotes and
+// backslashes, and expands nothing.
+func Split(s string) ([]string, error) {
+	words, err := shellquote.Split(s)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("unfinished quote in %q", s)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
+	case len(words) == 0:
 		return nil, errors.New("empty command")
 	}
 	return words, nil
@@ -72,12 +44,20 @@ func Join(argv []string) string {
 			name, w, _ = strings.Cut(w, "=")
 			name += "="
 		}
-		if w == "" && name == "" || strings.ContainsAny(w, " \t\n'\"\\$`|&;<>()*?[]#~!") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		if w != "" || name == "" {
+			w = Quote(w)
 		}
 		words[i] = name + w
 	}
 	return strings.Join(words, " ")
+}
+
+// Quote makes a word of s for a shell. Marks stay readable, which a library would quote.
+func Quote(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`|&;<>()*?[]#~!") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)

@@ -15,6 +15,7 @@ func TestSplitCommand(t *testing.T) {
 		{" a  b\tc\n", []string{"a", "b", "c"}},
 		{`a 'b c' "d e"f`, []string{"a", "b c", "d ef"}},
 		{`a\ b '\' "\"" ''`, []string{"a b", `\`, `"`, ""}},
+		{`"$(a)" "d\e" ~ # *`, []string{"$(a)", `d\e`, "~", "#", "*"}},
 	} {
 		got, err := Split(c.text)
 		if err != nil || !slices.Equal(got, c.want) {
@@ -30,7 +31,16 @@ func TestSplitCommand(t *testing.T) {
 	}
 }
 
-// What JoinCommand writes, SplitCommand reads.
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"a/b-1": "a/b-1", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "{addr}": "{addr}"} {
+		if got := Quote(in); got != want {
+			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// What Join writes, Split reads.
 func FuzzSplitCommand(f *testing.F) {
 	f.Add(`a 'b c' "d\e" f\ g`)
 	f.Add(`sh -c 'exec ./server --addr {addr}'`)

@@ -191,6 +191,9 @@ func TestPredictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trial := range s.trials() {
+		for i := range trial.Requests {
+			trial.Requests[i].Iters = 100
+		}
 		j.Take(trial, nil)
 	}
 	r := j.finish(0)

@@ -152,7 +152,7 @@ func TestScaleCountsTheServed(t *testing.T) {
 		if a.Clients.Connections == 64 {
 			a.Clients.Connections += 16
 			t.Client.ConnAnswers = append(t.Client.ConnAnswers, make([]uint32, 16)...)
-			t.Client.Asked, t.Client.Starved = 80, 16
+			t.Client.Asked, t.Client.Starved, t.Client.Pending = 80, 16, record.Pending{Requests: 16, Early: 16}
 		}
 	}}.scale(t)
 	if last := s.Points[len(s.Points)-1]; last.N != 64 || s.Why != "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -66,7 +67,7 @@ func (p printer) rest(r *record.Result) {
 	if len(r.Doubts) > 0 {
 		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), p.o.Width-10))
 	}
-	p.item("Report", quote(r.Dir)+"/report.html, or --verbose")
+	p.item("Report", command.Quote(r.Dir)+"/report.html, or --verbose")
 }
 
 // capacityBriefly is briefly for a search for capacity.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 )
 
@@ -239,6 +240,10 @@ func theoryLines(m *record.Map) (lines []string) {
 	return lines
 }
 
-func mapResume(m *record.Map) string { return "'schedlab map --resume " + quote(m.Dir) + "' goes on" }
+func mapResume(m *record.Map) string {
+	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
+}
 
-func mapAgain(m *record.Map) string { return "schedlab report " + quote(m.Dir) + " --output html" }
+func mapAgain(m *record.Map) string {
+	return "schedlab report " + command.Quote(m.Dir) + " --output html"
+}

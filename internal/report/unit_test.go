@@ -42,15 +42,6 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"a/b-1": "a/b-1", "": "''", "it's": `'it'\''s'`, "a b": "'a b'"} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestAxisStaysInItsFrame(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]float64{nil, {0}, {1e-3}, {1e-3, 2e-3}, {1e-6, 1}, {math.NaN(), math.Inf(1), 3}} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -366,17 +367,8 @@ func notes(r *record.Result, arm string) []int {
 }
 
 // again is the command that renders the record once more.
-func again(r *record.Result) string { return "schedlab report " + quote(r.Dir) + " --output html" }
-
-// quote makes s one shell word.
-func quote(s string) string {
-	safe := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=+,@", c)
-	}
-	if s != "" && !slices.ContainsFunc([]rune(s), func(c rune) bool { return !safe(c) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+func again(r *record.Result) string {
+	return "schedlab report " + command.Quote(r.Dir) + " --output html"
 }
 
 // byArm groups verdicts by arm, in their order.
