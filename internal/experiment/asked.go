@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"time"
-
-	"schedlab/internal/record"
 )
 
 // takeAsked opens the scenario's files and says what they leave open.
@@ -27,7 +25,7 @@ func (p *plan) takeAsked() error {
 
 // checkReplay finds a log that is shorter than a trial at the rate chosen.
 func (p *plan) checkReplay(rate float64) error {
-	span := record.Duration(p.Warmup + p.Window)
+	span := p.span()
 	if lasts := p.scenario.Log.LogSpan(rate); lasts < span {
 		return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
 			p.scenario.Log.File, lasts.Round(time.Millisecond), rate, span)

@@ -55,7 +55,7 @@ func TestReplayedLog(t *testing.T) {
 		t.Errorf("got %g/s, %s", p.Rate, p.Asked)
 	}
 	stretch := func(block, arm int) string {
-		trace, err := p.trace(block, arm, 2)
+		trace, err := p.trace(p.Arms[arm].Clients, block, p.span(), 2)
 		if err != nil {
 			t.Fatal(err)
 		}

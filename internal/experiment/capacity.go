@@ -2,13 +2,11 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/capacity"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -37,36 +35,13 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 	if err := steady(s); err != nil {
 		return nil, err
 	}
-	cpus, err := chooseCPUs(o)
-	if err != nil {
-		return nil, err
-	}
 	if o.Stamps == "" {
 		o.Stamps = record.StampsOff // nobody reads them
 	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
-	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
-		Connections: s.Load.Connections, Protocol: protocolCapacity, SLO: slo.String(),
-	}
-	if err := p.takeStamps(o); err != nil {
+	p, err := layOut(s, o, slo, func(p *plan) error { return p.takeSearch(o) })
+	if err != nil {
 		return nil, err
 	}
-	if err := p.takeAsked(); err != nil {
-		return nil, err
-	}
-	s = p.scenario
-	if err := p.takeArms(s, o); err != nil {
-		return nil, err
-	}
-	if err := p.takeSearch(o); err != nil {
-		return nil, err
-	}
-	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
-		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here", s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
-	}
-	p.warn()
-	p.identify()
 	return &Comparison{p, o}, nil
 }
 
@@ -113,6 +88,7 @@ func (p *plan) takeSearch(o Options) error {
 		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
 			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + searchProbeCost).Round(100*time.Millisecond))
 	}
+	p.Protocol, p.SLO = protocolCapacity, p.slo.String()
 	p.Warmup, p.Window, p.Budget = warmup.Seconds(), window.Seconds(), budget.Seconds()
 	p.budget = time.Duration(len(p.arms)) * budget
 	p.Estimate = (p.budget + fixedCost).Seconds()

@@ -125,7 +125,7 @@ func TestPlanLengthensWindows(t *testing.T) {
 	if p.Window != .5 {
 		t.Errorf("before the probes: got windows of %g s", p.Window)
 	}
-	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
+	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}, 0); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
 		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window, p.Feasible, err)
 	}
 }

@@ -27,16 +27,16 @@ type loaded struct {
 }
 
 // drive puts an arm's load on a server and reads the clocks meanwhile.
-func (r *runner) drive(ctx context.Context, addr string, block, arm int, clocks *host.Watcher) (loaded, error) {
-	if r.plan.Arms[arm].Clients.Closed() {
-		return r.driveClosed(ctx, addr, block, arm, clocks)
+func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (loaded, error) {
+	if t.clients.Closed() {
+		return t.driveClosed(ctx, clocks)
 	}
-	p, c := r.plan, r.plan.Arms[arm].Clients
-	trace, err := p.trace(block, arm, r.iters)
+	p, c := t.plan, t.clients
+	trace, err := p.trace(c, t.Block-1, p.span(), t.iters)
 	if err != nil {
 		return loaded{}, err
 	}
-	o := p.openLoop(addr, c, trace)
+	o := p.openLoop(t.server.Addr, c, trace)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {
@@ -66,19 +66,19 @@ func proven(p load.Proof) *record.Proof {
 }
 
 // driveClosed is drive for clients that wait for their replies.
-func (r *runner) driveClosed(ctx context.Context, addr string, block, arm int, clocks *host.Watcher) (loaded, error) {
-	p, c := r.plan, r.plan.Arms[arm].Clients
+func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (loaded, error) {
+	p, c := t.plan, t.clients
 	o := load.ClosedOptions{
-		Targets: p.scenario.Targets(addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Targets: p.scenario.Targets(t.server.Addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: record.Duration(p.Warmup), Duration: record.Duration(p.Window), Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: blockSeed(p.Seed, block),
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: t.Seed,
 		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
 	}
-	if think := p.loads[arm].Think; think != (workload.Dist{}) {
+	if think := t.arm.load.Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	if p.scenario.AsksWork() {
-		o.Demands = scenario.Demands(p.scenario.Workload, cycle, blockSeed(p.Seed, block), r.iters)
+		o.Demands = scenario.Demands(p.scenario.Workload, cycle, t.Seed, t.iters)
 	}
 	result, err := load.Closed(ctx, o)
 	if err != nil {

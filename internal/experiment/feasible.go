@@ -59,11 +59,7 @@ func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.most,
 		first: firstLook(judge.Primaries() * (len(p.arms) - 2)), asked: p.asks, fixed: p.fixed, step: p.period(), most: p.longestWindow(),
-		cost: func(window time.Duration, blocks int) time.Duration {
-			other := *p
-			other.Window = window.Seconds()
-			return other.cost(blocks)
-		},
+		cost: p.costOf,
 	}
 	f, window := d.decide()
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
@@ -91,9 +87,9 @@ func (p *plan) leastRate() float64 {
 // leastFloor is the least of what arms with a relative rate are asked at all events.
 func (p *plan) leastFloor() float64 {
 	least := math.Inf(1)
-	for _, l := range p.loads {
-		if l.Rate.OfSlowest > 0 {
-			least = min(least, l.MinRate.PerSecond)
+	for _, a := range p.arms {
+		if a.load.Rate.OfSlowest > 0 {
+			least = min(least, a.load.MinRate.PerSecond)
 		}
 	}
 	return least
@@ -107,7 +103,7 @@ func (p *plan) longestWindow() time.Duration {
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
 			return p.scenario.Log.LogSpan(rate) - record.Duration(p.Warmup)
 		}
-	case slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return arrivalsOf(l).Kind == arrivals.KindTrace }):
+	case slices.ContainsFunc(p.arms, func(a arm) bool { return arrivalsOf(a.load).Kind == arrivals.KindTrace }):
 		return record.Duration(p.Window)
 	}
 	return scenario.Longest
@@ -116,8 +112,8 @@ func (p *plan) longestWindow() time.Duration {
 // period is what a window may grow by: its own length where the arrivals have a shape
 // over the window.
 func (p *plan) period() time.Duration {
-	shaped := slices.ContainsFunc(p.loads, func(l scenario.Load) bool {
-		switch a := arrivalsOf(l); a.Kind {
+	shaped := slices.ContainsFunc(p.arms, func(arm arm) bool {
+		switch a := arrivalsOf(arm.load); a.Kind {
 		case "", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog:
 			return false
 		default:

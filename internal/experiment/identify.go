@@ -18,11 +18,11 @@ import (
 // identify raises a doubt for every arm whose setting could not matter in this
 // set-up, whatever the measurement says: the plan shows it before anything runs.
 func (p *plan) identify() {
-	for i, a := range p.Arms {
+	for _, a := range p.arms {
 		if a.Role == record.Copy {
 			continue
 		}
-		for _, why := range p.cannotMatter(p.arms[i], a.Clients) {
+		for _, why := range p.cannotMatter(a.asked, a.Clients) {
 			p.doubt(a.Name, "not identifiable: %s", why)
 		}
 	}
@@ -110,9 +110,9 @@ func (p *plan) number(a scenario.Arm, flag string, otherwise int) int {
 // differentLoads says when the arms do not meet the same requests.
 func (p *plan) differentLoads() {
 	differ := map[string]bool{}
-	for i, a := range p.Arms {
+	for _, a := range p.arms {
 		keys := judge.Differing(a.Clients, p.Arms[0].Clients)
-		if p.loads[i].Rate != p.loads[0].Rate { // relative ones are not known yet
+		if a.load.Rate != p.arms[0].load.Rate { // relative ones are not known yet
 			keys = append(keys, "rate")
 		}
 		for _, key := range keys {
@@ -122,7 +122,7 @@ func (p *plan) differentLoads() {
 	if len(differ) > 0 {
 		p.doubt("", "the arms' clients differ (%s): where two differ, a verdict is on the load and the server together, and no arm wins", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
 	}
-	if slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return l.Loop == "closed" && l.Rate == (scenario.Rate{}) }) {
+	if slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
 		p.doubt("", "a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput")
 	}
 }
@@ -130,7 +130,7 @@ func (p *plan) differentLoads() {
 // settleArrivals finds arrivals that cannot be drawn at the rates chosen, and puts
 // their own in place of the rates of those that have one.
 func (p *plan) settleArrivals() error {
-	for i, a := range p.Arms {
+	for _, a := range p.arms {
 		c := a.Clients
 		if c.Closed() || c.Rate == 0 {
 			continue
@@ -145,12 +145,12 @@ func (p *plan) settleArrivals() error {
 		if err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		span := record.Duration(p.Warmup + p.Window)
+		span := p.span()
 		if ends := arrive.Ends(); arrive.Kind == arrivals.KindTrace && ends < span {
 			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", arrive.File, ends, span)
 		}
 		if arrive.Fixed() {
-			p.Arms[i].Clients.Rate = arrive.MeanRate(c.Rate, span)
+			a.Clients.Rate = arrive.MeanRate(c.Rate, span)
 		}
 	}
 	p.Rate = p.Arms[0].Clients.Rate

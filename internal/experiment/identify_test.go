@@ -59,7 +59,7 @@ func TestIdentifiability(t *testing.T) {
 	} {
 		p := planned(t, c.text, nil)
 		p.cpus.Server = c.cpus
-		got := p.cannotMatter(p.arms[2], p.Arms[2].Clients)
+		got := p.cannotMatter(p.arms[2].asked, p.Arms[2].Clients)
 		if told := slices.ContainsFunc(got, func(why string) bool { return strings.Contains(why, "requests wait unread") }); told != c.told {
 			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, got, c.told)
 		}

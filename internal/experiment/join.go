@@ -17,8 +17,6 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// Levels of stamping, as the servers' --stamps.
-
 // timelineLimit is how long a server may take to tell its stamps.
 const timelineLimit = 10 * time.Second
 
@@ -31,32 +29,32 @@ const (
 	pipelineMargin = 4
 )
 
-// chooseRing fixes how many requests' stamps the servers keep, from their
+// ring is of how many requests the servers keep the stamps, from their
 // throughput where nothing else bounds it. It is one number for all arms: a ring
 // is heap, and heap puts off the garbage collector.
-func (p *plan) chooseRing(xmax map[string]float64) {
+func (p *plan) ring(xmax map[string]float64) int {
 	most := 0.0
-	for i, a := range p.Arms { // the copy has no throughput of its own, and is as its baseline
+	for _, a := range p.arms { // the copy has no throughput of its own, and is as its baseline
 		rate := a.Clients.Rate
 		if a.Clients.Closed() && rate == 0 {
 			if rate = xmax[a.Name]; a.Clients.Pipeline > 1 {
 				rate *= pipelineMargin
 			}
 		}
-		if p.accounts(i) {
+		if p.accounts(a) {
 			most = max(most, rate*(p.Warmup+p.Window))
 		}
 	}
-	p.ring = int(min(ringMargin*most, timeline.MaxRing))
+	return int(min(ringMargin*most, timeline.MaxRing))
 }
 
-// command is an arm's command line for a trial.
-func (p *plan) command(arm int) []string {
-	argv := p.Arms[arm].Command
-	if _, own := p.arms[arm].Flags["timeline"]; own || !p.accounts(arm) || p.ring <= serverRing {
-		return argv
+// command is an arm's command line for a trial, of a server that keeps the stamps of so
+// many requests.
+func (p *plan) command(a arm, ring int) []string {
+	if _, own := a.asked.Flags["timeline"]; own || !p.accounts(a) || ring <= serverRing {
+		return a.Command
 	}
-	return append(slices.Clip(argv), "--timeline", strconv.Itoa(p.ring))
+	return append(slices.Clip(a.Command), "--timeline", strconv.Itoa(ring))
 }
 
 // readTimeline reads the stamps of the requests the server has answered, and how many
@@ -146,4 +144,5 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 	}
 }
 
-func (p *plan) accounts(arm int) bool { return judge.Accounts(p.Plan, p.Arms[arm].Name) }
+// accounts reports whether the time of an arm's requests is told in parts.
+func (p *plan) accounts(a arm) bool { return judge.Accounts(p.Plan, a.Name) }

@@ -61,10 +61,10 @@ func TestRing(t *testing.T) {
 		{"open", demo.Swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
 	} {
 		p := planned(t, c.text, nil)
-		p.chooseRing(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
-		for i, a := range p.Arms {
+		ring := p.ring(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
+		for _, a := range p.arms {
 			got := 0
-			if argv := p.command(i); len(argv) > len(a.Command) {
+			if argv := p.command(a, ring); len(argv) > len(a.Command) {
 				if _, err := fmt.Sscan(argv[len(argv)-1], &got); err != nil || argv[len(argv)-2] != "--timeline" {
 					t.Fatalf("%s: got %q", c.name, argv)
 				}

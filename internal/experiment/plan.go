@@ -77,8 +77,7 @@ const (
 type plan struct {
 	record.Plan
 	scenario scenario.Scenario
-	arms     []scenario.Arm  // as in Plan.Arms, the baseline's copy included
-	loads    []scenario.Load // of each
+	arms     []arm // the baseline's copy included
 	cpus     host.Sides
 	modes    map[string]scenario.Mode
 	budget   time.Duration
@@ -86,7 +85,6 @@ type plan struct {
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
 	until    stats.SLO // see Comparison.Until; nil for the verdicts
 	outcome  *string   // see Comparison.UntilOutcome; nil for the verdicts
-	ring     int       // see chooseRing
 	// iters turns the CPU time that a trace file states into iterations; opened are the
 	// arrivals by their words, their files read.
 	iters  float64
@@ -94,24 +92,50 @@ type plan struct {
 	asks   []string // quantiles that must be decidable
 	fixed  bool     // the window is the user's
 	most   int      // blocks that the user allows; 0: the protocol's
-	// sendable is the rate that the generator can offer every arm; 0: any that is
-	// planned, as far as is known.
-	sendable float64
+}
+
+// An arm is one server of a plan, with its clients.
+type arm struct {
+	*record.PlanArm               // as it is recorded: an element of Plan.Arms
+	asked           scenario.Arm  // as the scenario says it
+	load            scenario.Load // of its clients; its rate may be a share
 }
 
 // newPlan lays out the comparison. Only the rate may still be open.
 func newPlan(s scenario.Scenario, o Options) (*plan, error) {
+	if o.Rate != (scenario.Rate{}) {
+		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
+	}
+	return layOut(s, o, nil, func(p *plan) error {
+		p.Timeout = time.Duration(s.Load.Timeout).Seconds()
+		p.takeExpectations()
+		if err := p.takeProtocol(o); err != nil {
+			return err
+		}
+		p.takeOrder()
+		p.takeAsks(o)
+		p.settleWindow()
+		if err := p.checkRamps(); err != nil {
+			return err
+		}
+		if err := p.settleArrivals(); err != nil {
+			return err
+		}
+		return p.checkVolume()
+	})
+}
+
+// layOut plans a comparison, or with an objective a search for capacity: its arms, and then
+// with schedule what the two have not in common, windows and budget.
+func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (*plan, error) {
 	cpus, err := chooseCPUs(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Rate != (scenario.Rate{}) {
-		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
-	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
-		Connections: s.Load.Connections, Timeout: time.Duration(s.Load.Timeout).Seconds(),
+		Connections: s.Load.Connections,
 	}
 	if err := p.takeStamps(o); err != nil {
 		return nil, err
@@ -119,24 +143,10 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	if err := p.takeAsked(); err != nil {
 		return nil, err
 	}
-	s = p.scenario
-	if err := p.takeArms(s, o); err != nil {
+	if err := p.takeArms(o); err != nil {
 		return nil, err
 	}
-	p.takeExpectations(s)
-	if err := p.takeProtocol(s, o); err != nil {
-		return nil, err
-	}
-	p.takeOrder()
-	p.takeAsks(o)
-	p.settleWindow()
-	if err := p.checkRamps(); err != nil {
-		return nil, err
-	}
-	if err := p.settleArrivals(); err != nil {
-		return nil, err
-	}
-	if err := p.checkVolume(); err != nil {
+	if err := schedule(p); err != nil {
 		return nil, err
 	}
 	// Last, so that what is wrong with a scenario is found on every machine.
@@ -154,13 +164,13 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 
 // takeExpectations takes the scenario's assertions but for those about arms that are not
 // compared, as --arms and --vary leave some of its own out.
-func (p *plan) takeExpectations(s scenario.Scenario) {
+func (p *plan) takeExpectations() {
 	var arms []string
 	for _, a := range p.arms {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
-	for _, text := range s.Expect {
+	for _, text := range p.scenario.Expect {
 		if _, err := expect.Parse(text, arms); err != nil {
 			absent++
 			continue
@@ -188,7 +198,8 @@ func (p *plan) takeStamps(o Options) error {
 }
 
 // takeArms puts the baseline first, its copy second, the challengers after.
-func (p *plan) takeArms(s scenario.Scenario, o Options) error {
+func (p *plan) takeArms(o Options) error {
+	s := p.scenario
 	arms := s.Contestants()
 	if len(arms) > scenario.MaxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
@@ -210,6 +221,7 @@ func (p *plan) takeArms(s scenario.Scenario, o Options) error {
 		arms = slices.Insert(arms, 1, twin)
 	}
 	names := map[string]bool{}
+	p.Arms, p.arms = make([]record.PlanArm, len(arms)), make([]arm, len(arms))
 	for i, a := range arms {
 		if names[a.Name] {
 			return impossible("two arms are called %q; name one of them otherwise", a.Name)
@@ -258,24 +270,24 @@ func (p *plan) takeArms(s scenario.Scenario, o Options) error {
 				p.doubt(a.Name, "where its time went is not told: a server stamps at most %d requests under way on a connection, and its pipeline has %d", timeline.MaxPending, l.Pipeline)
 			}
 		}
-		pa := record.PlanArm{
+		p.Arms[i] = record.PlanArm{
 			Name: a.Name, Mode: a.Mode, Role: role, Command: a.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 			Clients: l.Recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
 			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
 		}
 		if o.Modes[a.Mode].Station != "" {
-			pa.Station = new(p.stationOf(a))
+			p.Arms[i].Station = new(p.stationOf(a))
 		}
 		if role == record.Copy {
-			pa.Levels, pa.Family = nil, "" // it is there for the A/A control alone
+			p.Arms[i].Levels, p.Arms[i].Family = nil, "" // it is there for the A/A control alone
 		}
-		p.Arms, p.loads = append(p.Arms, pa), append(p.loads, l)
+		p.arms[i] = arm{&p.Arms[i], a, l}
 	}
-	p.arms = arms
 	return nil
 }
 
-func (p *plan) takeProtocol(s scenario.Scenario, o Options) error {
+func (p *plan) takeProtocol(o Options) error {
+	s := p.scenario
 	p.Protocol = s.Protocol.Kind
 	if o.Protocol != "" {
 		p.Protocol = o.Protocol
@@ -320,19 +332,25 @@ func (p *plan) takeProtocol(s scenario.Scenario, o Options) error {
 }
 
 // cost is about how long a run of so many blocks takes.
-func (p *plan) cost(blocks int) time.Duration {
-	cost := time.Duration(blocks)*p.blockCost() + fixedCost
-	for i := range p.Arms {
-		if p.probes(i) && p.sameAs(i) < 0 {
+func (p *plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
+
+// costOf is that with windows of another length.
+func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
+	cost := time.Duration(blocks)*p.blockCost(window) + fixedCost
+	for i, a := range p.arms {
+		if p.probes(a) && p.sameAs(i) < 0 {
 			cost += probeCost - probeWindow + p.probeFor()
 		}
 	}
 	return cost
 }
 
-func (p *plan) blockCost() time.Duration {
-	return time.Duration(len(p.arms)) * (record.Duration(p.Warmup+p.Window) + trialCost)
+func (p *plan) blockCost(window time.Duration) time.Duration {
+	return time.Duration(len(p.arms)) * (record.Duration(p.Warmup) + window + trialCost)
 }
+
+// span is how long a trial's load lasts.
+func (p *plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
 
 // takeOrder draws every block's order, each for itself: only so is the sign of a block's
 // ratio a fair coin between two arms that are the same, whatever drifts.
@@ -350,9 +368,9 @@ func (p *plan) doubt(arm, format string, args ...any) {
 // checkRamps refuses a load whose clients are not all there when the window begins:
 // until then N is not what the arm says.
 func (p *plan) checkRamps() error {
-	for i, l := range p.loads {
-		if ramp := time.Duration(l.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", p.Arms[i].Name, ramp, record.Duration(p.Warmup))
+	for _, a := range p.arms {
+		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ func TestProbes(t *testing.T) {
 	} {
 		p := planned(t, c.text, nil)
 		for i, want := range c.want {
-			if got := p.probes(i); got != want {
+			if got := p.probes(p.arms[i]); got != want {
 				t.Errorf("%s: %s is probed: %v, want %v", c.name, p.Arms[i].Name, got, want)
 			}
 		}
@@ -177,7 +177,7 @@ func TestRatesAreLowered(t *testing.T) {
 	text := demo.Swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x")
 	for slowest, want := range map[float64]float64{2000: 900, 1000: 850} {
 		p := planned(t, text, nil)
-		if err := p.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": slowest}); err != nil {
+		if err := p.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": slowest}, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range p.Arms {
@@ -194,7 +194,7 @@ func TestRatesAreLowered(t *testing.T) {
 		}
 	}
 	asked := planned(t, text, func(o *Options) { o.Rate = scenario.Rate{PerSecond: 900} })
-	if err := asked.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": 1000}); err != nil || asked.Arms[0].Clients.Rate != 900 {
+	if err := asked.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": 1000}, 0); err != nil || asked.Arms[0].Clients.Rate != 900 {
 		t.Errorf("--rate 900/s: offered %v, %v; want what was asked for", asked.Arms[0].Clients.Rate, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestPlanDoubts(t *testing.T) {
 		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
 	} {
 		p := planned(t, c.text, nil)
-		if err := p.chooseRate(nil); err != nil {
+		if err := p.chooseRate(nil, 0); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if !slices.Contains(doubts(p.Plan), c.want) {
@@ -268,14 +268,14 @@ func TestPlanDoubts(t *testing.T) {
 		}
 	}
 	enough := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = scenario.Rate{PerSecond: 2200} })
-	if err := enough.chooseRate(nil); err != nil {
+	if err := enough.chooseRate(nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := doubts(enough.Plan); len(got) != 1 {
 		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
 	}
 	turns := planned(t, strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil)
-	if err := turns.chooseRate(nil); err != nil {
+	if err := turns.chooseRate(nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "sticky") }) {
@@ -304,7 +304,7 @@ func TestChooseRate(t *testing.T) {
 		{1200, 0, `the rate 1100/s is above 0.85 of what arm "fasthttp" can do (1200/s): it would never keep up; drop that arm, lower --rate or give it more workers`},
 	} {
 		p := relative()
-		err := p.chooseRate(map[string]float64{"nethttp": 5000, "fasthttp": c.slowest})
+		err := p.chooseRate(map[string]float64{"nethttp": 5000, "fasthttp": c.slowest}, 0)
 		var bad *Impossible
 		switch {
 		case c.err == "" && (err != nil || fmt.Sprintf("%.6g", p.Rate) != fmt.Sprintf("%.6g", c.want)):
@@ -316,28 +316,27 @@ func TestChooseRate(t *testing.T) {
 	// A rate that is a share is never above what the generator can send, and has no more
 	// digits than are printed.
 	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
-	p.sendable, p.cpus.Load = 31000, record.CPUs{1}
-	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
+	p.cpus.Load = record.CPUs{1}
+	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}, 31000); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
 		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
 	}
 	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
 		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(p.Plan), want)
 	}
 	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
-	p.sendable = 1e5
-	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}); err != nil || p.Rate != 64150 || p.Sendable != 0 {
+	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}, 1e5); err != nil || p.Rate != 64150 || p.Sendable != 0 {
 		t.Errorf("a generator that can send more: got %v/s, %v, want 64150/s", p.Rate, err)
 	}
 	// An absolute rate is the user's own: it is not refused.
 	p = planned(t, demo.Text, nil)
-	if err := p.chooseRate(map[string]float64{"nethttp": 10, "fasthttp": 10}); err != nil || p.Rate != 300 {
+	if err := p.chooseRate(map[string]float64{"nethttp": 10, "fasthttp": 10}, 0); err != nil || p.Rate != 300 {
 		t.Errorf("absolute: got %v/s, %v", p.Rate, err)
 	}
 }
 
 func traced(t *testing.T, p *plan, block int, iters float64) arrivals.Trace {
 	t.Helper()
-	trace, err := p.trace(block, 0, iters)
+	trace, err := p.trace(p.Arms[0].Clients, block, p.span(), iters)
 	if err != nil {
 		t.Fatal(err)
 	}

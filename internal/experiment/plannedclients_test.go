@@ -52,7 +52,7 @@ func TestArmsOwnLoad(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	arrivals := func(arm int) int {
-		trace, err := p.trace(0, arm, 2)
+		trace, err := p.trace(p.Arms[arm].Clients, 0, p.span(), 2)
 		if err != nil {
 			t.Fatal(err)
 		}

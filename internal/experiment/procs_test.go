@@ -49,7 +49,7 @@ func TestProcsAreTheArms(t *testing.T) {
 			t.Setenv(host.MaxProcs, c.inherited)
 			p := planned(t, demo.Arm(c.arm), onTwo)
 			p.cpus.Server = record.CPUs{0, 1}
-			a := p.arms[2]
+			a := p.arms[2].asked
 			s := p.stationOf(a)
 			if p.procs(a) != c.procs || p.ownProcs(a) != c.own || s.Workers != c.workers || s.Cores != c.cores {
 				t.Errorf("got %d Ps (its own: %d), %d workers, %d cores; want %d (%d), %d, %d",

@@ -23,26 +23,29 @@ func (p *plan) checkVolume() error {
 
 // probes reports whether something needs an arm's X_max: a search, a rate that is a share
 // of the slowest arm's or bounded by one, the room of a closed loop, an expectation.
-func (p *plan) probes(arm int) bool {
-	bounded := func(l scenario.Load) bool { return l.MaxRate != scenario.Rate{} }
-	return p.Arms[arm].Role != record.Copy &&
-		(p.measures() || p.Arms[arm].Clients.Closed() || slices.ContainsFunc(p.loads, bounded))
+func (p *plan) probes(a arm) bool {
+	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
+	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.arms, bounded))
 }
 
 // measures reports whether the figure of X_max itself is asked for, of every arm.
 func (p *plan) measures() bool {
-	relative := func(l scenario.Load) bool { return l.Rate.OfSlowest != 0 }
-	return p.slo != nil || slices.ContainsFunc(p.loads, relative) || expect.UsesAny(p.Expect, "x_max")
+	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
+}
+
+// relative reports whether an arm's rate is a share of the slowest arm's throughput.
+func (p *plan) relative() bool {
+	return slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Rate.OfSlowest != 0 })
 }
 
 // probeFor is how long a probe lasts. One that has only to show that a rate can be taken
 // is short.
 func (p *plan) probeFor() time.Duration {
-	closed := func(l scenario.Load) bool { return l.Loop == "closed" }
+	closed := func(a arm) bool { return a.load.Loop == "closed" }
 	switch {
 	case p.slo != nil:
 		return searchProbe
-	case p.measures() || slices.ContainsFunc(p.loads, closed):
+	case p.measures() || slices.ContainsFunc(p.arms, closed):
 		return probeWindow
 	}
 	return shortProbe
@@ -61,12 +64,12 @@ func (p *plan) probeWith() int {
 // lowerRates keeps rates that are bounded by a share of the slowest arm's throughput
 // within it, and says so.
 func (p *plan) lowerRates(slowest float64, name string) {
-	for i, l := range p.loads {
-		rate, bound := p.Arms[i].Clients.Rate, scenario.Rounded(l.MaxRate.OfSlowest*slowest)
+	for _, a := range p.arms {
+		rate, bound := a.Clients.Rate, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest)
 		if bound == 0 || rate <= bound {
 			continue
 		}
-		p.Arms[i].Clients.Rate = bound
+		a.Clients.Rate = bound
 		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most; leave it out with --arms, or give --rate", judge.PerSecond(bound), judge.PerSecond(rate), name, judge.PerSecond(slowest))}
 		if !slices.Contains(p.Doubts, said) {
 			p.Doubts = append(p.Doubts, said)
@@ -74,8 +77,9 @@ func (p *plan) lowerRates(slowest float64, name string) {
 	}
 }
 
-// chooseRate fixes a relative rate from the arms' throughput.
-func (p *plan) chooseRate(xmax map[string]float64) error {
+// chooseRate fixes a relative rate from the arms' throughput, and from what the generator
+// can send (see runner.sendable).
+func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 	slowest, name := 0.0, ""
 	for _, a := range p.arms {
 		if x, ok := xmax[a.Name]; ok && (name == "" || x < slowest) {
@@ -83,20 +87,21 @@ func (p *plan) chooseRate(xmax map[string]float64) error {
 		}
 	}
 	p.lowerRates(slowest, name)
-	for i, l := range p.loads {
+	for _, a := range p.arms {
+		l := a.load
 		if l.Rate.OfSlowest == 0 {
 			continue
 		}
 		share := scenario.Rounded(l.Rate.OfSlowest * slowest)
 		rate := max(share, l.MinRate.PerSecond)
-		if p.sendable > 0 && rate > p.sendable && l.MinRate.PerSecond <= p.sendable {
-			rate, p.Sendable = p.sendable, p.sendable
+		if sendable > 0 && rate > sendable && l.MinRate.PerSecond <= sendable {
+			rate, p.Sendable = sendable, sendable
 		}
 		if rate > highestLoad*slowest {
 			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
 				rate, highestLoad, name, slowest)
 		}
-		p.Arms[i].Clients.Rate = rate
+		a.Clients.Rate = rate
 	}
 	if p.Sendable > 0 {
 		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",

@@ -6,7 +6,6 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/process"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
@@ -26,11 +25,11 @@ const (
 // throughput what the plan will, and if not at which rate it can. cost is the time at
 // work that a request of the closed loop took of it: where twice as much leaves it room,
 // nothing is rehearsed. Of all arms the lowest rate counts.
-func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int, x, cost float64) error {
-	p, c := r.plan, r.plan.Arms[arm].Clients
+func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x, cost float64) error {
+	p, c := r.plan, a.Clients
 	share := 0.0 // an arm that is asked otherwise may have this one's probe
-	for _, l := range p.loads {
-		share = max(share, l.Rate.OfSlowest)
+	for _, other := range p.arms {
+		share = max(share, other.load.Rate.OfSlowest)
 	}
 	c.Rate = share * x
 	if p.slo != nil || c.Closed() || openFactor*cost*c.Rate <= roomy {
@@ -38,7 +37,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int,
 	}
 	wanted := c.Rate
 	for range mostRehearsals {
-		trace, err := p.traceOf(c, 0, min(rehearsal, record.Duration(p.Warmup+p.Window)), r.iters)
+		trace, err := p.trace(c, 0, min(rehearsal, p.span()), r.iters)
 		if err != nil {
 			return err
 		}
@@ -59,8 +58,8 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, arm int,
 		}
 		c.Rate = scenario.Rounded(roomy / each)
 	}
-	if c.Rate < wanted && (p.sendable == 0 || c.Rate < p.sendable) {
-		p.sendable = c.Rate
+	if c.Rate < wanted && (r.sendable == 0 || c.Rate < r.sendable) {
+		r.sendable = c.Rate
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ func TestRehearse(t *testing.T) {
 				return err
 			}
 			defer server.Kill()
-			return r.rehearse(t.Context(), server, 0, x, c.cost)
+			return r.rehearse(t.Context(), server, comp.plan.arms[0], x, c.cost)
 		})
-		got := comp.plan.sendable
+		got := r.sendable
 		if err != nil || c.capped != (got > 0) || got >= .7*x {
 			t.Errorf("%s: got %v/s, error %v", c.name, got, err)
 		}

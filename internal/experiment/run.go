@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/capacity"
 	"schedlab/internal/command"
-	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/process"
@@ -148,6 +146,10 @@ type runner struct {
 	trials   int    // recorded
 	lingers  string // the last arm whose server did not end when asked to
 	cannot   func()
+	// sendable is the rate that the generator can offer every arm; 0: any that is
+	// planned, as far as is known. See rehearse.
+	sendable float64
+	ring     int            // requests whose stamps a server keeps; see plan.ring
 	others   *host.Watchdog // nil: nobody asks who else uses the CPUs
 }
 
@@ -184,10 +186,10 @@ func (r *runner) carryOut(ctx context.Context) error {
 	if r.plan.slo != nil {
 		return r.search(ctx)
 	}
-	if err := r.plan.chooseRate(r.run.XMax); err != nil {
+	if err := r.plan.chooseRate(r.run.XMax, r.sendable); err != nil {
 		return err
 	}
-	r.plan.chooseRing(r.run.XMax)
+	r.ring = r.plan.ring(r.run.XMax)
 	r.cannot()
 	r.run.Plan = r.plan.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
@@ -206,53 +208,11 @@ func (r *runner) answers(ctx context.Context) error {
 		if a.URL == "" {
 			continue
 		}
-		if _, err := r.launcher.Attach(ctx, a.URL, r.plan.scenario.ReadyPath(a)); err != nil {
-			return fmt.Errorf("arm %q: %w", a.Given(), err)
+		if _, err := r.launcher.Attach(ctx, a.URL, r.plan.scenario.ReadyPath(a.asked)); err != nil {
+			return fmt.Errorf("arm %q: %w", a.asked.Given(), err)
 		}
 	}
 	return nil
-}
-
-func (r *runner) probeAll(ctx context.Context) error {
-	for i, a := range r.plan.Arms {
-		if !r.plan.probes(i) {
-			continue
-		}
-		if same := r.plan.sameAs(i); same >= 0 {
-			r.alike(a.Name, r.plan.Arms[same].Name)
-			continue
-		}
-		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.Arms))
-		x, apart, err := r.probe(ctx, i)
-		if err != nil && r.plan.slo != nil && ctx.Err() == nil {
-			err = r.lose(a.Name, 0, err)
-			if _, alone := errors.AsType[*capacity.Lost](err); alone {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		r.run.XMax[a.Name] = x
-		if r.run.Apart == nil {
-			r.run.Apart = map[string]float64{}
-		}
-		r.run.Apart[a.Name] = apart
-		if apart > expect.ProbeDoubt && r.plan.slo == nil {
-			r.plan.doubt(a.Name, "the halves of its probe of X_max were %.0f %% apart, and a share of it is as unsure", 100*apart)
-		}
-	}
-	return nil
-}
-
-// alike gives an arm what the probe of one like it found.
-func (r *runner) alike(arm, probed string) {
-	if x, ok := r.run.XMax[probed]; ok {
-		r.run.XMax[arm], r.run.Apart[arm] = x, r.run.Apart[probed]
-	}
-	if end, ok := r.run.Ends[probed]; ok {
-		r.run.Ends[arm] = end
-	}
 }
 
 // runBlocks runs blocks until a look finds everything decided, or the budget has no room
@@ -267,7 +227,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	number := 0
 	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
-		each := p.blockCost()
+		each := p.blockCost(record.Duration(p.Window))
 		if block > 0 {
 			each = time.Since(first) / time.Duration(block)
 		}
@@ -280,21 +240,22 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			return nil
 		}
 		begun := time.Now()
-		for _, arm := range p.Order[block] {
-			r.tell(fmt.Sprintf("block %d: %s", block+1, p.Arms[arm].Name), number, p.Blocks*len(p.Arms))
+		for _, i := range p.Order[block] {
+			a := p.arms[i]
+			r.tell(fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.arms))
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			number++
-			t, err := r.runTrial(ctx, number, block, arm)
+			t, err := r.runTrial(ctx, number, block, a)
 			if err != nil {
 				return err
 			}
 			r.trials++
 			soFar.Take(t, nil)
-			if w := soFar.Taken(block+1, p.Arms[arm].Name); block == 0 && w.Requests > 0 && w.Good == 0 {
+			if w := soFar.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					p.arms[arm].Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
+					a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
 			judge.Measure(kept, t, p.until)
 		}
@@ -326,7 +287,7 @@ func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 // pace says what a block takes, and who makes it take longer.
 func (r *runner) pace(each time.Duration) string {
 	p := r.plan
-	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), p.blockCost().Round(100*time.Millisecond))
+	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), p.blockCost(record.Duration(p.Window)).Round(100*time.Millisecond))
 	if r.lingers != "" {
 		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
 	}

@@ -113,14 +113,14 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 // error says why the rate could not be kept up with.
 func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
 	p := c.plan
-	if !slices.ContainsFunc(p.loads, func(l scenario.Load) bool { return l.Rate.OfSlowest != 0 }) {
+	if !p.relative() {
 		return 0, nil
 	}
 	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{Env: c.Env(), XMax: map[string]float64{}}, progress: tell, began: time.Now()}
 	if err := r.onItsCPUs(func() error { return r.probeAll(ctx) }); err != nil {
 		return 0, err
 	}
-	if err := p.chooseRate(r.run.XMax); err != nil {
+	if err := p.chooseRate(r.run.XMax, r.sendable); err != nil {
 		return 0, err
 	}
 	return p.Arms[0].Clients.Rate, nil

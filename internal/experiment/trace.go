@@ -26,14 +26,9 @@ func (p *plan) arrivals(l record.Clients) (a arrivals.Process, err error) {
 	return a, a.Check(l.Rate)
 }
 
-// trace is the list of arrivals of an arm in a block, the same for every arm
+// trace is the list of arrivals of clients in a block, the same for every arm
 // with the same load.
-func (p *plan) trace(block, arm int, iters float64) (arrivals.Trace, error) {
-	return p.traceOf(p.Arms[arm].Clients, block, record.Duration(p.Warmup+p.Window), iters)
-}
-
-// traceOf is that of clients, over any time.
-func (p *plan) traceOf(l record.Clients, block int, span time.Duration, iters float64) (arrivals.Trace, error) {
+func (p *plan) trace(l record.Clients, block int, span time.Duration, iters float64) (arrivals.Trace, error) {
 	seed := blockSeed(p.Seed, block)
 	if p.scenario.Log != nil {
 		return p.scenario.Replay(block, l.Rate, span), nil

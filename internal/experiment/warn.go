@@ -15,11 +15,11 @@ func (p *plan) warn() {
 	if p.cpus.Shared {
 		p.doubt("", "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs")
 	}
-	for i, a := range p.Arms {
+	for _, a := range p.arms {
 		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive || a.Clients.Session > 0 { // a session's end gives the next its turn
 			continue
 		}
-		if w, n := p.workers(p.arms[i]), a.Clients.Connections+a.Clients.Idle; n > w {
+		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; n > w {
 			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %s the others", n-w, n, holding(w))
 		}
 	}
@@ -39,12 +39,12 @@ func (p *plan) warnShort() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for i, a := range p.Arms {
+	for _, a := range p.arms {
 		if a.Role == record.Copy || !p.modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
-		if w, need := p.workers(p.arms[i]), queueing.Workers(rate, held); w < need {
+		if w, need := p.workers(a.asked), queueing.Workers(rate, held); w < need {
 			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", prose.Plural(w, "worker"), rate, 1e3*held, need)
 		}
 	}

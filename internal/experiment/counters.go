@@ -1,0 +1,80 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/process"
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// settleTime is how long the server's counters get to agree that the clients
+// have gone.
+const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
+
+// scrapeOwn reads the metrics of a server that is not ours, nil for others. That
+// they cannot be read is a doubt.
+func scrapeOwn(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
+	if a.Metrics == "" {
+		return nil
+	}
+	text, err := p.Scrape(ctx)
+	if err != nil {
+		said := "its metrics could not be read: " + p.General(prose.FirstLine(err.Error()))
+		if !slices.Contains(side.Doubts, said) {
+			side.Doubts = append(side.Doubts, said)
+		}
+	}
+	return text
+}
+
+// settle scrapes the server until its connections are closed, and reads the
+// counters. A server without them stays unknown.
+func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
+	if a.Mode == "" {
+		return scrapeOwn(ctx, server, a, side)
+	}
+	deadline := time.Now().Add(settleTime)
+	for {
+		text, err := server.Scrape(ctx)
+		if err != nil || text == nil {
+			return nil
+		}
+		c := counters(text)
+		side.Accepted, side.Done, side.Open = c["schedlab_connections_accepted_total"], c["schedlab_connections_done_total"], c["schedlab_connections_open"]
+		side.Rejected, side.Dropped = c["schedlab_connections_rejected_total"], c["schedlab_connections_dropped_total"]
+		if side.Open == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return text
+		}
+		time.Sleep(settlePoll)
+	}
+}
+
+// counters sums the connection series of a scrape by name, over their labels.
+func counters(text []byte) map[string]float64 {
+	sums := map[string]float64{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		l := lines.Text()
+		if !strings.HasPrefix(l, "schedlab_connections_") {
+			continue
+		}
+		name, rest, _ := strings.Cut(l, "{")
+		_, value, ok := strings.Cut(rest, "} ")
+		if !ok {
+			continue
+		}
+		value, _, _ = strings.Cut(value, " ")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			sums[name] += v
+		}
+	}
+	return sums
+}
