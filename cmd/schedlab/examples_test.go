@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -238,4 +239,14 @@ func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	if want := "undecided   2 of 4 cells cannot be decided; the first: "; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s, want %s", &out, want)
 	}
+}
+
+// silent is a progress that prints nothing.
+func silent(t *testing.T) *progress {
+	t.Helper()
+	p, err := newProgress(io.Discard, "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/command"
+	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
+	"schedlab/internal/mapping"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -130,48 +132,49 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
-	var a *atlas
+	var r *mapping.Run
+	var dir *record.Dir // of a map that goes on
 	if f.resume != "" {
-		a, err = f.reopen(cmd, args)
+		dir, r, err = f.reopen(cmd, args)
 	} else {
-		a, err = f.begin(cmd, args)
+		r, err = f.begin(cmd, args)
 	}
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return a.writePlan(cmd.OutOrStdout())
+		return f.writePlan(cmd.OutOrStdout(), r)
 	}
-	if why := a.short(); why != "" {
+	if why := f.outOfReach(r); why != "" {
 		show.note(why, why)
 	}
-	a.opts.Iters = workload.Calibrate()
-	if a.dir == nil {
-		if a.dir, err = record.CreateMap(f.out, a.m.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
+	iters := workload.Calibrate()
+	if dir == nil {
+		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
 		}
 	}
-	runErr := a.explore(cmd.Context(), show)
+	runErr := r.Explore(cmd.Context(), dir, iters, mapping.Calls{Progress: show.update, Judged: writeReports})
 	show.done()
-	if a.sampled == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
+	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
 		return runErr
 	}
-	if err := errors.Join(writeMapReports(a.dir, &a.m), renderMap(cmd, f.output, &a.m)); err != nil {
+	if err := errors.Join(writeMapReports(dir, &r.Map), renderMap(cmd, f.output, &r.Map)); err != nil {
 		return errors.Join(runErr, err)
 	}
 	switch {
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", a.dir.Path(), command.Join([]string{a.dir.Path()}))}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Join([]string{dir.Path()}))}
 	case runErr != nil:
-		return fmt.Errorf("%w; what was measured is kept in %s", runErr, a.dir.Path())
-	case !slices.ContainsFunc(a.m.Cells, func(c record.Cell) bool { return c.Decided() }):
+		return fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())
+	case !slices.ContainsFunc(r.Map.Cells, func(c record.Cell) bool { return c.Decided() }):
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
 // begin plans a new map.
-func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
+func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
 	}
@@ -210,7 +213,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	if metric == winnerMetric {
 		metric = ""
 	}
-	return newAtlas(s, f.Options, record.Map{
+	return f.plan(s, record.Map{
 		Started: time.Now().UTC(),
 		Plan: record.MapPlan{
 			Scenario: s.Name, Source: s.Source, Path: f.adhoc.path, Targets: f.adhoc.targets, Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
@@ -220,17 +223,23 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*atlas, error) {
 	})
 }
 
+// plan plans the cells of a map.
+func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error) {
+	r, err := mapping.Plan(s, f.Options, m)
+	return r, usage(err)
+}
+
 // reopen goes on with a map: nothing of its plan may be given again, but for the
 // time that it may still take.
-func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
+func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
-			return nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
+			return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
 		}
 	}
 	dir, m, err := record.OpenMap(f.resume, f.out)
 	if err != nil {
-		return nil, usage(err)
+		return nil, nil, usage(err)
 	}
 	p := m.Plan
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
@@ -241,28 +250,73 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*atlas, error) {
 		s, err = scenario.Parse(m.Name, []byte(p.Source))
 	}
 	if err != nil {
-		return nil, usage(err)
+		return nil, nil, usage(err)
 	}
 	f.arms, f.addArms = p.Arms, p.Added
 	if s, err = f.withArms(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
 	f.Window, f.Warmup = seconds(p.Window), seconds(p.Warmup)
 	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
 	if p.Rate != "" {
 		if err := f.Rate.Set(p.Rate); err != nil {
-			return nil, usage(err)
+			return nil, nil, usage(err)
 		}
 	}
-	a, err := newAtlas(s, f.Options, m)
-	if err == nil {
-		a.dir = dir
+	r, err := f.plan(s, m)
+	return dir, r, err
+}
+
+// outOfReach says what the map cannot decide within its budget, "" for nothing: cells whose
+// quantiles are out of reach, or too many cells to measure each once.
+func (f *mapFlags) outOfReach(r *mapping.Run) string {
+	o := r.Outlook()
+	if len(o.Cannot) > 0 {
+		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), counted(len(r.Map.Cells), "cell"), experiment.Undecided(o.Cannot[0], false)[0])
 	}
-	return a, err
+	if o.Once > f.Budget {
+		need := (o.Once + time.Minute - 1).Truncate(time.Minute)
+		return fmt.Sprintf("all %d cells once take %v, and the budget is %v: some may stay unmeasured; --budget %v would do", len(r.Map.Cells), o.Once.Round(time.Second), f.Budget, need)
+	}
+	return ""
+}
+
+// writePlan prints what a map would measure and how long it could take.
+func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
+	m, o := &r.Map, r.Outlook()
+	p := m.Plan
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, m.Question)
+	fmt.Fprintf(w, "arms        %s\n", strings.Join(m.Arms, ", "))
+	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
+	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
+	fmt.Fprintf(w, "rate        %s, seed %d\n", m.Rate, p.Seed)
+	window := o.Windows[0].Round(time.Millisecond).String()
+	if o.Windows[0] < o.Windows[1] {
+		window += fmt.Sprintf(" to %v, by its rate,", o.Windows[1].Round(time.Millisecond))
+	}
+	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %s each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(m.Arms)+1,
+		seconds(p.Warmup).Round(time.Millisecond), window, o.Cell.Round(time.Second), o.Overloaded.Round(time.Second))
+	if why := f.outOfReach(r); why != "" {
+		fmt.Fprintf(w, "undecided   %s\n", why)
+	}
+	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(m.Cells))
+	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
+		o.Expected.Round(time.Second), (3 * o.Expected).Round(time.Second), f.Budget)
+	if b := m.Theory; b != nil {
+		var at []string
+		for _, l := range b.Lines {
+			at = append(at, fmt.Sprintf("%s: %d", l.Value, l.Law))
+		}
+		fmt.Fprintf(w, "law         %s; cells along %s before the border: %s\n", b.Law, b.Along, strings.Join(at, ", "))
+	}
+	for _, d := range m.Doubts {
+		fmt.Fprintf(w, "doubt       %s\n", d.String())
+	}
+	return nil
 }
 
 // writeMapReports puts the files for people beside a map.

@@ -1,4 +1,4 @@
-package experiment
+package mapping
 
 import (
 	"strings"
@@ -79,7 +79,7 @@ func TestBorder(t *testing.T) {
 			"a! = =",
 		), "share", []record.BorderLine{line("1", 1, 1, 1, true, true), line("2", 1, 2, 2, true, true)}},
 	} {
-		b := MapBorder(c.m)
+		b := border(c.m)
 		if b == nil {
 			t.Errorf("%s: no border", c.name)
 			continue
@@ -88,22 +88,22 @@ func TestBorder(t *testing.T) {
 			t.Errorf("%s: along %s of %s (want, got): %s", c.name, b.Along, b.Arm, diff)
 		}
 	}
-	if b := MapBorder(chart("a b", "a b")); b != nil {
+	if b := border(chart("a b", "a b")); b != nil {
 		t.Errorf("without a short arm: got %+v", b)
 	}
-	if b := MapBorder(chart("a! b!", "a! b!")); b != nil {
+	if b := border(chart("a! b!", "a! b!")); b != nil {
 		t.Errorf("short everywhere: got %+v", b)
 	}
 }
 
-func TestMapHeadline(t *testing.T) {
+func TestHeadline(t *testing.T) {
 	t.Parallel()
 	m := chart("= b ~", "a! a! .")
 	m.Cells[0].State = record.Inferred
-	m.Theory = MapBorder(m)
+	m.Theory = border(m)
 	want := "a and b overtake one another here. Of 6 cells, 4 of them measured: 2 won by a, 1 won by b, 1 the same, 1 undecided, 1 not reached." +
 		" Where b loses lies within one cell of Little's law in 2 of 3 columns (in 1 no border can be told)."
-	if got := MapHeadline(m); got != want {
+	if got := headline(m); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

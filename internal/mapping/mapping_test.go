@@ -1,9 +1,8 @@
-package main
+package mapping
 
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/loadtests"
 )
 
 // A fakeLab answers comparisons as Little's law has it, in virtual time.
@@ -26,7 +26,16 @@ type fakeLab struct {
 	done  int
 }
 
-var errDied = errors.New("the server died")
+var (
+	errDied        = errors.New("the server died")
+	errInterrupted = errors.New("interrupted")
+)
+
+// modes are what the scenario's arms need of the modes.
+var modes = map[string]scenario.Mode{
+	"nethttp": {Station: "goroutines"},
+	"pool":    {Flags: []string{"workers", "queue-depth", "overflow"}, Station: "pool", Sticky: true, Overflow: "block"},
+}
 
 func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root string, tell experiment.Progress) (*record.Dir, record.Run, error) {
 	tell("block 1 of 10", 0, 30, l.takes)
@@ -57,9 +66,13 @@ func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root st
 
 // newFake is a map of the crossover scenario in the lab; m is one to go on with, or
 // fresh.
-func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m record.Map) *atlas {
+func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m record.Map) *Run {
 	t.Helper()
-	s, _, err := findScenario("crossover")
+	text, err := loadtests.Scenarios.ReadFile("crossover.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Parse("crossover.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,25 +85,16 @@ func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m reco
 		axes = append(axes, f)
 	}
 	m.Plan.Scenario, m.Plan.X, m.Plan.Y, m.Plan.Metric = s.Name, axes[0], axes[1], "goodput"
-	o := experiment.Options{Self: "schedlab", Seed: 3, Blocks: 10, Budget: budget, Pin: "none", Modes: modeFacts()}
-	a, err := newAtlas(s, o, m)
+	o := experiment.Options{Self: "schedlab", Seed: 3, Blocks: 10, Budget: budget, Pin: "none", Modes: modes}
+	r, err := Plan(s, o, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.compare = l.compare
-	if a.dir, err = record.CreateMap(root, s.Name, time.Now(), func() uint32 { return 0 }); err != nil {
+	r.compare = l.compare
+	if r.dir, err = record.CreateMap(root, s.Name, time.Now(), func() uint32 { return 0 }); err != nil {
 		t.Fatal(err)
 	}
-	return a
-}
-
-func silent(t *testing.T) *progress {
-	t.Helper()
-	p, err := newProgress(io.Discard, "none")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return r
 }
 
 func count(m *record.Map, state record.CellState) (n int) {
@@ -106,7 +110,7 @@ func TestMapFindsTheBorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newFake(t, &fakeLab{takes: 17 * time.Second}, t.TempDir(), time.Hour, record.Map{})
-		if err := a.explore(t.Context(), silent(t)); err != nil {
+		if err := a.Explore(t.Context(), a.dir, 1, Calls{}); err != nil {
 			t.Fatal(err)
 		}
 		_, m, err := record.OpenMap(a.dir.Path(), "")
@@ -132,14 +136,14 @@ func TestMapKeepsItsBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		a := newFake(t, &fakeLab{takes: 20 * time.Second}, t.TempDir(), 2*time.Minute, record.Map{})
-		if err := a.explore(t.Context(), silent(t)); err != nil {
+		if err := a.Explore(t.Context(), a.dir, 1, Calls{}); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > 2*time.Minute || took < time.Minute {
 			t.Errorf("took %v of a budget of 2m", took)
 		}
-		if a.m.Status != record.Partial || count(&a.m, record.Unreached) == 0 {
-			t.Errorf("got a map that is %s with %d cells unreached, want a partial one", a.m.Status, count(&a.m, record.Unreached))
+		if a.Map.Status != record.Partial || count(&a.Map, record.Unreached) == 0 {
+			t.Errorf("got a map that is %s with %d cells unreached, want a partial one", a.Map.Status, count(&a.Map, record.Unreached))
 		}
 	})
 }
@@ -149,25 +153,25 @@ func TestMapKeepsItsBudget(t *testing.T) {
 func TestMapSpendsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	const takes = 40 * time.Second
-	draw := func(t *testing.T, budget time.Duration) *atlas {
+	draw := func(t *testing.T, budget time.Duration) *Run {
 		t.Helper()
 		lab := &fakeLab{takes: takes, open: "sleep-share=0.18, workers=4", wrong: func(c *experiment.Comparison) bool {
 			return strings.Contains(c.Planned().Note, "sleep-share=0.72, workers=16")
 		}}
 		a := newFake(t, lab, t.TempDir(), budget, record.Map{})
-		if err := a.explore(t.Context(), silent(t)); err != nil {
+		if err := a.Explore(t.Context(), a.dir, 1, Calls{}); err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
 	synctest.Test(t, func(t *testing.T) {
 		first := 0
-		for _, c := range draw(t, time.Hour).m.Cells {
+		for _, c := range draw(t, time.Hour).Map.Cells {
 			first += min(c.Visits, 1)
 		}
 		a := draw(t, time.Duration(first+1)*takes+takes/2)
-		if refused, open := a.m.At(4, 4), a.m.At(2, 2); refused.Visits != 2 || open.Visits != 1 || a.m.Status != record.Complete {
-			t.Errorf("the refused cell was measured %d times, the undecided one %d times, and the map is %s; want 2, 1 and complete", refused.Visits, open.Visits, a.m.Status)
+		if refused, open := a.Map.At(4, 4), a.Map.At(2, 2); refused.Visits != 2 || open.Visits != 1 || a.Map.Status != record.Complete {
+			t.Errorf("the refused cell was measured %d times, the undecided one %d times, and the map is %s; want 2, 1 and complete", refused.Visits, open.Visits, a.Map.Status)
 		}
 	})
 }
@@ -176,12 +180,12 @@ func TestAResumedMapIsTheWholeOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		whole := newFake(t, &fakeLab{takes: time.Second}, t.TempDir(), time.Hour, record.Map{})
-		if err := whole.explore(t.Context(), silent(t)); err != nil {
+		if err := whole.Explore(t.Context(), whole.dir, 1, Calls{}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cut := newFake(t, &fakeLab{takes: time.Second, runs: 7, stop: func() { cancel(errInterrupted) }}, t.TempDir(), time.Hour, record.Map{})
-		if err := cut.explore(ctx, silent(t)); !errors.Is(err, errInterrupted) {
+		if err := cut.Explore(ctx, cut.dir, 1, Calls{}); !errors.Is(err, errInterrupted) {
 			t.Fatalf("got %v, want the interruption", err)
 		}
 		_, m, err := record.OpenMap(cut.dir.Path(), "")
@@ -192,11 +196,11 @@ func TestAResumedMapIsTheWholeOne(t *testing.T) {
 			t.Errorf("kept a map that is %s with %d cells measured, want the 6 whole ones", m.Status, n)
 		}
 		resumed := newFake(t, &fakeLab{takes: time.Second}, t.TempDir(), time.Hour, m)
-		if err := resumed.explore(t.Context(), silent(t)); err != nil {
+		if err := resumed.Explore(t.Context(), resumed.dir, 1, Calls{}); err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range whole.m.Cells {
-			if got := resumed.m.Cells[i]; got.State != want.State || got.Decision != want.Decision || got.Winner != want.Winner || got.Order != want.Order {
+		for i, want := range whole.Map.Cells {
+			if got := resumed.Map.Cells[i]; got.State != want.State || got.Decision != want.Decision || got.Winner != want.Winner || got.Order != want.Order {
 				t.Errorf("cell %d, %d: got %s %s %q as number %d, want %s %s %q as number %d", want.X, want.Y,
 					got.State, got.Decision, got.Winner, got.Order, want.State, want.Decision, want.Winner, want.Order)
 			}
@@ -210,16 +214,16 @@ func TestADeadServerRefusesItsCellAlone(t *testing.T) {
 		died := 0
 		once := func(*experiment.Comparison) bool { died++; return died == 3 }
 		a := newFake(t, &fakeLab{takes: time.Second, wrong: once}, t.TempDir(), time.Hour, record.Map{})
-		if err := a.explore(t.Context(), silent(t)); err != nil || a.m.Status != record.Complete {
-			t.Errorf("one death: got %v and a map that is %s", err, a.m.Status)
+		if err := a.Explore(t.Context(), a.dir, 1, Calls{}); err != nil || a.Map.Status != record.Complete {
+			t.Errorf("one death: got %v and a map that is %s", err, a.Map.Status)
 		}
 		always := func(*experiment.Comparison) bool { return true }
 		a = newFake(t, &fakeLab{takes: time.Second, wrong: always}, t.TempDir(), time.Hour, record.Map{})
-		if err := a.explore(t.Context(), silent(t)); !errors.Is(err, errDied) {
+		if err := a.Explore(t.Context(), a.dir, 1, Calls{}); !errors.Is(err, errDied) {
 			t.Errorf("all die: got %v, want the reason", err)
 		}
-		if n := count(&a.m, record.Voided); n != 1 || a.m.Status != record.Partial {
-			t.Errorf("all die: %d cells refused in a map that is %s, want one before the second death ended it", n, a.m.Status)
+		if n := count(&a.Map, record.Voided); n != 1 || a.Map.Status != record.Partial {
+			t.Errorf("all die: %d cells refused in a map that is %s, want one before the second death ended it", n, a.Map.Status)
 		}
 	})
 }

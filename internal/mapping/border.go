@@ -1,4 +1,4 @@
-package experiment
+package mapping
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// MapBorder compares a map with Little's law: where an arm has too few workers,
+// border compares a map with Little's law: where an arm has too few workers,
 // and where it loses. Nil where the law puts no border on the map, or is about
 // several arms at once.
-func MapBorder(m *record.Map) *record.Border {
+func border(m *record.Map) *record.Border {
 	arm := ""
 	for _, c := range m.Cells {
 		for _, short := range c.Short {
