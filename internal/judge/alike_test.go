@@ -85,7 +85,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
 			why := j.refuseMetric(stats.Metric{Name: metric}, record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
 			if refused := why != nil; refused != (c.refused && times) {
-				t.Errorf("%s loop, %g of 200 starved: %s is refused for %q", c.loop, c.starved, metric, why.why())
+				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
 			}
 		}
 	}

@@ -51,14 +51,6 @@ func (r *refusal) because(code record.RefusalCode, prefix string) *refusal {
 	return &c
 }
 
-// why is the reason in words, "" for none.
-func (r *refusal) why() string {
-	if r == nil {
-		return ""
-	}
-	return r.text
-}
-
 // provenStarved are the figures of a closed loop that hold whoever starved.
 var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
 

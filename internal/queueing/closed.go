@@ -43,32 +43,6 @@ func Asymptotic(clients int, total, longest, think float64) Bounds {
 	return bounds(clients, n/(n*total+think), min(n/(total+think), 1/longest), think)
 }
 
-// Balanced bounds the same loop more closely when each of its resources is one
-// server with a queue whose scheduling does not depend on demands, of which a
-// request needs demands[i] seconds:
-//
-//	N / (D + Z + (N-1)·Dmax/(1+Z/(N·D))) <= X <= min(1/Dmax, N / (D + Z + (N-1)·Davg/(1+Z/D)))
-//
-// (Zahorjan, Sevcik, Eager and Galler, "Balanced Job Bound Analysis of Queueing
-// Networks", Communications of the ACM 25(2), 1982.) It takes exponential demands.
-func Balanced(clients int, think float64, demands ...float64) Bounds {
-	var total, longest float64
-	for _, d := range demands {
-		if !(d > 0) {
-			return noBounds
-		}
-		total += d
-		longest = max(longest, d)
-	}
-	if len(demands) == 0 || !(think >= 0) {
-		return noBounds
-	}
-	n, average := float64(clients), total/float64(len(demands))
-	least := n / (total + think + (n-1)*longest/(1+think/(n*total)))
-	most := min(1/longest, n/(total+think+(n-1)*average/(1+think/total)))
-	return bounds(clients, least, most, think)
-}
-
 // bounds adds the response times to the throughputs; NaN without a client.
 func bounds(clients int, least, most, think float64) Bounds {
 	if clients < 1 {

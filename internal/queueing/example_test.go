@@ -83,13 +83,6 @@ func ExampleReplay() {
 	// goroutines: the short one takes 6ms
 }
 
-func ExampleBurst() {
-	// 396 connections that send together, 0.5 ms each on one worker, against 1,000
-	// requests a second that do not know of each other.
-	fmt.Printf("in phase %.1f ms, Poisson %.1f ms\n", 1000*(0.0005+queueing.Burst(396, 0.0005, 1)), 1000*queueing.MG1(1000, 0.0005, 1))
-	// Output: in phase 99.2 ms, Poisson 1.0 ms
-}
-
 func ExampleAsymptotic() {
 	// Clients that wait for each answer, 2.4 ms of one resource per request.
 	for _, clients := range []int{1, 10, 64} {

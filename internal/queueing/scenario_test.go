@@ -101,7 +101,7 @@ func TestBurstScenario(t *testing.T) {
 		}
 	}
 	burst, spread := Twin(poolOf1, trace), Twin(poolOf1, draw(8, len(trace), 1000, exponential(ms/2)))
-	near(t, "mean in phase", *burst.Mean, 0.0005+Burst(conns, 0.0005, 1), within)
+	near(t, "mean in phase", *burst.Mean, 0.0005+(conns-1)*0.0005/2, within)
 	near(t, "mean of Poisson arrivals", *spread.Mean, 0.001, within)
 	near(t, "throughput", *burst.Throughput, *spread.Throughput, 0.01)
 }

@@ -115,21 +115,6 @@ func TestReplayMeetsMMcK(t *testing.T) {
 	}
 }
 
-func TestReplayMeetsBursts(t *testing.T) {
-	long(t)
-	const size, bursts = 12, 100_000
-	starts := draw(3, bursts, 700.0/size, exponential(ms))
-	var trace []Job
-	rng := rand.New(rand.NewPCG(4, 4))
-	for _, b := range starts {
-		for range size {
-			trace = append(trace, Job{At: b.At, CPU: exponential(ms)(rng)})
-		}
-	}
-	p := Twin(Station{Workers: 1, Cores: 1, Turn: Whole}, trace)
-	near(t, "mean response", *p.Mean, Bursts(700, size, ms.Seconds(), 1), within)
-}
-
 // Approximations, held to what their documentation says of them.
 func TestApproximationsMeetTheReplay(t *testing.T) {
 	long(t)

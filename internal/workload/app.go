@@ -72,10 +72,6 @@ func New(o Options) *App {
 	}
 }
 
-// ItersPerMicro returns the calibration in use: iterations of Spin per
-// microsecond of CPU demand.
-func (a *App) ItersPerMicro() float64 { return a.itersPerMicro }
-
 // Serve answers x: it pays the request's demand and sets every answer field. It
 // never panics, whatever the request holds. HEAD gets GET's answer, of which the
 // adapter drops the body. It blocks for as long as the demand says, at most the

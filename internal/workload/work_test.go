@@ -267,11 +267,11 @@ func TestSpinTakesAnyCount(t *testing.T) {
 func TestCalibrationIsUsable(t *testing.T) {
 	t.Parallel()
 	for _, given := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if got := New(Options{ItersPerMicro: given}).ItersPerMicro(); !(got > 0) || math.IsInf(got, 0) {
+		if got := New(Options{ItersPerMicro: given}).itersPerMicro; !(got > 0) || math.IsInf(got, 0) {
 			t.Errorf("from %g: got %g, want a positive finite figure", given, got)
 		}
 	}
-	if got := New(Options{ItersPerMicro: 42}).ItersPerMicro(); got != 42 {
+	if got := New(Options{ItersPerMicro: 42}).itersPerMicro; got != 42 {
 		t.Errorf("got %g, want 42", got)
 	}
 }
