@@ -1,14 +1,10 @@
 package host
 
 import (
-	"bytes"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"schedlab/internal/cgroup"
 	"schedlab/internal/record"
@@ -49,13 +45,11 @@ func readClocks(pid int, cpus record.CPUs) Reading {
 		at:        time.Now(),
 		Server:    FamilyCPU(pid),
 		RunWait:   overFamily(pid, runWait),
-		Idle:      cpuFieldsSum(cpus, idleField, iowaitField),
-		stolen:    cpuFieldsSum(cpus, stealField),
 		Load:      ProcessCPU(os.Getpid()),
-		Steal:     steal(),
 		Throttled: throttled(),
 		pressure:  pressure(),
 	}
+	r.Idle, r.stolen, r.Steal = cpuTimes(cpus)
 	r.overflows, r.drops = listenCounts()
 	r.voluntary, r.involuntary = switches(pid)
 	return r
@@ -96,21 +90,18 @@ func (r Reading) Since(earlier Reading) Reading {
 // runWait sums the second field of every thread's schedstat. Threads that have
 // ended take theirs along; Go keeps its threads.
 func runWait(pid int) float64 {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(files) == 0 {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return -1
+	}
+	threads, err := fs.AllThreads(pid)
+	if err != nil || len(threads) == 0 {
 		return -1
 	}
 	var sum time.Duration
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		if fields := bytes.Fields(data); len(fields) == 3 {
-			ns, err := strconv.ParseInt(string(fields[1]), 10, 64)
-			if err == nil {
-				sum += time.Duration(ns)
-			}
+	for _, t := range threads {
+		if s, err := t.Schedstat(); err == nil {
+			sum += time.Duration(s.WaitingNanoseconds)
 		}
 	}
 	return sum.Seconds()
@@ -119,58 +110,25 @@ func runWait(pid int) float64 {
 // userHZ is the unit of /proc/stat, fixed at 100 for user space on Linux.
 const userHZ = 100
 
-func steal() float64 {
-	for l := range strings.Lines(ReadFile("/proc/stat")) {
-		if ticks, ok := cpuTicks(l, "cpu"); ok {
-			return ticks[stealField] / userHZ
+// cpuTimes are how long the server's CPUs were idle and how long the hypervisor took them,
+// summed, and how long it took any CPU; negative where the kernel does not tell.
+func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return -1, -1, -1
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return -1, -1, -1
+	}
+	for _, cpu := range server {
+		t, ok := stat.CPU[int64(cpu)]
+		if !ok {
+			return -1, -1, stat.CPUTotal.Steal
 		}
+		idle, stolen = idle+t.Idle+t.Iowait, stolen+t.Steal
 	}
-	return -1
-}
-
-// cpuFieldsSum sums fields of /proc/stat over a set of CPUs; -1 where they are not told.
-func cpuFieldsSum(cpus record.CPUs, which ...int) float64 {
-	sum, found := 0.0, 0
-	for l := range strings.Lines(ReadFile("/proc/stat")) {
-		name, _, _ := strings.Cut(l, " ")
-		n, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
-		if err != nil || !slices.Contains(cpus, n) {
-			continue
-		}
-		if ticks, ok := cpuTicks(l, name); ok {
-			for _, field := range which {
-				sum += ticks[field] / userHZ
-			}
-			found++
-		}
-	}
-	if found < len(cpus) {
-		return -1
-	}
-	return sum
-}
-
-// Fields of a cpu line in /proc/stat: user nice system idle iowait irq softirq steal.
-const (
-	idleField   = 3
-	iowaitField = 4
-	stealField  = 7
-	cpuFields   = 8
-)
-
-func cpuTicks(line, name string) (ticks [cpuFields]float64, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) <= cpuFields || fields[0] != name {
-		return ticks, false
-	}
-	for i := range ticks {
-		v, err := strconv.ParseFloat(fields[i+1], 64)
-		if err != nil {
-			return ticks, false
-		}
-		ticks[i] = v
-	}
-	return ticks, true
+	return idle, stolen, stat.CPUTotal.Steal
 }
 
 // throttled reads how long the CPU limits of this process's control groups have held

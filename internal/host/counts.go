@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
-	"time"
+
+	"github.com/prometheus/procfs"
 
 	"schedlab/internal/record"
 )
@@ -69,48 +69,29 @@ func threadSwitches(status []byte) (voluntary, involuntary float64) {
 // container, found an accept queue full, and how many were dropped before they were
 // accepted, for that and other reasons; negative when not known.
 func listenCounts() (overflows, drops float64) {
-	tcp := tcpCounters(ReadFile("/proc/net/netstat"))
-	of := func(name string) float64 {
-		if v, ok := tcp[name]; ok {
-			return v
-		}
-		return -1
+	self, err := procfs.Self()
+	if err != nil {
+		return -1, -1
 	}
-	return of("ListenOverflows"), of("ListenDrops")
-}
-
-// tcpCounters reads the TcpExt counters of netstat: a line of names, then one of
-// values.
-func tcpCounters(text string) map[string]float64 {
-	counters := map[string]float64{}
-	var names []string
-	for l := range strings.Lines(text) {
-		fields := strings.Fields(l)
-		switch {
-		case len(fields) == 0 || fields[0] != "TcpExt:":
-		case names == nil:
-			names = fields
-		case len(fields) == len(names):
-			for i, name := range names[1:] {
-				if v, err := strconv.ParseFloat(fields[i+1], 64); err == nil {
-					counters[name] = v
-				}
-			}
-		}
+	net, err := self.Netstat()
+	if err != nil || net.ListenOverflows == nil || net.ListenDrops == nil {
+		return -1, -1
 	}
-	return counters
+	return *net.ListenOverflows, *net.ListenDrops
 }
 
 // pressure is the time, in seconds, for which something on this host could run and
 // had no CPU (the kernel's PSI); negative when not known.
 func pressure() float64 {
-	for l := range strings.Lines(ReadFile("/proc/pressure/cpu")) {
-		_, total, ok := strings.Cut(strings.TrimSpace(l), " total=")
-		if usec, err := strconv.ParseInt(total, 10, 64); ok && err == nil && strings.HasPrefix(l, "some ") {
-			return (time.Duration(usec) * time.Microsecond).Seconds()
-		}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return -1
 	}
-	return -1
+	cpu, err := fs.PSIStatsForResource("cpu")
+	if err != nil || cpu.Some == nil {
+		return -1
+	}
+	return float64(cpu.Some.Total) / 1e6
 }
 
 // Kernel is what the kernel counted between two readings.

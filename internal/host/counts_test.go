@@ -11,19 +11,6 @@ import (
 	"schedlab/internal/record"
 )
 
-func TestTCPCounters(t *testing.T) {
-	t.Parallel()
-	const text = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 12 15\nIpExt: InNoRoutes ListenDrops\nIpExt: 3 4\n"
-	if diff := cmp.Diff(map[string]float64{"SyncookiesSent": 0, "ListenOverflows": 12, "ListenDrops": 15}, tcpCounters(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for _, bad := range []string{"", "TcpExt: ListenDrops\n", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1\n", "TcpExt: ListenDrops\nTcpExt: many\n"} {
-		if got := tcpCounters(bad); len(got) != 0 {
-			t.Errorf("%q: got %v, want nothing known", bad, got)
-		}
-	}
-}
-
 // This process waits, and its context switches are counted with every thread's.
 func TestSwitches(t *testing.T) {
 	t.Parallel()

@@ -2,11 +2,12 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"schedlab/internal/record"
 )
@@ -141,19 +142,24 @@ func footprint(pid int) *record.Footprint {
 	}
 	f := &record.Footprint{}
 	var resident int64
-	for _, p := range Family(pid) {
-		status := procFields(ReadFile(fmt.Sprintf("/proc/%d/status", p)))
-		if status["VmRSS"] == 0 {
+	for _, id := range Family(pid) {
+		p, err := procfs.NewProc(id)
+		if err != nil {
 			continue // it has ended
 		}
-		resident += status["VmRSS"] << 10
-		f.Peak += status["VmHWM"] << 10
-		f.Threads += int(status["Threads"])
+		status, err := p.NewStatus()
+		stat, err2 := p.Stat()
+		if err != nil || err2 != nil || status.VmRSS == 0 {
+			continue
+		}
+		resident += int64(status.VmRSS)
+		f.Peak += int64(status.VmHWM)
+		f.Threads += stat.NumThreads
 		f.Processes++
 		// Pages that processes share count once in all.
-		shared := procFields(ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p)))["Pss"] << 10
-		f.Memory += shared
-		f.Resident = f.Resident || shared == 0
+		rollup, _ := p.ProcSMapsRollup()
+		f.Memory += int64(rollup.Pss)
+		f.Resident = f.Resident || rollup.Pss == 0
 	}
 	if f.Processes == 0 {
 		return nil
@@ -164,39 +170,22 @@ func footprint(pid int) *record.Footprint {
 	return f
 }
 
-// procFields reads lines like "VmRSS:  1234 kB", the numbers alone.
-func procFields(text string) map[string]int64 {
-	fields := map[string]int64{}
-	for l := range strings.Lines(text) {
-		key, rest, _ := strings.Cut(l, ":")
-		words := strings.Fields(rest)
-		if len(words) == 0 {
-			continue
-		}
-		if v, err := strconv.ParseInt(words[0], 10, 64); err == nil {
-			fields[key] = v
-		}
-	}
-	return fields
-}
-
 // MayRun is the set of CPUs that any thread of a server and its children may run
 // on; nil when it is not known.
 func MayRun(pid int) (all record.CPUs) {
 	if pid <= 0 {
 		return nil
 	}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
 	for _, p := range Family(pid) {
-		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
-		if err != nil {
-			continue
-		}
-		for _, t := range tasks {
-			for l := range strings.Lines(ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))) {
-				if list, ok := strings.CutPrefix(l, "Cpus_allowed_list:"); ok {
-					set, _ := record.ParseCPUs(strings.TrimSpace(list)) // one that is odd names none
-					all = append(all, set...)
-				}
+		threads, _ := fs.AllThreads(p) // none of one that has ended
+		for _, t := range threads {
+			status, _ := t.NewStatus()
+			for _, cpu := range status.CpusAllowedList {
+				all = append(all, int(cpu))
 			}
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"os/exec"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Children that come and go take no CPU time along: the sum over the family
@@ -82,9 +80,5 @@ func TestFootprint(t *testing.T) {
 	}
 	if got := footprint(0); got != nil {
 		t.Errorf("unknown process: got %+v", got)
-	}
-	want := map[string]int64{"VmRSS": 12, "Threads": 3}
-	if diff := cmp.Diff(want, procFields("Name:\tx y\nVmRSS:\t 12 kB\nThreads:\t3\nEmpty:\n")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

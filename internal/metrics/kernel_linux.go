@@ -1,11 +1,8 @@
 package metrics
 
 import (
-	"bytes"
-	"os"
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,37 +38,19 @@ func (m *Metrics) WatchOverflows() {
 		ConstLabels: m.labels,
 	}, func() float64 {
 		now, _ := listenOverflows()
-		return float64(max(now, before) - before)
+		return max(now, before) - before
 	}))
 }
 
-// listenOverflows reads ListenOverflows of the TcpExt lines, names above values
-// (netstat_seq_show in net/ipv4/proc.c).
-func listenOverflows() (n uint64, ok bool) {
-	text, err := os.ReadFile("/proc/net/netstat")
+// listenOverflows is the kernel's counter; not ok where it does not tell.
+func listenOverflows() (n float64, ok bool) {
+	self, err := procfs.Self()
 	if err != nil {
 		return 0, false
 	}
-	return parseOverflows(text)
-}
-
-func parseOverflows(text []byte) (n uint64, ok bool) {
-	var names [][]byte
-	for line := range bytes.Lines(text) {
-		fields := bytes.Fields(line)
-		if len(fields) == 0 || string(fields[0]) != "TcpExt:" {
-			continue
-		}
-		if names == nil {
-			names = fields
-			continue
-		}
-		for i, name := range names {
-			if string(name) == "ListenOverflows" && i < len(fields) {
-				n, err := strconv.ParseUint(string(fields[i]), 10, 64)
-				return n, err == nil
-			}
-		}
+	net, err := self.Netstat()
+	if err != nil || net.ListenOverflows == nil {
+		return 0, false
 	}
-	return 0, false
+	return *net.ListenOverflows, true
 }

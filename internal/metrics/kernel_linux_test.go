@@ -8,28 +8,6 @@ import (
 	"schedlab/internal/model"
 )
 
-func TestParseOverflows(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name, text string
-		want       uint64
-		ok         bool
-	}{
-		{"usual", "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 42 43\nIpExt: InNoRoutes\nIpExt: 0\n", 42, true},
-		{"short", "TcpExt: SyncookiesSent ListenOverflows\nTcpExt: 1\n", 0, false},
-		{"no such counter", "TcpExt: SyncookiesSent\nTcpExt: 1\n", 0, false},
-		{"no number", "TcpExt: ListenOverflows\nTcpExt: x\n", 0, false},
-		{"empty", "", 0, false},
-	} {
-		if got, ok := parseOverflows([]byte(tc.text)); got != tc.want || ok != tc.ok {
-			t.Errorf("%s: got %d %v, want %d %v", tc.name, got, ok, tc.want, tc.ok)
-		}
-	}
-	if _, ok := listenOverflows(); !ok {
-		t.Error("the kernel's own file: got nothing")
-	}
-}
-
 // An accept queue that overflows is counted.
 func TestOverflowsAreCounted(t *testing.T) {
 	t.Parallel()

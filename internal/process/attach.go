@@ -2,14 +2,11 @@ package process
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,80 +63,15 @@ func Listener(ctx context.Context, name, port string) int {
 	if err != nil {
 		return 0
 	}
-	sockets := map[string]bool{}
+	var pids []int
 	for _, a := range addrs {
 		if a = a.Unmap(); !a.IsLoopback() {
 			return 0
 		}
-		for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-			for inode := range listening(host.ReadFile(file), netip.AddrPortFrom(a, uint16(number))) {
-				sockets["socket:["+inode+"]"] = true
-			}
-		}
+		pids = append(pids, host.Listening(netip.AddrPortFrom(a, uint16(number)))...)
 	}
-	return eldest(holders(sockets))
-}
-
-// listening are the inodes of the sockets in a /proc/net/tcp that take connections
-// to an address.
-func listening(table string, to netip.AddrPort) map[string]bool {
-	const listen = "0A" // TCP_LISTEN
-	inodes := map[string]bool{}
-	for l := range strings.Lines(table) {
-		f := strings.Fields(l)
-		if len(f) < 10 || f[3] != listen {
-			continue
-		}
-		hexAddr, hexPort, _ := strings.Cut(f[1], ":")
-		port, err := strconv.ParseUint(hexPort, 16, 16)
-		if err != nil || uint16(port) != to.Port() {
-			continue
-		}
-		if at, ok := kernelAddr(hexAddr); ok && (at == to.Addr() || at.IsUnspecified()) {
-			inodes[f[9]] = true
-		}
-	}
-	return inodes
-}
-
-// kernelAddr reads an address as /proc/net/tcp has it: groups of four bytes, each
-// in the machine's order, which is taken for little-endian.
-func kernelAddr(s string) (netip.Addr, bool) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b)%4 != 0 {
-		return netip.Addr{}, false
-	}
-	for i := 0; i < len(b); i += 4 {
-		slices.Reverse(b[i : i+4])
-	}
-	a, ok := netip.AddrFromSlice(b)
-	return a.Unmap(), ok
-}
-
-// holders are the processes that have one of the sockets open, as far as they let
-// this one see.
-func holders(sockets map[string]bool) (pids []int) {
-	if len(sockets) == 0 {
-		return nil
-	}
-	dirs, err := filepath.Glob("/proc/[0-9]*/fd")
-	if err != nil {
-		return nil
-	}
-	for _, dir := range dirs {
-		files, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		if slices.ContainsFunc(files, func(f os.DirEntry) bool {
-			link, err := os.Readlink(filepath.Join(dir, f.Name()))
-			return err == nil && sockets[link]
-		}) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	slices.Sort(pids)
+	return eldest(slices.Compact(pids))
 }
 
 // eldest is the one process of pids that descends from no other, 0 when there are

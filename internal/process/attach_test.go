@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -73,33 +72,6 @@ func TestAttachBroken(t *testing.T) {
 	l.readyLimit = 100 * time.Millisecond
 	if _, err := l.Attach(t.Context(), "http://"+mute.Addr().String(), "/"); err == nil || !strings.Contains(err.Error(), "does not answer GET /: ") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestListening(t *testing.T) {
-	t.Parallel()
-	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
-   1: 00000000:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 100 0 0 10 0
-   2: 0200007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 13 1 0 100 0 0 10 0
-   3: 0100007F:2329 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 14 1 0 100 0 0 10 0
-   4: 0100007F:2328 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 15 1 0 100 0 0 10 0
-   5: 00000000000000000000000001000000:2328 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 16 1 0 100 0 0 10 0
-   6: 00000000000000000000000000000000:2328 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17 1 0 100 0 0 10 0
-   7: zz:2328 00000000:0000 0A
-`
-	for to, want := range map[string]string{
-		"127.0.0.1:9000": "11 12 17", "127.0.0.1:9001": "14", "[::1]:9000": "12 16 17", "127.0.0.3:9002": "",
-	} {
-		got := listening(table, netip.MustParseAddrPort(to))
-		for inode := range strings.FieldsSeq(want) {
-			if !got[inode] {
-				t.Errorf("%s: socket %s is not among %v", to, inode, got)
-			}
-		}
-		if len(got) != len(strings.Fields(want)) {
-			t.Errorf("%s: got %v, want %s", to, got, want)
-		}
 	}
 }
 
