@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Engine is one of Engines; "" is DefaultEngine.
 	Engine string
-	// Targets are asked in rotation: request i asks Targets[i % len(Targets)],
+	// Targets are used in rotation: request i goes to Targets[i % len(Targets)],
 	// unless Trace.Which says otherwise.
 	// All are at one host and port. Those with path /work get the request's
 	// demand as ?iters=N&sleep=Dns.
@@ -41,9 +41,9 @@ type Options struct {
 	// OpenRate is how many connections a second are opened beforehand; 0: as fast
 	// as the server accepts, 64 at a time.
 	OpenRate float64
-	// Idle is how many more connections are opened after those, asked once, before
-	// the attack starts and with sequence numbers past the trace's, and kept open
-	// without another request until it ends.
+	// Idle is how many more connections are opened after those. Each carries one
+	// request before the attack starts, with a sequence number past the trace's, and
+	// is kept open without another until the attack ends.
 	Idle int
 	// SkipVerify takes any certificate of an https server.
 	SkipVerify bool
@@ -58,30 +58,29 @@ type Options struct {
 	// one of the process's Ps, so that GOMAXPROCS must be 2 at least, even on
 	// one core. Under synctest give time.Sleep.
 	Sleep func(time.Duration)
-	// Shared says that the load has no CPU of its own: the spinner then sleeps between
-	// requests, where it otherwise asks the kernel for replies without end.
+	// Shared says that the load has no CPU of its own: the engine spin then sleeps
+	// between requests instead of polling the kernel all the time.
 	Shared bool
 	// Started, if not nil, is called once with the attack's start (it carries a
 	// monotonic reading) shortly before the first arrival.
 	Started func(time.Time)
-	// Moments are times from the load's start, ascending, at which Moment is called with
-	// its place among them, on the load's own goroutine: it must be quick.
+	// Moment is called at each of Moments, times from the load's start, ascending, with
+	// its index. It runs on the load's own goroutine and must be quick.
 	Moments []time.Duration
 	Moment  func(i int)
-	// Closing, if not nil, is called when every request has its outcome, or the load
-	// was stopped, and connections are still open.
+	// Closing, if not nil, is called when every request has its outcome or the load was
+	// stopped, before the connections are closed.
 	Closing func()
-	// Ended, if not nil, is told each request that was sent when it has its
-	// outcome, in the order they end, from one goroutine. seq is its place in the
-	// trace. A slow one delays no request, but costs memory.
+	// Ended, if not nil, is called with each request that was sent when it has its
+	// outcome, in the order they end, from one goroutine. seq is the request's index in
+	// the trace. A slow callback delays no request, but costs memory.
 	Ended func(seq int, r record.Request)
 }
 
 // A Result is what became of every request of one attack.
 type Result struct {
-	// Requests holds one entry per arrival of the trace, in its order. Sent is
-	// when the request was handed to the connections: a wait for a free one
-	// comes after it.
+	// Requests holds one entry per arrival of the trace, in its order. A wait for a
+	// free connection lies between Sent and Done.
 	Requests []record.Request
 	// Stamps are the client's stamps of each request.
 	Stamps []record.Stamps
@@ -92,10 +91,9 @@ type Result struct {
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. Their requests are Refused, but the generator is to blame.
 	Exhausted uint64
-	// ConnAnswers holds, with KeepAlive and a limit, the replies on each of the
-	// Connections that was given a request; else nil. One that nothing was asked
-	// of is not among them. A place keeps its count when its connection had to be
-	// opened anew.
+	// ConnAnswers holds the number of replies on each of the Connections that was given
+	// a request, with KeepAlive and a limit; else nil. The count goes on when a
+	// connection had to be opened again.
 	ConnAnswers []uint32
 	// Asked is the number of those connections, and Starved of those that got no
 	// reply.
@@ -111,12 +109,23 @@ type Result struct {
 	Proof Proof
 }
 
+// IdleConns says what became of the idle connections: each carried one request before the
+// load, and none during it.
+type IdleConns struct {
+	Opened   int // connections made
+	Answered int // those that got their one reply
+	// Lost are those that were closed, or sent something unasked, before the load ended.
+	// FirstLost is when the first was lost, from the load's start; below 0: before it.
+	Lost      int
+	FirstLost time.Duration
+}
+
 // Attack sends the trace and returns when every request of it has an outcome.
 //
 // Bad options give a nil Result. When ctx ends, sending stops within 100 ms, requests
-// under way are cut off (outcome Cut), those not sent stay Cut with Sent -1 and end
-// when the attack did, and both the Result and an error are returned. Whatever the
-// server does is an outcome, never an error.
+// in flight are cut off (outcome Cut), those not sent are Cut with Sent -1 and end when
+// the attack did, and both the Result and an error are returned. Whatever the server does
+// is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -129,8 +138,8 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 
 func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 
-// Check tells what of o cannot be done, before anything is opened. Attack does
-// too.
+// Check returns an error if o cannot be carried out. It opens nothing. Attack calls it
+// first.
 func (o *Options) Check() error {
 	if err := o.Trace.Check(); err != nil {
 		return err
@@ -138,7 +147,7 @@ func (o *Options) Check() error {
 	if err := checkWhich(o.Trace.Which, len(o.Targets)); err != nil {
 		return fmt.Errorf("preparing the attack: %w", err)
 	}
-	conns := max(0, o.Connections) // those of a request each are not known beforehand
+	conns := max(0, o.Connections) // without a limit the number is not known beforehand
 	if o.Idle < 0 || !(o.OpenRate >= 0) {
 		return fmt.Errorf("preparing the attack: %d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
 	}

@@ -134,8 +134,7 @@ func TestAttackSendsOnSchedule(t *testing.T) {
 	}
 }
 
-// The open loop, the stamps and the waiting in front of a busy server together
-// must meet queueing theory.
+// The response times of an open loop in front of a busy server meet queueing theory.
 func TestAttackMeetsPollaczekKhinchine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 // ClosedOptions say what a closed loop asks and for how long.
 type ClosedOptions struct {
-	// Targets are asked in rotation, as in Options, or as Which says, used in turn
-	// over and over.
+	// Targets are used in rotation, as in Options, or in the order that Which gives, over
+	// and over.
 	Targets []Target
 	Which   []uint32
 	// Demands are used in turn, over and over; nil asks for none.
@@ -28,28 +28,27 @@ type ClosedOptions struct {
 	// Ramp spreads the clients' starts evenly over its length, from the loop's
 	// start, each opening its connection then. 0: all start at once.
 	Ramp time.Duration
-	// Duration is the measured time, after Warmup, which is not measured.
+	// Duration is the measured time. It follows Warmup, which is not measured.
 	Duration, Warmup time.Duration
 	// Timeout bounds one request with its dialling; 0: DefaultTimeout.
 	Timeout time.Duration
 	// Think is how long a client waits between a reply and its next request; nil:
-	// not at all. It is called for one client at a time, with a generator of the
-	// client's own that follows from Seed; it should not allocate.
+	// not at all. It is called for one client at a time, with that client's random
+	// generator, which follows from Seed. It should not allocate.
 	Think func(rng *rand.Rand) time.Duration
 	Seed  uint64
 	// Rate paces the clients to so many requests a second in all: request k of
-	// client i of N is due (i + kN)/Rate seconds after the loop's start, which is
-	// its Scheduled time; what is due before a ramp starts the client is left out. A
-	// client still waiting for a reply then is late, and catches up. 0: each sends as
-	// soon as it can.
+	// client i of N is Scheduled (i + kN)/Rate seconds after the loop's start; those
+	// scheduled before a ramp starts the client are left out. A client that still waits
+	// for a reply is late, and catches up. 0: each sends as soon as it can.
 	Rate float64
 	// Session is how many requests a client sends before it closes its connection
 	// and opens another; a failure or the server's close ends one early. 0: it
 	// keeps its connection. Needs KeepAlive.
 	Session int
-	// Pipeline is how many requests a client has under way on its connection,
-	// answered in order; 0 or 1: one. When the connection breaks, all of them fail
-	// and none is repeated. Needs KeepAlive; excludes Think and Rate.
+	// Pipeline is how many requests a client has in flight on its connection, answered
+	// in order; 0 or 1: one. When the connection breaks, all of them fail and none is
+	// repeated. Needs KeepAlive; excludes Think and Rate.
 	Pipeline int
 	// Shared is as in Options.
 	Shared bool
@@ -67,7 +66,7 @@ type ClosedOptions struct {
 type ClosedResult struct {
 	Answered int // good replies, status 2xx or 3xx
 	Failed   int // any other end
-	// Cut are those under way at the end, counted nowhere else.
+	// Cut are those in flight at the end, which are counted nowhere else.
 	Cut     record.Pending
 	Elapsed time.Duration // the measured time
 	// Start is the zero of every stamp: the loop's start, before the warm-up.
@@ -76,30 +75,30 @@ type ClosedResult struct {
 	// of a local port or file descriptor: the generator's fault, not the server's.
 	// Both include the warm-up.
 	Dialled, Exhausted uint64
-	// ConnAnswers holds the replies, whatever their status, that each client got
-	// in the measured time. A client that asked nothing then is not among them.
+	// ConnAnswers holds how many replies, of any status, each client got in the measured
+	// time, without the clients that sent nothing then.
 	ConnAnswers []uint32
-	// Asked counts the clients that had sent a request when the measured time
-	// ended, and Starved those of them that waited in vain: for a first reply, or
-	// through a measured time in which the others had ten turns each on average.
-	// (Where they had fewer, a client's own may just not have come.)
+	// Asked counts the clients that had sent a request by the end of the measured time.
+	// Starved counts those of them that never got a reply, and those that got none in a
+	// measured time in which the others had ten turns each on average. (Where the others
+	// had fewer, a client's own turn may just not have come.)
 	Asked, Starved int
-	// FirstReply is the longest time from a client's first request to its first
-	// reply, warm-up included, among those that got any.
+	// FirstReply is the longest time from a client's first request to its first reply,
+	// warm-up included, among the clients that got one.
 	FirstReply time.Duration
-	// Requests are those counted, in the order they were sent.
+	// Requests are the counted ones, in the order they were sent.
 	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
 	// response times taken from them suffer coordinated omission.
 	Requests []record.Request
-	// Marks are the clients' own notes on Requests, one each.
+	// Marks hold what else is known of Requests, one each.
 	Marks []Mark
 	// Sessions are those that ended in the measured time, in the order they began.
 	Sessions []Session
-	// Proof is what the generator did, warm-up included. What it says of requests
-	// is of the measured ones.
+	// Proof is what the generator did, warm-up included; its counts of requests are of
+	// the measured ones.
 	Proof Proof
 
-	silent int // clients that had replies, and none while they waited all the measured time
+	silent int // clients that had replies before the measured time, and waited in vain all through it
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
@@ -111,8 +110,8 @@ type Session struct {
 	Broken       bool // its connection ended before the last answer, or never opened
 }
 
-// A Mark is what a client of a closed loop noted on one request: its number, as
-// sent in X-Vegeta-Seq, and its stamps as record.Stamps have them.
+// A Mark is a request's number in a closed loop, as sent in X-Vegeta-Seq, and its stamps as
+// record.Stamps have them.
 type Mark struct {
 	Seq                 uint64
 	Ready, Wrote, First int64
@@ -126,8 +125,8 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// Check tells what of o cannot be done, before anything is opened. Closed does
-// too.
+// Check returns an error if o cannot be carried out. It opens nothing. Closed calls it
+// first.
 func (o *ClosedOptions) Check() error {
 	err := o.check()
 	if err == nil {
@@ -166,12 +165,12 @@ func (o *ClosedOptions) check() error {
 	return checkConnections(o.Connections, true)
 }
 
-// maxPipeline bounds the requests under way on one connection.
+// maxPipeline bounds the requests in flight on one connection.
 const maxPipeline = 1024
 
-// Closed runs clients that send the next request as soon as the last is
-// answered, and counts replies. What is under way at the end is cut off and not
-// counted. When ctx ends early, the result so far and ctx's error are returned.
+// Closed runs clients that send the next request when the last is answered, and counts
+// replies. Requests in flight at the end are cut off. When ctx ends early, the result so
+// far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	if err := o.Check(); err != nil {
 		return ClosedResult{}, err
@@ -179,14 +178,14 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	return closedSpin(ctx, o)
 }
 
-// fullTurns is how many turns clients must have had on average before one without
-// any is not one whose turn is to come: of a server that picks the next client by
-// chance, one in e^10 would be.
+// fullTurns is how many turns clients must have had on average before one without any
+// counts as starved: of a server that picks the next client at random, one in e^10 would
+// have had none by chance.
 const fullTurns = 10
 
-// starve counts those that waited all through the measured time, if it was long
-// enough to tell. A pipeline of that depth gets all its replies in one turn.
-func (r *ClosedResult) starve(depth int) {
+// countStarved counts the clients that waited all through the measured time, if it was long
+// enough to tell. A client with a pipeline gets depth replies in one turn.
+func (r *ClosedResult) countStarved(depth int) {
 	live, replies := 0, 0
 	for _, n := range r.ConnAnswers {
 		if n > 0 {
@@ -199,9 +198,9 @@ func (r *ClosedResult) starve(depth int) {
 	}
 }
 
-// prove adds what the generator did.
-func (r *ClosedResult) prove(p Proof, o *ClosedOptions) {
-	p.tell(r.Requests)
+// setProof adds what the generator did.
+func (r *ClosedResult) setProof(p Proof, o *ClosedOptions) {
+	p.countRequests(r.Requests)
 	p.Sent, p.Planned = r.Answered+r.Failed, int(o.Rate*r.Elapsed.Seconds())
 	r.Proof = p
 }

@@ -16,7 +16,7 @@ const (
 // Engines are the names of all engines, the default first.
 func Engines() []string { return []string{EngineSpin, EngineVegeta} }
 
-// CheckEngine refuses a name that no engine has. "" is the default.
+// CheckEngine refuses an unknown name. "" is the default.
 func CheckEngine(name string) error {
 	if name != "" && !slices.Contains(Engines(), name) {
 		return fmt.Errorf("engine %q is none of %s", name, strings.Join(Engines(), ", "))

@@ -1,4 +1,4 @@
 package load
 
-// DefaultEngine sends where none is named.
+// DefaultEngine is the engine where none is named.
 const DefaultEngine = EngineSpin

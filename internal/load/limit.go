@@ -5,15 +5,15 @@ import "fmt"
 // MaxConnections is how many connections one load may hold.
 const MaxConnections = 16_384
 
-// spareDescriptors are what the process needs beside its connections.
+// spareDescriptors are left for what else the process opens.
 const spareDescriptors = 64
 
-// CheckConnections says whether one load of this process can hold n connections,
-// and if not what to do about it.
+// CheckConnections returns an error, with its remedy, if one load of this process cannot hold
+// n connections.
 func CheckConnections(n int) error { return checkConnections(n, true) }
 
-// checkConnections says before the load that it cannot hold n connections.
-// Those of a dialler that is not ours may be no descriptors.
+// checkConnections is CheckConnections. Connections of a caller's own dialler (not ours) need
+// not be descriptors.
 func checkConnections(n int, ours bool) error {
 	if n > MaxConnections {
 		return fmt.Errorf("%d connections; one load holds %d at most", n, MaxConnections)

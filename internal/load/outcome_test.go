@@ -133,7 +133,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Want of ports or descriptors is the generator's own and is told apart.
+// A lack of ports or descriptors is the generator's fault and counted separately.
 func TestExhaustionIsCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

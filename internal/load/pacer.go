@@ -10,8 +10,8 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// maxInFlight bounds the requests under way, each of which is a goroutine, so
-// that a server which answers nothing cannot eat the generator's memory.
+// maxInFlight bounds the requests in flight: each is a goroutine, and a server that
+// answers nothing must not exhaust the generator's memory.
 const maxInFlight = arrivals.MaxBurst
 
 // A pacer is the schedule as a vegeta.Pacer. vegeta calls Pace once per hit, in
@@ -24,7 +24,7 @@ type pacer struct {
 	sleep   func(time.Duration)
 	start   time.Time       // of the attack, set by the first Pace
 	zero    int64           // the same on the timeline's clock
-	started func(time.Time) // nil or told start
+	started func(time.Time) // called with start; nil: not called
 	ended   atomic.Uint64   // requests that have an outcome
 	limit   uint64          // of requests under way
 	err     error           // why the schedule was given up; read after the attack

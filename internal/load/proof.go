@@ -9,43 +9,53 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Proof says what the generator itself did during a load, so that a delay of
-// its own is not taken for the server's.
+// A Proof says what the generator itself did during a load, so that its own delays are not
+// taken for the server's.
 type Proof struct {
 	// Planned is how many requests the schedule has; 0 in a closed loop without
-	// a rate. Sent is how many of them left.
+	// a rate. Sent is how many of them were sent.
 	Planned, Sent int
 	// Elapsed is from the start to the last end of a request.
 	Elapsed time.Duration
-	// CPU is what this process used meanwhile, in user and kernel; where the system
-	// does not tell (off Linux), 0. Busy is the share of its time, 0 to 1, in which the
-	// spinner sent or handled something, whether it sleeps otherwise or not; of another
-	// engine the share of CPU in what GOMAXPROCS threads could have used. Near 1 a load
-	// is at its limit.
+	// CPU is the CPU time of this process meanwhile, in user and kernel mode; 0 off Linux.
+	// Busy, 0 to 1, is the share of its time in which the spinner sent or handled
+	// something; of the engine vegeta it is CPU over what GOMAXPROCS threads could have
+	// used. Near 1 the generator is at its limit.
 	CPU  time.Duration
 	Busy float64
-	// GCs counts collections that ended, Paused the time they stopped the world and
-	// LongestPause the longest such pause: the latter two are upper bounds, from a
-	// histogram of the runtime's.
+	// GCs counts garbage collections that ended. Paused is how long they stopped the
+	// world, LongestPause the longest such pause: both are upper bounds, from the
+	// runtime's histogram.
 	GCs                  uint64
 	Paused, LongestPause time.Duration
-	// LongestLag is the latest any request was sent after its time, and LagAt that
-	// time: a stop of the generator (a busy CPU, SIGSTOP) shows here.
+	// LongestLag is how late the latest request was sent, and LagAt when it was due. A
+	// stop of the generator (a busy CPU, SIGSTOP) shows here.
 	LongestLag, LagAt time.Duration
-	// Rest is what the spinner does between requests; "" of another engine.
+	// Rest is what the spinner does between requests; "" for the engine vegeta.
 	Rest Rest
-	// LongestGap is the longest time between two looks of the spinner for what is due
-	// or has come, and Away the time for which it had nothing to do and was kept from
-	// its CPU all the same. 0 of another engine, and asleep.
+	// LongestGap is the longest turn of the spinner, from one look for due requests and
+	// replies to the next. Away is the time of turns that had nothing to do and took
+	// long all the same: something else had the CPU. Sleep counts in neither. Both are 0
+	// for the engine vegeta.
 	LongestGap, Away time.Duration
 	ReadLate         *record.ReadLate // nil: nothing was audited
 }
 
-// Work is the time in which the engine worked.
+// A Rest is what the spinner does while no request is due and no reply comes.
+type Rest string
+
+// The kinds of Rest.
+const (
+	RestSpins Rest = "spins"             // it polls for events all the time, on a CPU of its own
+	RestWaits Rest = "waits"             // it sleeps in the kernel, because it shares its CPU with the server
+	RestFirst Rest = "waits, goes first" // it sleeps likewise, as SCHED_RR, so that it runs as soon as it wakes
+)
+
+// Work is how long the engine was busy.
 func (p *Proof) Work() time.Duration { return time.Duration(p.Busy * float64(p.Elapsed)) }
 
-// A witness remembers the clocks at a load's start.
-type witness struct {
+// A processMeter holds what the process had used at a load's start.
+type processMeter struct {
 	start time.Time
 	cpu   time.Duration
 	procs int
@@ -53,15 +63,15 @@ type witness struct {
 	pause metrics.Float64Histogram
 }
 
-// observeProcess begins a Proof.
-func observeProcess() *witness {
-	w := &witness{start: time.Now(), cpu: processTime(), procs: runtime.GOMAXPROCS(0)}
+// startProcessMeter begins to measure for a Proof.
+func startProcessMeter() *processMeter {
+	w := &processMeter{start: time.Now(), cpu: processTime(), procs: runtime.GOMAXPROCS(0)}
 	w.gcs, w.pause = collections()
 	return w
 }
 
-// proof is the Proof at this moment, but for what requests tell.
-func (w *witness) proof() (p Proof) {
+// proof is the Proof since the start, without what countRequests adds.
+func (w *processMeter) proof() (p Proof) {
 	p.Elapsed, p.CPU = time.Since(w.start), processTime()-w.cpu
 	if p.Elapsed > 0 {
 		p.Busy = min(1, float64(p.CPU)/float64(p.Elapsed)/float64(w.procs))
@@ -82,8 +92,8 @@ func (w *witness) proof() (p Proof) {
 	return p
 }
 
-// tell fills in what the requests of a load say.
-func (p *Proof) tell(reqs []record.Request) {
+// countRequests adds what follows from the requests of a load.
+func (p *Proof) countRequests(reqs []record.Request) {
 	p.LongestLag = 0
 	for _, r := range reqs {
 		if r.Sent < 0 {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// A reply is what the driver keeps of a response.
+// A reply is what the spinner keeps of a response.
 type reply struct {
 	status uint16
 	bytes  int64 // of the body
@@ -27,11 +27,11 @@ const maxHead = 1 << 20
 
 var errHeadTooLarge = errors.New("response head beyond 1 MiB")
 
-// parseHead reads a response head at the start of b. It is deliberately narrow:
+// parseHead reads a response head at the start of b. It is deliberately strict:
 // HTTP/1.1, a final status, CRLF line ends, no folded line, exactly one
 // Content-Length or a Transfer-Encoding of chunked (neither is fine with 204 and
-// 304), at most one Connection of one plain value. Not ok leaves the head to
-// net/http's reader.
+// 304), at most one Connection of one plain value. Where ok is false net/http's reader
+// decides.
 func parseHead(b []byte) (h head, ok bool) {
 	const line = "HTTP/1.1 200"
 	if len(b) < len(line)+2 || string(b[:9]) != "HTTP/1.1 " {

@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// A headCache parses response heads that are mostly the same, byte for byte: a
-// server's head changes once a second, with its Date. It is exact, because what
-// a head means depends on its bytes alone.
+// A headCache parses response heads and remembers the last one: a server's heads are the
+// same, byte for byte, but for a Date that changes once a second.
 type headCache struct {
 	raw  []byte
 	head head
@@ -18,8 +17,8 @@ type headCache struct {
 
 var errHeadUnread = errors.New("head not whole yet")
 
-// parse reads the head at the start of b: plain ones in place, all others with
-// net/http's reader. errHeadUnread asks for more bytes.
+// parse reads the head at the start of b: usual ones in place, all others with net/http's
+// reader. errHeadUnread asks for more bytes.
 func (c *headCache) parse(b []byte) (head, error) {
 	if len(c.raw) > 0 && bytes.HasPrefix(b, c.raw) {
 		return c.head, nil
@@ -35,7 +34,7 @@ func (c *headCache) parse(b []byte) (head, error) {
 	return h, nil
 }
 
-// parseOddHead reads what parseHead leaves: interim and HTTP/1.0 responses, bodies
+// parseOddHead reads what parseHead does not: interim and HTTP/1.0 responses, bodies
 // that end with the connection, bare line ends, folded lines.
 func parseOddHead(b []byte) (h head, err error) {
 	if h.size = headEnd(b); h.size == 0 {
@@ -57,8 +56,8 @@ func parseOddHead(b []byte) (h head, err error) {
 	return h, nil
 }
 
-// toHead has net/http say what a head states and not what follows from it: that a
-// reply to GET without a length ends with its connection, which one to HEAD does not.
+// toHead makes net/http report only what a response head states. For GET it would add that
+// a reply without a length ends with its connection.
 var toHead = &http.Request{Method: http.MethodHead}
 
 // headEnd is how long the head at the start of b is; 0 when it is not whole.
@@ -78,15 +77,15 @@ func headEnd(b []byte) int {
 	}
 }
 
-// A replyReader reads the replies of one connection from pieces of its stream,
-// in order. Body bytes are counted off and not looked at. The zero value begins
-// with a head. It allocates for heads that come in pieces and for odd ones only.
+// A replyReader reads the replies of one connection from pieces of its stream, in order.
+// It skips body bytes and counts them. The zero value begins with a head. It allocates
+// only for unusual heads and those that come in pieces.
 type replyReader struct {
-	held   []byte // the start of a head that is not whole yet
-	reply  reply  // whose body is being read
-	stage  stage
-	left   int64 // bytes of the body still to come, of a known length
-	chunks chunkReader
+	partial []byte // the start of a head that is not whole yet
+	reply   reply  // whose body is being read
+	stage   stage
+	left    int64 // bytes of the body still to come, of a known length
+	chunks  chunkReader
 }
 
 // A stage is how far a reply has been read.
@@ -99,21 +98,20 @@ const (
 	untilClose
 )
 
-// next takes from b, which follows what was given before, up to the end of the
-// next reply. It returns the rest of b, empty when the reply is not whole yet.
-// bodiless tells of that reply that its request was a HEAD. Interim responses are
-// passed over.
+// next reads b, which follows what was given before, up to the end of the next reply. It
+// returns the rest of b, empty when the reply is not whole yet. bodiless says that the
+// reply's request was a HEAD. Interim responses are skipped.
 func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []byte, rep reply, whole bool, err error) {
 	for r.stage == atHead {
 		text := b
-		if len(r.held) > 0 {
-			r.held = append(r.held, b...)
-			text = r.held
+		if len(r.partial) > 0 {
+			r.partial = append(r.partial, b...)
+			text = r.partial
 		}
 		h, err := heads.parse(text)
 		if err == errHeadUnread {
-			if len(r.held) == 0 {
-				r.held = append(r.held, b...)
+			if len(r.partial) == 0 {
+				r.partial = append(r.partial, b...)
 			}
 			return nil, rep, false, nil
 		}
@@ -121,7 +119,7 @@ func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []by
 			return nil, rep, false, err
 		}
 		b = b[len(b)-(len(text)-h.size):]
-		r.held = r.held[:0]
+		r.partial = r.partial[:0]
 		r.begin(h, bodiless)
 	}
 	switch r.stage {
@@ -145,7 +143,7 @@ func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []by
 	return b, r.reply, true, nil
 }
 
-// begin decides by its head how a reply is read on.
+// begin decides from the head how the rest of a reply is read.
 func (r *replyReader) begin(h head, bodiless bool) {
 	interim := h.status < 200 && h.status != http.StatusSwitchingProtocols
 	if interim {
@@ -166,8 +164,7 @@ func (r *replyReader) begin(h head, bodiless bool) {
 	}
 }
 
-// end tells the reader that the connection has ended: that is a reply's end when
-// nothing else says where its body ends.
+// end says that the connection has ended, which ends a reply whose body has no other end.
 func (r *replyReader) end() (rep reply, whole bool) {
 	if r.stage != untilClose {
 		return rep, false
@@ -176,8 +173,8 @@ func (r *replyReader) end() (rep reply, whole bool) {
 	return r.reply, true
 }
 
-// reset forgets what was half read.
-func (r *replyReader) reset() { *r = replyReader{held: r.held[:0]} }
+// reset forgets a reply that was read in part.
+func (r *replyReader) reset() { *r = replyReader{partial: r.partial[:0]} }
 
 // A chunkReader finds the end of a chunked body (RFC 9112, section 7.1). The zero
 // value begins with the first chunk's size.
@@ -202,12 +199,13 @@ const (
 	trailerNewline // the last one
 )
 
-// maxChunkExtra bounds what a chunked body may have beside as many bytes of data.
+// maxChunkExtra bounds extensions and trailers of a chunked body, together with the bytes of
+// its data so far.
 const maxChunkExtra = 64 << 10
 
 var errChunk = errors.New("malformed chunked body")
 
-// next takes from b up to the end of the body, and returns the rest.
+// next reads b up to the end of the body, and returns the rest.
 func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 	for len(b) > 0 {
 		if c.stage == chunkData {

@@ -64,8 +64,8 @@ func readCases() []readCase {
 
 var errUnfinished = errors.New("the stream ended within a reply")
 
-// readPieces reads one reply from a stream whose next piece is so long as size says, as
-// a spinConn does. after is what is left of the stream.
+// readPieces reads one reply from a stream in pieces of the lengths that size returns, as a
+// spinConn does. after is the rest of the stream.
 func readPieces(r *replyReader, heads *headCache, text string, head bool, size func() int) (rep reply, after string, err error) {
 	for left := text; len(left) > 0; {
 		n := min(size(), len(left))
@@ -230,7 +230,7 @@ func FuzzReplyReader(f *testing.F) {
 			t.Fatalf("%q: %d replies at once and %d in pieces of %d", stream, len(whole), len(pieces), int(piece)+1)
 		}
 		br := bufio.NewReader(bytes.NewReader(stream))
-		agreed := true // net/http read everything so far, and so stands where we do
+		agreed := true // net/http has read as far as we have
 		for i := 0; agreed && (i == 0 || whole[i-1].keep); i++ {
 			want, err := reference(br, head)
 			if agreed = err == nil; agreed && (i >= len(whole) || whole[i] != want || pieces[i] != want) {
@@ -243,7 +243,7 @@ func FuzzReplyReader(f *testing.F) {
 	})
 }
 
-// A head from the cache is what is made of the same bytes without it.
+// A head from the cache is the head parsed without it.
 func FuzzHeadCache(f *testing.F) {
 	f.Add([]byte(plainReply), []byte(plainReply))
 	f.Add([]byte(spinOK), []byte("HTTP/1.1 503 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n"))

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grain is the shortest pause worth its two context switches: arrivals closer
-// together than that leave together, the earlier ones on time, the later ones
-// within the grain. It halves the generator's CPU time at 40,000 requests per
-// second, and is far below the lag a window may have.
-const grain = 50 * time.Microsecond
+// shortestSleep is the shortest pause worth its two context switches: of requests that are
+// due closer together the later ones are sent up to so much late. It halves the
+// generator's CPU time at 40,000 requests per second, and is far below the lag that a
+// window may have.
+const shortestSleep = 50 * time.Microsecond
 
-// nanosleep blocks the calling thread for d, at least for a grain, or less when
+// nanosleep blocks the calling thread for d, at least for shortestSleep, or less when
 // a signal arrives. The thread's timer slack is set to 1 ns (the default is
 // 50 µs), so it ends some ten microseconds late on an idle core where time.Sleep
 // ends up to 1 ms late: an idle Go process waits in epoll_wait, which counts
@@ -23,6 +23,6 @@ func nanosleep(d time.Duration) {
 	defer runtime.UnlockOSThread()
 	// A failure leaves the default slack: later by 50 µs, and the lag says so.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	ts := unix.NsecToTimespec(int64(max(d, grain)))
+	ts := unix.NsecToTimespec(int64(max(d, shortestSleep)))
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
 }

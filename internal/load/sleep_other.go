@@ -4,5 +4,5 @@ package load
 
 import "time"
 
-// nanosleep is time.Sleep where this program does not measure.
+// nanosleep is time.Sleep off Linux, where this program does not measure.
 func nanosleep(d time.Duration) { time.Sleep(d) }

@@ -15,17 +15,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// A spinner drives every connection of a load from one goroutine with raw system
-// calls, some 4 µs a request, most of it the kernel's. With a CPU of its own it asks
-// epoll for events without ever waiting, so that neither a due request nor a reply
-// waits for a thread to wake. While it runs it allocates nothing but room for the log
-// of a closed loop that outgrows its guess, takes no lock and logs nothing.
+// A spinner drives every connection of a load from one goroutine with raw system calls,
+// some 4 µs a request, most of it the kernel's. With a CPU of its own it polls epoll and
+// never waits, so that neither a due request nor a reply waits for a thread to wake. While
+// it runs it takes no lock and logs nothing, and it allocates only when the log of a closed
+// loop outgrows the room made for it.
 //
 // Note: the goroutine is not locked to its thread. Go takes a running goroutine off
 // its P every 10 ms, and a locked one comes back by way of another thread: see
 // docs/decisions/0019-one-goroutine-that-spins.md.
 type spinner struct {
-	asked   *asked
+	script  *script
 	timeout int64
 	sleeps  bool
 	loop    spinLoop
@@ -39,25 +39,25 @@ type spinner struct {
 
 	start   time.Time
 	now     int64 // from start, as of the event being handled
-	oldest  int   // no request of the log before it is under way
+	oldest  int   // every request of the log before it has its outcome
 	running bool  // the load has started
 	stop    atomic.Bool
 	err     error // ends the load
 
-	// order lists the requests of an open loop as they ended; ended is how many of
-	// it another goroutine may read.
-	order []int32
-	ended atomic.Int64
+	// endOrder lists the requests of an open loop in the order they ended. Another
+	// goroutine may read its first ended entries.
+	endOrder []int32
+	ended    atomic.Int64
 
 	dialled, exhausted uint64
 	opening            int  // connections being opened
-	freed              bool // one may take a request
+	freed              bool // a connection may take a request
 	watch              turnWatch
 	audit              readAudit
 	moments            []time.Duration
 	moment             func(i int)
-	past               int // moments that were told
-	crowd              IdleConns
+	momentsDone        int // moments that were called
+	idleConns          IdleConns
 	firstLost          time.Time
 }
 
@@ -65,15 +65,15 @@ type spinner struct {
 type spinLoop interface {
 	// begin is called once, at the load's start.
 	begin()
-	// release sends what is due by now, a limited number of requests at a time, and
-	// returns when the next is due, math.MaxInt64 for none.
+	// release sends due requests, at most turnReleases of them, and returns when the next
+	// is due, math.MaxInt64 for none.
 	release() (next int64)
-	// finished is told each request that has its outcome.
+	// finished is called when request i has its outcome.
 	finished(i int)
-	// free is told that a connection may take a request, open or not: also of one that
-	// the loop has already, because the server closed it meanwhile.
+	// free is called when a connection may take a request, open or not. It is called again
+	// for a connection that is queued already when the server closes it.
 	free(k *spinConn)
-	// expired says that a request without a connection ran out of time.
+	// expired is called when a request without a connection timed out.
 	expired(i int)
 	over() bool
 }
@@ -81,12 +81,12 @@ type spinLoop interface {
 const (
 	turnEvents   = 16 // of epoll, before the clock is read again
 	turnReleases = 16 // requests sent before events are looked at
-	// yieldEvery is how often other goroutines may run where nothing is due for
-	// yieldRoom. A stop of the world waits no longer for this one.
+	// yieldEvery is how often other goroutines may run, when nothing is due for
+	// yieldRoom. It also bounds how long a stop of the world waits for this goroutine.
 	yieldEvery = time.Millisecond
 	yieldRoom  = 50 * time.Microsecond
-	// longestWait bounds a sleep, and with it how late a stop is noticed; below
-	// shortestWait sleeping is not worth it.
+	// longestWait bounds a sleep, and so how late a stop is noticed. A wait shorter than
+	// shortestWait is not slept.
 	longestWait  = 50 * time.Millisecond
 	shortestWait = 10 * time.Microsecond
 	readSize     = 64 << 10
@@ -94,7 +94,7 @@ const (
 
 // prepare opens the epoll set and makes room for n connections, depth requests on each.
 func (s *spinner) prepare(n, depth int) error {
-	tcp, err := net.ResolveTCPAddr("tcp", s.asked.addr)
+	tcp, err := net.ResolveTCPAddr("tcp", s.script.addr)
 	if err != nil {
 		return err
 	}
@@ -104,15 +104,15 @@ func (s *spinner) prepare(n, depth int) error {
 	}
 	s.in = make([]byte, readSize)
 	for i := range s.in {
-		s.in[i] = 1 // its pages are there before the load is
+		s.in[i] = 1 // so that no page fault comes while the load runs
 	}
 	s.conns = make([]spinConn, n)
 	rings := make([]int32, n*depth)
-	size := s.asked.longest() * depth
+	size := s.script.maxRequestBytes() * depth
 	outs := make([]byte, 0, n*min(size, 4<<10))
 	for i := range s.conns {
 		k := &s.conns[i]
-		k.index, k.fd, k.mark = int32(i), -1, true
+		k.index, k.fd, k.queued = int32(i), -1, true
 		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
 		if size <= 4<<10 {
 			k.out = outs[i*size : i*size : (i+1)*size]
@@ -123,7 +123,7 @@ func (s *spinner) prepare(n, depth int) error {
 
 func (s *spinner) close() {
 	for i := range s.conns {
-		s.shut(&s.conns[i])
+		s.closeConn(&s.conns[i])
 	}
 	_ = unix.Close(s.epoll)
 }
@@ -139,29 +139,29 @@ func (s *spinner) run() {
 	}
 	s.loop.begin()
 	s.watch = turnWatch{last: s.now, yielded: s.now}
-	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.past < len(s.moments)) {
+	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.moments)) {
 		s.turn()
-		s.tellMoments()
+		s.callMoments()
 	}
 }
 
-// tellMoments tells the moments that have come.
-func (s *spinner) tellMoments() {
-	for s.past < len(s.moments) && s.now >= int64(s.moments[s.past]) {
-		s.moment(s.past)
-		s.past++
+// callMoments calls moment for the times that have come.
+func (s *spinner) callMoments() {
+	for s.momentsDone < len(s.moments) && s.now >= int64(s.moments[s.momentsDone]) {
+		s.moment(s.momentsDone)
+		s.momentsDone++
 	}
 }
 
 // nextMoment is when the next moment comes; math.MaxInt64 for none.
 func (s *spinner) nextMoment() int64 {
-	if s.past == len(s.moments) {
+	if s.momentsDone == len(s.moments) {
 		return math.MaxInt64
 	}
-	return int64(s.moments[s.past])
+	return int64(s.moments[s.momentsDone])
 }
 
-// turn sends what is due, and handles what has come.
+// turn sends due requests and handles events.
 func (s *spinner) turn() {
 	next := s.loop.release()
 	n := s.wait(next)
@@ -182,8 +182,8 @@ func (s *spinner) turn() {
 	}
 }
 
-// wait asks for events: without waiting, or where the CPU is shared until the next
-// request is due.
+// wait collects events: without waiting, or, where the CPU is shared, until the next request
+// is due.
 func (s *spinner) wait(next int64) (n int) {
 	if s.sleeps {
 		s.now = s.clock()
@@ -191,15 +191,15 @@ func (s *spinner) wait(next int64) (n int) {
 			s.watch.turn(s.now)
 			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
 			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
-			s.watch.last = s.clock() // the time asleep is nobody's
-			return s.took(int(r), errno)
+			s.watch.last = s.clock() // the sleep counts in no turn
+			return s.eventCount(int(r), errno)
 		}
 	}
 	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, 0, 0, 0)
-	return s.took(int(r), errno)
+	return s.eventCount(int(r), errno)
 }
 
-func (s *spinner) took(n int, errno syscall.Errno) int {
+func (s *spinner) eventCount(n int, errno syscall.Errno) int {
 	if errno == 0 {
 		return n
 	}
@@ -209,7 +209,7 @@ func (s *spinner) took(n int, errno syscall.Errno) int {
 	return 0
 }
 
-// deadline is when the request that has been under way longest runs out of time.
+// deadline is when the oldest request in flight times out.
 func (s *spinner) deadline() int64 {
 	if s.oldest >= s.log.n || s.log.at(s.oldest).sent < 0 {
 		return math.MaxInt64
@@ -217,8 +217,8 @@ func (s *spinner) deadline() int64 {
 	return s.log.at(s.oldest).sent + s.timeout
 }
 
-// expire ends the requests that have taken too long. They were sent in the order of
-// the log and all may take as long, so it looks at the oldest only.
+// expire ends the requests that timed out. They were sent in the order of the log and have
+// the same timeout, so it looks at the oldest only.
 func (s *spinner) expire() {
 	for s.oldest < s.log.n {
 		e := s.log.at(s.oldest)
@@ -241,17 +241,17 @@ func (s *spinner) expire() {
 func (s *spinner) finish(i int, out record.Outcome) {
 	e := s.log.at(i)
 	e.done, e.outcome = max(s.now, 1), out
-	if s.order != nil {
+	if s.endOrder != nil {
 		n := s.ended.Load()
-		s.order[n] = int32(i)
+		s.endOrder[n] = int32(i)
 		s.ended.Store(n + 1)
 	}
 	s.loop.finished(i)
 }
 
-// open opens every place there is, openers at a time and, unless rate is 0, that many
-// a second, before the load starts. What cannot be opened now is dialled by the first
-// request that needs it, and counted there.
+// open opens the connections before the load starts, openers at a time and, unless rate is
+// 0, at that many a second. One that fails is opened by the first request that needs it, and
+// a failure counts there.
 func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
 	begun := time.Now()
 	for next := 0; (next < len(conns) || s.opening > 0) && !stopped() && s.err == nil; {
@@ -266,12 +266,12 @@ func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
 	}
 	for i := range conns {
 		if conns[i].state == spinOpening {
-			s.shut(&conns[i])
+			s.closeConn(&conns[i])
 		}
 	}
 }
 
-// pump handles what has come before the load starts, after a wait.
+// pump waits for events, and handles them, before the load starts.
 func (s *spinner) pump(wait time.Duration) {
 	n, err := unix.EpollWait(s.epoll, s.events[:], int(wait.Milliseconds()))
 	if err != nil && err != unix.EINTR {
@@ -280,4 +280,33 @@ func (s *spinner) pump(wait time.Duration) {
 	for _, e := range s.events[:max(n, 0)] {
 		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
 	}
+}
+
+// A turnWatch measures the spinner's turns: how long it worked, and how long something else
+// had its CPU.
+type turnWatch struct {
+	last    int64 // the end of the last turn
+	worked  bool  // since then something was sent or handled
+	yielded int64
+
+	work    int64 // time of turns that did something
+	away    int64 // time of turns that did nothing and took long all the same
+	longest int64
+}
+
+// idleTurn is more than a turn takes that sends and receives nothing: one reading of the
+// clock and one system call.
+const idleTurn = int64(5 * time.Microsecond)
+
+// turn ends a turn.
+func (w *turnWatch) turn(now int64) {
+	took := now - w.last
+	w.longest = max(w.longest, took)
+	switch {
+	case w.worked:
+		w.work += took
+	case took > idleTurn:
+		w.away += took
+	}
+	w.last, w.worked = now, false
 }

@@ -25,12 +25,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// These tests use real sockets, and machines that are busy: they hold times to what must
-// come first, and to no more than that.
+// These tests use real sockets, on machines that may be busy: of times they check the order
+// only.
 
 const spinBusy = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
-// A rawServer gives every connection to serve, which need not close it.
+// A rawServer calls serve for every connection; serve need not close it.
 type rawServer struct {
 	url   string
 	conns atomic.Int64 // accepted so far
@@ -66,8 +66,8 @@ func newRawServer(t testing.TB, serve func(s *rawServer, conn int, nc *net.TCPCo
 	return s
 }
 
-// each answers the requests of one connection with what answer makes of them, of number
-// n on it; "" closes it, later answers nothing yet.
+// each answers the requests of one connection with what answer returns for request n on
+// it; "" closes the connection, later gives no answer yet.
 func each(nc net.Conn, answer func(n int, req *http.Request) string) {
 	br := bufio.NewReader(nc)
 	for n := 0; ; n++ {
@@ -108,7 +108,7 @@ func seqOf(t testing.TB, req *http.Request) int {
 	return seq
 }
 
-// openTo asks a server for what is due at these times, on one kept connection.
+// openTo sends requests at these times, on one kept connection.
 func openTo(s *rawServer, at ...time.Duration) Options {
 	return Options{
 		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Trace: arrivals.Trace{At: at},
@@ -116,7 +116,7 @@ func openTo(s *rawServer, at ...time.Duration) Options {
 	}
 }
 
-// openRun runs an open loop and holds its result to what every result keeps.
+// openRun runs an open loop and checks what holds for every result.
 func openRun(t *testing.T, o Options) *Result {
 	t.Helper()
 	var told sync.Map
@@ -144,7 +144,7 @@ func openRun(t *testing.T, o Options) *Result {
 	return res
 }
 
-// checkStamps holds what happened to one request to its order.
+// checkStamps checks that the stamps of one request are in order.
 func checkStamps(t *testing.T, r record.Request, s record.Stamps) {
 	t.Helper()
 	steps := []int64{r.Scheduled, r.Sent}
@@ -165,7 +165,7 @@ func bothForms(t *testing.T, test func(t *testing.T, shared bool)) {
 	}
 }
 
-// Every form of a reply has its status and length, and the connection its future.
+// Every form of a reply is read with its status and length, and the connection is kept or not.
 func TestSpinReadsEveryReply(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, test := range readCases() {
@@ -207,7 +207,7 @@ func hangUp(nc *net.TCPConn) {
 	nc.Close()
 }
 
-// Whatever a server does is an outcome of two requests, one after the other, and opens so
+// Whatever a server does, two requests one after the other have these outcomes and open this
 // many connections.
 func TestSpinOutcomes(t *testing.T) {
 	const half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
@@ -375,8 +375,8 @@ func TestSpinIsRefused(t *testing.T) {
 	})
 }
 
-// A listener whose queue is full leaves connections half open: requests on them run out
-// of time, and so do those that got in.
+// A listener whose queue is full leaves connections half open: requests on them time out, and
+// so do those on connections that it took.
 func TestSpinTimesOutWhileItOpens(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -404,7 +404,7 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 	}
 }
 
-// A request that waits for a connection runs out of time as it does on one.
+// A request that waits for a connection times out like one that is being served.
 func TestSpinTimesOutWhileItWaits(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
@@ -457,8 +457,8 @@ func TestSpinWaitsInOrder(t *testing.T) {
 	})
 }
 
-// Of a limited number of connections each has its turn; of others the one used last is
-// used again, and as many are opened as have something to do at once.
+// Limited connections are used in turn; without a limit the one used last is used again, and
+// as many are opened as are busy at once.
 func TestSpinChoosesConnections(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		const atOnce = 5
@@ -640,8 +640,8 @@ func TestSpinAsksWhatTheTraceSays(t *testing.T) {
 	}
 }
 
-// Idle connections are asked once, left alone, and missed when they go.
-func TestSpinIdleCrowd(t *testing.T) {
+// Idle connections carry one request each and are then left alone; lost ones are counted.
+func TestSpinIdleConnections(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		const main, idle = 4, 20
 		var asked [main + idle]atomic.Int32
@@ -686,8 +686,8 @@ func TestSpinIdleCrowd(t *testing.T) {
 	})
 }
 
-// A crowd larger than a short trace leaves it as many connections as it needs.
-func TestSpinSmallLoadBesideALargeCrowd(t *testing.T) {
+// Many idle connections leave a short trace as many connections as it needs.
+func TestSpinSmallLoadWithManyIdleConnections(t *testing.T) {
 	var entered sync.WaitGroup
 	entered.Add(3)
 	s := answering(t, func(_, _ int, req *http.Request) string {
@@ -704,7 +704,7 @@ func TestSpinSmallLoadBesideALargeCrowd(t *testing.T) {
 	}
 }
 
-// Connections are opened at their rate, before the start is told and a request is sent.
+// Connections are opened at their rate, before Started is called and a request is sent.
 func TestSpinOpensAtARate(t *testing.T) {
 	s := answering(t, func(int, int, *http.Request) string { return spinOK })
 	o := openTo(s, 0)
@@ -848,8 +848,8 @@ func TestSpinAmongChaos(t *testing.T) {
 	}
 }
 
-// A stop is noticed at once; what is under way is cut off and told, what was not sent
-// stays unsent.
+// A stop is noticed at once; requests in flight are cut off and reported, those not sent stay
+// unsent.
 func TestSpinStopsWithItsContext(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
@@ -881,8 +881,8 @@ func TestSpinStopsWithItsContext(t *testing.T) {
 	})
 }
 
-// A request costs no allocation: twenty times as many cost what one twentieth does, but
-// for the slices of the result. The collector does not run.
+// A request costs no allocation: twenty times as many requests allocate no more, apart from
+// the slices of the result. The garbage collector does not run.
 func TestSpinDoesNotAllocate(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	targets := []Target{{Method: "GET", URL: startBareServer(t) + "work"}}
@@ -934,7 +934,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// One load holds as many connections as it promises, open and closed.
+// One load can have MaxConnections, in an open and in a closed loop.
 func TestSpinMostConnections(t *testing.T) {
 	if limit, known := descriptorLimit(); testing.Short() || !known || limit < MaxConnections+2*spareDescriptors {
 		t.Skipf("NOT RUN: needs %d descriptors here and in the server, and seconds of wall-clock time", MaxConnections)
@@ -962,8 +962,8 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 }
 
-// A limit that the load would meet is told before it, with the fix; one that it meets all
-// the same is its own fault and told apart.
+// Too few descriptors are reported before the load, with the remedy. If they run out all the
+// same, that counts as the generator's fault.
 func TestSpinDescriptors(t *testing.T) {
 	var was unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// DefaultEngine sends where none is named.
+// DefaultEngine is the engine where none is named.
 const DefaultEngine = EngineVegeta
 
 var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine vegeta")

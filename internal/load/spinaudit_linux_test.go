@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// What lay in the kernel for a while is known to have lain there.
+// The audit measures how long bytes waited in the kernel.
 func TestReadAuditKnowsTheWait(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func TestReadAuditKnowsTheWait(t *testing.T) {
 	a := readAudit{waits: record.NewHistogram()}
 	in := make([]byte, 64)
 	if err := raw.Control(func(fd uintptr) {
-		if errno := tellArrival(int(fd)); errno != 0 {
+		if errno := stampArrivals(int(fd)); errno != 0 {
 			t.Fatal(errno)
 		}
 		took := time.Duration(0)

@@ -10,32 +10,32 @@ import (
 	"schedlab/internal/record"
 )
 
-// A closedLoop has each client send its next request when the last was answered, has
-// been thought about, or is due by its pace. A client and its connection have the same
-// number.
+// A closedLoop has each client send its next request when the last was answered and its
+// think time is over, or when its pace says. A client and its connection have the same
+// index.
 type closedLoop struct {
 	*spinner
-	options *ClosedOptions
-	depth   int
-	to      int64 // the measured time's end
-	clients []spinClient
-	ready   []int32 // clients that may send now, in order; a ring
-	first   int
-	size    int
-	later   []laterTurn // a heap, the earliest first
+	options  *ClosedOptions
+	depth    int
+	to       int64 // the measured time's end
+	clients  []spinClient
+	ready    []int32 // clients that may send now, in order; a ring
+	first    int
+	size     int
+	sleeping []dueClient // a heap, the earliest first
 }
 
-// A spinClient is what the loop keeps of one client beside its connection.
+// A spinClient is one client; its connection is in the spinner.
 type spinClient struct {
-	begun   int // turns of its pace that it has had
+	turns   int // requests of its pace, sent or left out before its start
 	session int // of those, on the present connection
-	last    int // the place of its last request in the log
+	last    int // the index of its last request in the log
 	due     int64
 	rng     *rand.Rand
 	refused bool // its last request found no connection
 }
 
-type laterTurn struct {
+type dueClient struct {
 	due    int64
 	client int32
 }
@@ -45,42 +45,42 @@ func (l *closedLoop) begin() {
 	for i := range l.clients {
 		c, k := &l.clients[i], &l.conns[i]
 		start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients))
-		for c.due = l.paced(i); l.options.Rate > 0 && c.due < start; c.due = l.paced(i) {
-			c.begun++
+		for c.due = l.pacedDue(i); l.options.Rate > 0 && c.due < start; c.due = l.pacedDue(i) {
+			c.turns++
 		}
 		c.due = max(c.due, start)
 		if c.due > 0 {
-			l.wake(c.due, k.index)
+			l.sleepUntil(c.due, k.index)
 		} else {
 			l.enqueue(k.index)
 		}
 	}
 }
 
-// paced is when client i's next request is due; 0 without a rate.
-func (l *closedLoop) paced(i int) int64 {
+// pacedDue is when client i's next request is due; 0 without a rate.
+func (l *closedLoop) pacedDue(i int) int64 {
 	o := l.options
 	if o.Rate <= 0 {
 		return 0
 	}
-	return int64((float64(i) + float64(l.clients[i].begun)*float64(o.Connections)) / o.Rate * 1e9)
+	return int64((float64(i) + float64(l.clients[i].turns)*float64(o.Connections)) / o.Rate * 1e9)
 }
 
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
 	c := &l.clients[k.index]
 	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
-		if c.session > 0 { // also where the server closed while the client was thinking
+		if c.session > 0 { // the server may have closed it while the client was thinking
 			l.log.at(c.last).ends = true
 		}
-		l.shut(k)
+		l.closeConn(k)
 		c.session = 0
 	}
-	if k.mark {
+	if k.queued {
 		return
 	}
-	k.mark = true
-	c.due = l.paced(int(k.index))
+	k.queued = true
+	c.due = l.pacedDue(int(k.index))
 	if l.options.Think != nil {
 		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
 	}
@@ -89,7 +89,7 @@ func (l *closedLoop) free(k *spinConn) {
 		at = max(at, l.now+int64(refusedPause))
 	}
 	if at > l.now {
-		l.wake(at, k.index)
+		l.sleepUntil(at, k.index)
 	} else {
 		l.enqueue(k.index)
 	}
@@ -108,17 +108,17 @@ func (l *closedLoop) enqueue(client int32) {
 func (l *closedLoop) release() (next int64) {
 	for range turnReleases {
 		switch {
-		case len(l.later) > 0 && l.later[0].due <= l.now:
-			l.serve(l.sleeper())
+		case len(l.sleeping) > 0 && l.sleeping[0].due <= l.now:
+			l.sendFor(l.nextDue())
 		case l.size > 0:
 			k := l.ready[l.first]
 			if l.first++; l.first == len(l.ready) {
 				l.first = 0
 			}
 			l.size--
-			l.serve(k)
-		case len(l.later) > 0:
-			return min(l.later[0].due, l.to)
+			l.sendFor(k)
+		case len(l.sleeping) > 0:
+			return min(l.sleeping[0].due, l.to)
 		default:
 			return l.to
 		}
@@ -126,10 +126,10 @@ func (l *closedLoop) release() (next int64) {
 	return l.now
 }
 
-// serve sends what a client has room for.
-func (l *closedLoop) serve(client int32) {
+// sendFor sends as many requests of a client as it has room for.
+func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
-	k.mark = false
+	k.queued = false
 	l.now = l.clock()
 	if l.now >= l.to || k.full && k.state == spinOpen {
 		return
@@ -148,16 +148,16 @@ func (l *closedLoop) serve(client int32) {
 		if l.options.Rate > 0 {
 			e.due = min(c.due, l.now)
 		}
-		c.begun++
+		c.turns++
 		c.session++
 		c.last = i
-		l.stack(k, i)
+		l.render(k, i)
 	}
 	if k.state == spinClosed {
 		l.connect(k)
 		return
 	}
-	l.spinner.ready(k)
+	l.spinner.stampReady(k)
 	l.flush(k)
 }
 
@@ -171,41 +171,41 @@ func (l *closedLoop) expired(int) {}
 
 func (l *closedLoop) over() bool { return l.now >= l.to }
 
-// wake puts a client among those that send later.
-func (l *closedLoop) wake(due int64, client int32) {
-	l.later = append(l.later, laterTurn{due, client}) // there is room for every client
-	for i := len(l.later) - 1; i > 0; {
+// sleepUntil adds a client to those that send later.
+func (l *closedLoop) sleepUntil(due int64, client int32) {
+	l.sleeping = append(l.sleeping, dueClient{due, client}) // there is room for every client
+	for i := len(l.sleeping) - 1; i > 0; {
 		up := (i - 1) / 2
-		if l.later[up].due <= l.later[i].due {
+		if l.sleeping[up].due <= l.sleeping[i].due {
 			return
 		}
-		l.later[up], l.later[i] = l.later[i], l.later[up]
+		l.sleeping[up], l.sleeping[i] = l.sleeping[i], l.sleeping[up]
 		i = up
 	}
 }
 
-// sleeper takes out the client that is due first.
-func (l *closedLoop) sleeper() int32 {
-	client, last := l.later[0].client, len(l.later)-1
-	l.later[0] = l.later[last]
-	l.later = l.later[:last]
+// nextDue removes the client that is due first.
+func (l *closedLoop) nextDue() int32 {
+	client, last := l.sleeping[0].client, len(l.sleeping)-1
+	l.sleeping[0] = l.sleeping[last]
+	l.sleeping = l.sleeping[:last]
 	for i := 0; ; {
 		least := i
 		for _, down := range [2]int{2*i + 1, 2*i + 2} {
-			if down < last && l.later[down].due < l.later[least].due {
+			if down < last && l.sleeping[down].due < l.sleeping[least].due {
 				least = down
 			}
 		}
 		if least == i {
 			return client
 		}
-		l.later[i], l.later[least] = l.later[least], l.later[i]
+		l.sleeping[i], l.sleeping[least] = l.sleeping[least], l.sleeping[i]
 		i = least
 	}
 }
 
-// A closed loop sends no more than this a second on one CPU; room for so many requests
-// is made beforehand, up to mostRoom.
+// Room in the log is made beforehand for fastestLoop requests a second, more than a closed
+// loop sends on one CPU, but for no more than mostRoom.
 const (
 	fastestLoop = 250_000
 	mostRoom    = 4 << 20
@@ -221,15 +221,15 @@ func (o *ClosedOptions) room() int {
 
 // closedSpin is Closed on the spinner.
 func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	a, err := newAsked(o.Targets, o.KeepAlive, o.Demands, o.Which)
+	a, err := newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
 	if err != nil {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
 	n, depth := o.Connections, max(1, o.Pipeline)
-	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
 	l := &closedLoop{
 		spinner: s, options: &o, depth: depth, to: int64(o.Warmup + o.Duration),
-		clients: make([]spinClient, n), ready: make([]int32, n), later: make([]laterTurn, 0, n),
+		clients: make([]spinClient, n), ready: make([]int32, n), sleeping: make([]dueClient, 0, n),
 	}
 	for i := range l.clients {
 		l.clients[i].rng = rand.New(rand.NewPCG(o.Seed, uint64(i)))
@@ -240,12 +240,12 @@ func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	}
 	defer s.close()
 	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
-	rest, undo := s.settle()
+	rest, undo := s.applyRest()
 	defer undo()
 	if o.KeepAlive && o.Ramp == 0 {
 		s.open(s.stop.Load, s.conns, o.OpenRate)
 	}
-	self := observeProcess()
+	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
 	if o.Started != nil {
 		o.Started(s.start)
@@ -257,7 +257,7 @@ func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	}
 	res := tallied(s.log, a, &o, took)
 	res.Start, res.Dialled, res.Exhausted = s.start, s.dialled, s.exhausted
-	spent.spun(s, rest)
-	res.prove(spent, &o)
+	spent.addSpinner(s, rest)
+	res.setProof(spent, &o)
 	return res, errors.Join(s.err, ctx.Err())
 }

@@ -28,7 +28,7 @@ func closedTo(s *rawServer) ClosedOptions {
 	}
 }
 
-// closedRun runs a closed loop and holds its result to what every result keeps.
+// closedRun runs a closed loop and checks what holds for every result.
 func closedRun(t *testing.T, o ClosedOptions) ClosedResult {
 	t.Helper()
 	res, err := Closed(t.Context(), o)
@@ -65,7 +65,7 @@ func closedRun(t *testing.T, o ClosedOptions) ClosedResult {
 	return res
 }
 
-// What is counted is what net/http's server served, whatever the depth and the form.
+// The counts are those of net/http's server, for every pipeline depth and both kinds of rest.
 func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, test := range []struct {
@@ -111,7 +111,7 @@ func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 	})
 }
 
-// What the end leaves under way is counted with the time that it had had by then.
+// Requests in flight at the end are counted with the time they had taken by then.
 func TestSpinClosedTimesWhatItCutsOff(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, depth := range []int{1, 3} {
@@ -130,8 +130,8 @@ func TestSpinClosedTimesWhatItCutsOff(t *testing.T) {
 	})
 }
 
-// Paced clients keep to their due times, the same from a server that refuses, and one that
-// is late catches up.
+// Paced clients keep to their due times, also with a server that refuses, and a late one
+// catches up.
 func TestSpinClosedPaces(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := answering(t, func(conn, n int, _ *http.Request) string {
@@ -166,7 +166,7 @@ func TestSpinClosedPaces(t *testing.T) {
 	})
 }
 
-// A client thinks between a reply and its next request, always the same with one seed.
+// A client thinks between a reply and its next request; one seed gives the same times.
 func TestSpinClosedThinks(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		const think = 10 * time.Millisecond
@@ -303,8 +303,8 @@ func TestSpinClosedSessionEndsWhileItsClientThinks(t *testing.T) {
 	})
 }
 
-// So many requests are under way on each connection, answered in order; what breaks loses
-// all of them, each once.
+// A connection has the pipeline's number of requests in flight, answered in order; when it
+// breaks each of them fails once.
 func TestSpinClosedPipelines(t *testing.T) {
 	const depth = 4
 	for name, test := range map[string]struct {
@@ -463,7 +463,7 @@ func TestSpinClosedAnsweredBeforeTheBodyIsRead(t *testing.T) {
 	}
 }
 
-// Clients among everything that a server can do: each request has one outcome and nothing
+// With a server that does everything at random each request has one outcome and nothing
 // hangs.
 func TestSpinClosedAmongChaos(t *testing.T) {
 	for _, depth := range []int{1, 5} {
@@ -530,7 +530,7 @@ func TestSpinClosedStopsWithItsContext(t *testing.T) {
 	})
 }
 
-// A loop's start is told once, when its connections are open and before a request.
+// Started is called once, when the connections are open and before a request.
 func TestSpinClosedTellsItsStart(t *testing.T) {
 	var asked atomic.Int64
 	s := answering(t, func(int, int, *http.Request) string { asked.Add(1); return spinOK })

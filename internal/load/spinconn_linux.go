@@ -16,26 +16,27 @@ const (
 	spinOpen
 )
 
-// A spinConn is a place for one connection, and the requests under way on it.
+// A spinConn is one connection of a load, with its requests in flight. When its socket is
+// closed the next request opens another.
 type spinConn struct {
-	fd    int
-	index int32
-	life  int32 // of the socket: an event of an earlier one is stale
-	state uint8
-	fresh bool // it has not answered yet
-	heard bool // a byte of the present reply has come
-	full  bool // the socket took no more: the kernel tells when it does
-	mark  bool // its loop has it among those to serve: it is not to be added again
+	fd         int
+	index      int32
+	generation int32 // of the socket: an event of an earlier one is stale
+	state      uint8
+	fresh      bool // it has not answered yet
+	replyBegun bool // a byte of the next reply has come
+	full       bool // the socket's buffer is full: epoll reports when it is not
+	queued     bool // its loop has it among the free ones, or its client among those to send
 
 	out     []byte // rendered requests, of which the kernel has written bytes
 	written int
 	reader  replyReader
 
-	ring          []int32 // requests under way, by their place in the log
+	ring          []int32 // requests in flight, by their index in the log
 	oldest, count int
 
-	idle    bool // one of the idle crowd
-	audited bool // how long its replies wait is noted
+	idle    bool // one of Options.Idle
+	audited bool // see readAudit
 }
 
 func (k *spinConn) push(i int) {
@@ -87,27 +88,27 @@ func (r *rawAddress) connect(fd int) unix.Errno {
 	return errno
 }
 
-// put writes a request on a connection that has room for it, and opens one if need be.
-func (s *spinner) put(k *spinConn, i int) {
-	s.stack(k, i)
+// sendOn sends a request on k, which has room for it, and opens k if need be.
+func (s *spinner) sendOn(k *spinConn, i int) {
+	s.render(k, i)
 	if k.state == spinClosed {
 		s.connect(k)
 		return
 	}
-	s.ready(k)
+	s.stampReady(k)
 	s.flush(k)
 }
 
-// stack renders a request behind what k has still to write.
-func (s *spinner) stack(k *spinConn, i int) {
+// render appends a request to what k has to write.
+func (s *spinner) render(k *spinConn, i int) {
 	e := s.log.at(i)
 	e.conn = k.index
 	k.push(i)
-	k.out = s.asked.template(uint64(i)).request(k.out, uint64(i), s.asked.demand(i))
+	k.out = s.script.template(uint64(i)).request(k.out, uint64(i), s.script.demand(i))
 }
 
-// ready stamps the requests of k that had no open connection yet.
-func (s *spinner) ready(k *spinConn) {
+// stampReady stamps the requests of k that have no stamp yet: k is open.
+func (s *spinner) stampReady(k *spinConn) {
 	if k.count == 0 {
 		return
 	}
@@ -115,10 +116,11 @@ func (s *spinner) ready(k *spinConn) {
 	s.stamp(k, max(s.now, 1))
 }
 
-// unready takes that back, of a connection that proved not to be open.
-func (s *spinner) unready(k *spinConn) { s.stamp(k, 0) }
+// clearReady removes those stamps: k proved not to be open.
+func (s *spinner) clearReady(k *spinConn) { s.stamp(k, 0) }
 
-// stamp gives those requests of k a time that differ in having one: the newest.
+// stamp sets, or with 0 clears, the stamps of k's newest requests, up to the first that has
+// the wanted state already.
 func (s *spinner) stamp(k *spinConn, at int64) {
 	for n := k.count - 1; n >= 0; n-- {
 		place := k.oldest + n
@@ -133,7 +135,7 @@ func (s *spinner) stamp(k *spinConn, at int64) {
 	}
 }
 
-// flush hands what is rendered to the kernel. It reports whether k is still open.
+// flush writes what is rendered. It reports whether k is still open.
 func (s *spinner) flush(k *spinConn) bool {
 	for k.written < len(k.out) {
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[k.written])), uintptr(len(k.out)-k.written), unix.MSG_NOSIGNAL, 0, 0)
@@ -148,10 +150,10 @@ func (s *spinner) flush(k *spinConn) bool {
 			}
 			return true
 		default:
-			// A server may refuse and close before it has read the request: its answer
-			// can still be there.
-			life := k.life
-			if s.read(k, true); k.life == life && k.state == spinOpen {
+			// A server may answer and close before it has read the request: look for the
+			// answer.
+			life := k.generation
+			if s.read(k, true); k.generation == life && k.state == spinOpen {
 				s.broken(k, record.Reset)
 			}
 			return false
@@ -165,18 +167,18 @@ func (s *spinner) flush(k *spinConn) bool {
 	return true
 }
 
-// watchFor has the kernel report events of k: what can be read, and more.
+// watchFor registers k with epoll for reading, and for the events in more.
 func (s *spinner) watchFor(k *spinConn, how int, more uint32) {
-	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff | more, Fd: k.index, Pad: k.life}
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff | more, Fd: k.index, Pad: k.generation}
 	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(s.epoll), uintptr(how), uintptr(k.fd), uintptr(unsafe.Pointer(&e)), 0, 0)
 	if errno != 0 {
 		s.err = errno
 	}
 }
 
-// handle takes what one connection has come to.
+// handle handles the events of one connection.
 func (s *spinner) handle(k *spinConn, events uint32, life int32) {
-	if k.life != life || k.state == spinClosed { // an earlier event of the same batch closed it
+	if k.generation != life || k.state == spinClosed { // an earlier event of the same batch closed it
 		return
 	}
 	if k.state == spinOpening && !s.opened(k) {
@@ -190,11 +192,11 @@ func (s *spinner) handle(k *spinConn, events uint32, life int32) {
 	}
 }
 
-// read takes what the socket has. ending says that the connection's end is to be read
-// too.
+// read reads the socket until it is empty. ending says that the connection's end has come,
+// and is to be read too.
 func (s *spinner) read(k *spinConn, ending bool) {
-	life := k.life
-	for k.life == life && k.state == spinOpen {
+	life := k.generation
+	for k.generation == life && k.state == spinOpen {
 		n, errno := s.receive(k)
 		s.now = s.clock()
 		switch {
@@ -206,7 +208,7 @@ func (s *spinner) read(k *spinConn, ending bool) {
 			s.broken(k, record.Reset)
 			return
 		case n == 0:
-			s.hungUp(k)
+			s.serverClosed(k)
 			return
 		}
 		s.replies(k, s.in[:n])
@@ -216,7 +218,7 @@ func (s *spinner) read(k *spinConn, ending bool) {
 	}
 }
 
-// receive reads what k's socket has.
+// receive reads once from k's socket.
 func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 	if k.audited && s.running {
 		return s.audit.receive(k.fd, s.in)
@@ -225,8 +227,8 @@ func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 	return n, errno
 }
 
-// hungUp takes the end of what the server sends.
-func (s *spinner) hungUp(k *spinConn) {
+// serverClosed handles the end of what the server sends.
+func (s *spinner) serverClosed(k *spinConn) {
 	if rep, whole := k.reader.end(); whole && k.count > 0 {
 		s.answered(k, rep)
 	}
@@ -235,23 +237,23 @@ func (s *spinner) hungUp(k *spinConn) {
 	}
 }
 
-// replies takes the replies in b.
+// replies handles the replies in b.
 func (s *spinner) replies(k *spinConn, b []byte) {
 	if k.idle {
 		s.idleReply(k, b)
 		return
 	}
 	for len(b) > 0 && k.state == spinOpen {
-		if k.count == 0 { // nobody asked for it
+		if k.count == 0 { // no request asked for it
 			s.broken(k, record.Reset)
 			return
 		}
 		i := int(k.ring[k.oldest])
 		e := s.log.at(i)
-		if !k.heard {
-			k.heard, e.first = true, max(s.now, 1)
+		if !k.replyBegun {
+			k.replyBegun, e.first = true, max(s.now, 1)
 		}
-		rest, rep, whole, err := k.reader.next(b, &s.heads, s.asked.template(uint64(i)).bodiless)
+		rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(uint64(i)).bodiless)
 		if err != nil {
 			s.broken(k, record.Reset)
 			return
@@ -260,21 +262,21 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 			return
 		}
 		if k.count == 1 && (len(b) > 0 || k.written < len(k.out)) {
-			// More than was asked for, or a reply before its request was written whole:
-			// what comes next could not be told apart.
+			// More bytes than one reply, or a reply before its request was written whole:
+			// which request the next bytes answer would be unclear.
 			rep.keep = false
 		}
 		s.answered(k, rep)
 	}
 }
 
-// answered takes a whole reply to the oldest request of k.
+// answered handles a whole reply to the oldest request of k.
 func (s *spinner) answered(k *spinConn, rep reply) {
 	i := int(k.ring[k.oldest])
 	e := s.log.at(i)
 	k.pop()
-	k.fresh, k.heard = false, false
-	over := !rep.keep || !s.asked.keepAlive
+	k.fresh, k.replyBegun = false, false
+	over := !rep.keep || !s.script.keepAlive
 	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.count == 0
 	s.finish(i, record.Answered)
 	if over {
@@ -285,9 +287,9 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	s.loop.free(k)
 }
 
-// drop closes k, fails what was under way on it, and offers its place to the loop.
+// drop closes k, fails its requests in flight, and gives k back to the loop.
 func (s *spinner) drop(k *spinConn, out record.Outcome) {
-	s.shut(k)
+	s.closeConn(k)
 	for k.count > 0 {
 		i := int(k.ring[k.oldest])
 		k.pop()
@@ -298,21 +300,21 @@ func (s *spinner) drop(k *spinConn, out record.Outcome) {
 	s.loop.free(k)
 }
 
-// broken ends a connection. As net/http's Transport does, a safe request is sent once
-// more, on a new connection, when one that had answered before turns out closed and not
-// a byte of reply was read.
+// broken handles a connection that failed. As net/http's Transport does, it sends an
+// idempotent request once more, on a new connection, when the old one had answered before and
+// no byte of a reply was read.
 func (s *spinner) broken(k *spinConn, out record.Outcome) {
 	if k.idle {
 		s.idleLost(k)
 		return
 	}
-	if out == record.Reset && k.count == 1 && len(k.ring) == 1 && !k.fresh && !k.heard && k.state == spinOpen {
+	if out == record.Reset && k.count == 1 && len(k.ring) == 1 && !k.fresh && !k.replyBegun && k.state == spinOpen {
 		i := int(k.ring[k.oldest])
-		if tp := s.asked.template(uint64(i)); tp.idempotent {
-			s.shut(k)
+		if tp := s.script.template(uint64(i)); tp.idempotent {
+			s.closeConn(k)
 			e := s.log.at(i)
 			e.ready, e.wrote = 0, 0
-			k.out = tp.request(k.out, uint64(i), s.asked.demand(i))
+			k.out = tp.request(k.out, uint64(i), s.script.demand(i))
 			s.connect(k)
 			return
 		}
@@ -320,19 +322,19 @@ func (s *spinner) broken(k *spinConn, out record.Outcome) {
 	s.drop(k, out)
 }
 
-// connect opens k's socket. On loopback the connection is there when connect returns,
-// though it says that it is in progress: what is rendered is written at once.
+// connect opens k's socket. On loopback the connection is established when connect returns,
+// though it reports EINPROGRESS: what is rendered is written at once.
 func (s *spinner) connect(k *spinConn) {
 	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(s.addr.family), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if errno != 0 {
 		s.failed(k, errno)
 		return
 	}
-	k.fd, k.state, k.fresh, k.heard, k.full = int(fd), spinOpening, true, false, false
-	k.life++
+	k.fd, k.state, k.fresh, k.replyBegun, k.full = int(fd), spinOpening, true, false, false
+	k.generation++
 	s.opening++
 	if errno = noDelay(k.fd); errno == 0 && k.audited {
-		errno = tellArrival(k.fd)
+		errno = stampArrivals(k.fd)
 	}
 	if errno == 0 {
 		errno = s.addr.connect(k.fd)
@@ -342,7 +344,7 @@ func (s *spinner) connect(k *spinConn) {
 		return
 	}
 	if len(k.out) > 0 {
-		s.ready(k)
+		s.stampReady(k)
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[0])), uintptr(len(k.out)), unix.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
@@ -353,7 +355,7 @@ func (s *spinner) connect(k *spinConn) {
 			s.connected(k)
 			return
 		}
-		s.unready(k)
+		s.clearReady(k)
 		if errno != unix.EAGAIN && errno != unix.EINTR {
 			s.failed(k, errno)
 			return
@@ -369,7 +371,7 @@ func noDelay(fd int) unix.Errno {
 	return errno
 }
 
-// opened takes the end of a connection's opening, and reports whether it is open.
+// opened handles the end of a connection attempt, and reports whether k is open.
 func (s *spinner) opened(k *spinConn) bool {
 	code, size := int32(0), unsafe.Sizeof(int32(0))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(k.fd), unix.SOL_SOCKET, unix.SO_ERROR, uintptr(unsafe.Pointer(&code)), uintptr(unsafe.Pointer(&size)), 0)
@@ -383,7 +385,7 @@ func (s *spinner) opened(k *spinConn) bool {
 	return s.connected(k)
 }
 
-// connected writes what waited for the connection, and reports whether it is open.
+// connected writes what waited for the connection, and reports whether k is still open.
 func (s *spinner) connected(k *spinConn) bool {
 	s.opening--
 	s.dialled++
@@ -391,33 +393,33 @@ func (s *spinner) connected(k *spinConn) bool {
 	if k.idle && !s.askIdle(k) {
 		return false
 	}
-	s.ready(k)
+	s.stampReady(k)
 	return s.flush(k)
 }
 
-// failed takes a connection that could not be opened. Before the load that is left to
-// the first request on it.
+// failed handles a connection that could not be opened. Before the load starts the first
+// request on it will try again.
 func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.now = s.clock()
 	if err == unix.EADDRNOTAVAIL || err == unix.EMFILE || err == unix.ENFILE {
 		s.exhausted++
 	}
 	if k.idle || !s.running {
-		s.shut(k)
+		s.closeConn(k)
 		return
 	}
 	s.drop(k, record.Refused)
 }
 
-// shut closes k's socket, if it has one, and forgets what was half read or written.
-func (s *spinner) shut(k *spinConn) {
+// closeConn closes k's socket, if it has one, and forgets what was read or written in part.
+func (s *spinner) closeConn(k *spinConn) {
 	if k.state == spinOpening {
 		s.opening--
 	}
 	if k.state != spinClosed {
 		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(k.fd), 0, 0)
 	}
-	k.state, k.fd, k.full, k.heard = spinClosed, -1, false, false
+	k.state, k.fd, k.full, k.replyBegun = spinClosed, -1, false, false
 	k.out, k.written = k.out[:0], 0
 	k.reader.reset()
 }

@@ -8,39 +8,39 @@ import (
 
 // askIdle sends the one request of an idle connection.
 func (s *spinner) askIdle(k *spinConn) bool {
-	s.crowd.Opened++
+	s.idleConns.Opened++
 	seq := uint64(s.log.n) + uint64(k.index)
-	k.out = s.asked.template(seq).request(k.out[:0], seq, arrivals.Demand{})
+	k.out = s.script.template(seq).request(k.out[:0], seq, arrivals.Demand{})
 	return s.flush(k)
 }
 
-// idleReply takes what an idle connection sends: the reply to its one request. Anything
-// else ends it.
+// idleReply handles what an idle connection receives: the reply to its one request. Anything
+// else closes it.
 func (s *spinner) idleReply(k *spinConn, b []byte) {
 	seq := uint64(s.log.n) + uint64(k.index)
-	rest, rep, whole, err := k.reader.next(b, &s.heads, s.asked.template(seq).bodiless)
+	rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(seq).bodiless)
 	if err == nil && !whole && k.fresh {
 		return
 	}
 	if whole && k.fresh {
 		k.fresh = false
-		s.crowd.Answered++
+		s.idleConns.Answered++
 	}
 	if err != nil || len(rest) > 0 || !rep.keep {
 		s.idleLost(k)
 	}
 }
 
-// idleLost counts an idle connection that ended before the load did.
+// idleLost counts an idle connection that was lost before the load ended.
 func (s *spinner) idleLost(k *spinConn) {
-	s.shut(k)
-	if s.crowd.Lost++; s.crowd.Lost == 1 {
+	s.closeConn(k)
+	if s.idleConns.Lost++; s.idleConns.Lost == 1 {
 		s.firstLost = time.Now()
 	}
 }
 
-// openCrowd opens the idle connections and waits until all are answered or failed.
-func (s *spinner) openCrowd(stopped func() bool, conns []spinConn) {
+// openIdle opens the idle connections and waits until each has its reply or has failed.
+func (s *spinner) openIdle(stopped func() bool, conns []spinConn) {
 	for i := range conns {
 		conns[i].idle = true
 	}

@@ -5,17 +5,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// An entry is what the spinner notes on one request. Times are nanoseconds from the
-// load's start, at least 1 where something happened; 0 is what has not.
+// An entry is what the spinner knows of one request. Times are nanoseconds from the load's
+// start, at least 1; 0: it has not happened.
 type entry struct {
 	due     int64 // may be 0
 	sent    int64 // may be 0, below 0 before it was sent
 	ready   int64
 	wrote   int64
 	first   int64
-	done    int64 // 0: under way
+	done    int64 // 0: no outcome yet
 	bytes   uint32
-	conn    int32 // the place of its connection; -1 before it has one
+	conn    int32 // the index of its connection; -1 before it has one
 	status  uint16
 	outcome record.Outcome
 	ends    bool // it was the last on its connection
@@ -33,8 +33,8 @@ const (
 	slabSize = 1 << slabBits
 )
 
-// newRequestLog has room for n entries, whose memory was written to, so that no page
-// of it has to be found while a load runs.
+// newRequestLog makes room for n entries and writes to that memory, so that no page fault
+// comes while a load runs.
 func newRequestLog(n int) *requestLog {
 	l := &requestLog{}
 	for range (n + slabSize - 1) / slabSize {
@@ -63,7 +63,7 @@ func (l *requestLog) add() (i int, e *entry) {
 	return i, l.at(i)
 }
 
-// request is an entry as records have it.
+// request is the entry's record.
 func (e *entry) request(d arrivals.Demand) record.Request {
 	return record.Request{
 		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,

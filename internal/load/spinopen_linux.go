@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// An openLoop sends the requests of a trace when they are due, whatever became of those
-// before. One that finds no connection free waits in order.
+// An openLoop sends the requests of a trace when they are due, whether or not earlier ones
+// have been answered. One that finds no connection free waits its turn.
 type openLoop struct {
 	*spinner
 	at         []time.Duration
@@ -18,8 +18,8 @@ type openLoop struct {
 	waited     int
 	done       int
 
-	// unused are the connections that may take a request: of a limited number the one
-	// unused longest comes first, of others the one used last.
+	// unused are the connections that may take a request. Of a limited number (inTurn, a
+	// ring) the one unused longest comes first, otherwise the one used last.
 	unused      []int32
 	first, size int
 	inTurn      bool
@@ -58,10 +58,10 @@ func (l *openLoop) release() (next int64) {
 
 func (l *openLoop) send(i int) {
 	l.watch.worked = true
-	l.put(l.take(), i)
+	l.sendOn(l.takeConn(), i)
 }
 
-func (l *openLoop) take() *spinConn {
+func (l *openLoop) takeConn() *spinConn {
 	at := l.first
 	if l.inTurn {
 		if l.first++; l.first == len(l.unused) {
@@ -72,16 +72,16 @@ func (l *openLoop) take() *spinConn {
 	}
 	l.size--
 	k := &l.conns[l.unused[at]]
-	k.mark = false
+	k.queued = false
 	return k
 }
 
 // free implements spinLoop.
 func (l *openLoop) free(k *spinConn) {
-	if k.mark {
+	if k.queued {
 		return
 	}
-	k.mark = true
+	k.queued = true
 	at := l.size
 	if l.inTurn {
 		if at += l.first; at >= len(l.unused) {
@@ -94,22 +94,22 @@ func (l *openLoop) free(k *spinConn) {
 
 func (l *openLoop) finished(int) { l.done++ }
 
-// expired implements spinLoop: it is the first that waits.
+// expired implements spinLoop: only the first that waits can expire.
 func (l *openLoop) expired(int) { l.head++ }
 
 func (l *openLoop) over() bool { return l.done == len(l.at) }
 
 // attackSpin is Attack on the spinner.
 func attackSpin(ctx context.Context, o Options) (*Result, error) {
-	a, err := newAsked(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
+	a, err := newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the attack: %w", err)
 	}
 	n := o.Connections
 	if n <= 0 {
-		n = max(1, min(len(o.Trace.At), freeDescriptors()-o.Idle))
+		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
 	}
-	s := &spinner{asked: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
@@ -127,16 +127,16 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
-	priority, undo := s.settle()
+	priority, undo := s.applyRest()
 	defer undo()
 	if o.KeepAlive && o.Connections > 0 {
 		s.auditReplies(s.conns[:n])
 		s.open(s.stop.Load, s.conns[:n], o.OpenRate)
 	}
-	s.openCrowd(s.stop.Load, s.conns[n:])
+	s.openIdle(s.stop.Load, s.conns[n:])
 
-	told := s.tellEnded(o.Ended)
-	self := observeProcess()
+	told := s.reportEnded(o.Ended)
+	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
 	if o.Started != nil {
 		o.Started(s.start)
@@ -152,18 +152,18 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	}
 	told()
 
-	res.Idle = s.crowd
-	if s.crowd.Lost > 0 {
+	res.Idle = s.idleConns
+	if s.idleConns.Lost > 0 {
 		res.Idle.FirstLost = s.firstLost.Sub(s.start)
 	}
 	for i := range res.Requests {
 		e := s.log.at(i)
-		res.Requests[i] = e.request(a.stated(i))
+		res.Requests[i] = e.request(a.recordedDemand(i))
 		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 	}
 	res.Proof.Planned = len(o.Trace.At)
-	res.Proof.tell(res.Requests)
-	res.Proof.spun(s, priority)
+	res.Proof.countRequests(res.Requests)
+	res.Proof.addSpinner(s, priority)
 	if o.KeepAlive && o.Connections > 0 {
 		res.connections(s.log, n)
 	}
@@ -176,7 +176,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// cutOff ends the requests that a stop left without an outcome.
+// cutOff ends the requests that have no outcome when the load is stopped.
 func (s *spinner) cutOff() (cut int) {
 	s.now = s.clock()
 	for i := range s.log.n {
@@ -193,13 +193,13 @@ func (s *spinner) cutOff() (cut int) {
 	return cut
 }
 
-// lead is how far ahead the start of a load lies when it is told: time for what is done
-// with it.
+// lead is how far ahead the start of a load lies when Started is called, so that the callback
+// has time.
 const lead = time.Millisecond
 
-// connections tells what each of the first n connections answered.
+// connections counts the replies of each of the first n connections.
 func (res *Result) connections(log *requestLog, n int) {
-	answers, asked := make([]uint32, n), make([]int64, n) // asked: when, moved by one
+	answers, asked := make([]uint32, n), make([]int64, n) // asked: when each wrote its first request; 0: never
 	for i := range log.n {
 		e := log.at(i)
 		if e.conn < 0 || e.wrote == 0 {
@@ -227,24 +227,24 @@ func (res *Result) connections(log *requestLog, n int) {
 	}
 }
 
-// tellEnded hands the requests on as they end, from a goroutine of its own, and
-// returns what waits until all are told.
-func (s *spinner) tellEnded(ended func(seq int, r record.Request)) (wait func()) {
+// reportEnded calls ended for the requests as they end, from a goroutine of its own. wait
+// returns when all have been reported.
+func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func()) {
 	if ended == nil {
 		return func() {}
 	}
-	s.order = make([]int32, s.log.n)
+	s.endOrder = make([]int32, s.log.n)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		told := int64(0)
 		tell := func() {
 			for n := s.ended.Load(); told < n; told++ {
-				i := int(s.order[told])
-				ended(i, s.log.at(i).request(s.asked.stated(i)))
+				i := int(s.endOrder[told])
+				ended(i, s.log.at(i).request(s.script.recordedDemand(i)))
 			}
 		}
-		tick := time.NewTicker(tellEvery)
+		tick := time.NewTicker(reportEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -262,5 +262,5 @@ func (s *spinner) tellEnded(ended func(seq int, r record.Request)) (wait func())
 	}
 }
 
-// tellEvery is how often requests that ended are handed on.
-const tellEvery = 50 * time.Millisecond
+// reportEvery is how often requests that ended are reported.
+const reportEvery = 50 * time.Millisecond

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle prepares the process for the way in which the load rests, and says which that
-// is. undo takes it back.
+// applyRest prepares the process for how the load waits between requests, and returns which
+// way that is. undo takes the preparations back.
 //
-// Note: the goroutine is not locked to one thread that alone goes first: when Go takes
-// the P from a locked goroutine, another thread has to run before it comes back.
-func (s *spinner) settle() (rest Rest, undo func()) {
+// Note: the goroutine is not locked to a single thread with SCHED_RR: when Go takes the P
+// from a locked goroutine, another thread has to run before it comes back.
+func (s *spinner) applyRest() (rest Rest, undo func()) {
 	if !s.sleeps {
 		return RestSpins, func() {}
 	}
-	if !schedule(unix.SCHED_RR, 1) {
+	if !setPolicy(unix.SCHED_RR, 1) {
 		exactTimers()
 		return RestWaits, func() {}
 	}
-	return RestFirst, func() { schedule(unix.SCHED_NORMAL, 0) }
+	return RestFirst, func() { setPolicy(unix.SCHED_NORMAL, 0) }
 }
 
-// schedule gives all threads of this process a policy, again until no new one shows up.
-// It reports whether that is permitted.
-func schedule(policy, priority uint32) bool {
+// setPolicy gives all threads of this process a scheduling policy, until no new thread
+// appears. It reports whether that is permitted.
+func setPolicy(policy, priority uint32) bool {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}
 	for seen, last := 0, -1; seen != last; {
 		last = seen
@@ -47,8 +47,8 @@ func schedule(policy, priority uint32) bool {
 	return true
 }
 
-// exactTimers has sleeps end when they should: by default up to 50 µs later. Where that
-// is not permitted the lag says so.
+// exactTimers sets the timer slack of all threads to 1 ns: by default sleeps end up to 50 µs
+// late. Where that is not permitted the lag shows it.
 func exactTimers() {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/timerslack_ns", os.Getpid()))
 	for _, f := range files {
@@ -57,17 +57,17 @@ func exactTimers() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 }
 
-// spun adds what the spinner noted on itself.
-func (p *Proof) spun(s *spinner, rest Rest) {
+// addSpinner adds what the spinner measured of itself.
+func (p *Proof) addSpinner(s *spinner, rest Rest) {
 	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest), time.Duration(s.watch.away)
-	p.audited(&s.audit)
+	p.addReadAudit(&s.audit)
 	if p.Elapsed > 0 {
 		p.Busy = min(1, float64(s.watch.work)/float64(p.Elapsed))
 	}
 }
 
-// freeDescriptors is how many connections this process may open.
-func freeDescriptors() int {
+// maxOpenConns is how many connections this process may open.
+func maxOpenConns() int {
 	limit, known := descriptorLimit()
 	if !known || limit > MaxConnections+spareDescriptors {
 		return MaxConnections

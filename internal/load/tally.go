@@ -8,11 +8,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// refusedPause keeps clients of a dead server from dialling without end.
+// refusedPause is how long a client waits after a refused connection, so that clients of a
+// dead server do not dial all the time.
 const refusedPause = 10 * time.Millisecond
 
-// A tally is what one client counts of the measured time, and whether it was
-// ever heard.
+// A tally is what one client of a closed loop counts of the measured time, and whether it
+// ever got a reply.
 type tally struct {
 	from, to time.Duration // the measured time, from the loop's start
 
@@ -20,27 +21,27 @@ type tally struct {
 	cut              record.Pending
 	replies          uint32
 
-	early int           // requests that ended before the measured time
-	heard bool          // it got a reply before the measured time's end
-	waits bool          // it has asked again since
-	since time.Duration // the first time that it has
+	early        int           // requests that ended before the measured time
+	replied      bool          // it got a reply before the end of the measured time
+	waiting      bool          // it has sent another request since
+	waitingSince time.Duration // when it did so first
 
-	asked0, first int64   // when its first request was sent, moved by 1, and how long that took to be answered
-	session       Session // the present one; Began is -1 before its first request
+	firstSent, firstReply int64   // when it sent its first request, plus 1, and how long the first reply took
+	session               Session // the present one; Began is -1 before its first request
 }
 
-// asked reports whether the client sent anything.
-func (t *tally) asked() bool { return t.answered+t.failed+t.cut.Requests+t.early > 0 }
+// sentAny reports whether the client sent a request.
+func (t *tally) sentAny() bool { return t.answered+t.failed+t.cut.Requests+t.early > 0 }
 
-// await notes that a request sent then has not been answered.
-func (t *tally) await(sent time.Duration) {
-	if !t.waits {
-		t.waits, t.since = true, sent
+// startWaiting notes a request sent at that time that has no reply yet.
+func (t *tally) startWaiting(sent time.Duration) {
+	if !t.waiting {
+		t.waiting, t.waitingSince = true, sent
 	}
 }
 
-// count takes a request that ended: it counts if that was in the measured time, which
-// is told, and as cut if it was after.
+// count takes a request that ended, and reports whether that was in the measured time.
+// One that ended later counts as cut off.
 func (t *tally) count(r record.Request) (measured bool) {
 	done := time.Duration(r.Done)
 	if done >= t.to {
@@ -48,9 +49,9 @@ func (t *tally) count(r record.Request) (measured bool) {
 		return false
 	}
 	if r.Outcome == record.Answered {
-		t.heard, t.waits = true, false
+		t.replied, t.waiting = true, false
 	} else {
-		t.await(time.Duration(r.Sent))
+		t.startWaiting(time.Duration(r.Sent))
 	}
 	if done < t.from {
 		t.early++
@@ -67,10 +68,10 @@ func (t *tally) count(r record.Request) (measured bool) {
 	return true
 }
 
-// cutOff counts a request, sent at that time, that the measured time's end left
-// unanswered.
+// cutOff counts a request, sent at that time, that was in flight when the measured time
+// ended.
 func (t *tally) cutOff(sent time.Duration) {
-	t.await(sent)
+	t.startWaiting(sent)
 	t.cut.Requests++
 	under := max(0, t.to-sent).Seconds()
 	if sent < t.from {
@@ -81,9 +82,9 @@ func (t *tally) cutOff(sent time.Duration) {
 	t.cut.Squares += under * under
 }
 
-// saw counts a request that ended to the present session, and returns that when it
-// ended with it: when it was complete, or its connection was gone.
-func (t *tally) saw(r record.Request, size int, gone bool) (ended Session, over bool) {
+// addToSession counts a request that ended in the client's session. When the session ended
+// with it, complete or because the connection is gone, it is returned.
+func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Session, over bool) {
 	s := &t.session
 	if s.Began < 0 {
 		s.Began = r.Sent
@@ -103,8 +104,8 @@ func (t *tally) saw(r record.Request, size int, gone bool) (ended Session, over 
 	return ended, true
 }
 
-// tallied counts what the clients of a closed loop that took so long did.
-func tallied(log *requestLog, a *asked, o *ClosedOptions, took time.Duration) (res ClosedResult) {
+// tallied counts the requests of a closed loop that ran for took.
+func tallied(log *requestLog, a *script, o *ClosedOptions, took time.Duration) (res ClosedResult) {
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
 	clients := make([]tally, o.Connections)
 	for i := range clients {
@@ -114,8 +115,8 @@ func tallied(log *requestLog, a *asked, o *ClosedOptions, took time.Duration) (r
 	for i := range log.n {
 		e := log.at(i)
 		t := &clients[e.conn]
-		if t.asked0 == 0 {
-			t.asked0 = e.sent + 1
+		if t.firstSent == 0 {
+			t.firstSent = e.sent + 1
 		}
 		if e.done > 0 {
 			ended = append(ended, int32(i))
@@ -125,12 +126,12 @@ func tallied(log *requestLog, a *asked, o *ClosedOptions, took time.Duration) (r
 	measured := make([]bool, log.n)
 	for _, i := range ended {
 		e := log.at(int(i))
-		t, r := &clients[e.conn], e.request(a.stated(int(i)))
-		if e.outcome == record.Answered && t.first == 0 {
-			t.first = max(1, e.done-t.asked0+1)
+		t, r := &clients[e.conn], e.request(a.recordedDemand(int(i)))
+		if e.outcome == record.Answered && t.firstReply == 0 {
+			t.firstReply = max(1, e.done-t.firstSent+1)
 		}
 		measured[i] = t.count(r)
-		if s, over := t.saw(r, o.Session, e.ends); over && measured[i] {
+		if s, over := t.addToSession(r, o.Session, e.ends); over && measured[i] {
 			res.Sessions = append(res.Sessions, s)
 		}
 	}
@@ -140,7 +141,7 @@ func tallied(log *requestLog, a *asked, o *ClosedOptions, took time.Duration) (r
 		case e.done == 0:
 			clients[e.conn].cutOff(time.Duration(e.sent))
 		case measured[i]:
-			res.Requests = append(res.Requests, e.request(a.stated(i)))
+			res.Requests = append(res.Requests, e.request(a.recordedDemand(i)))
 			res.Marks = append(res.Marks, Mark{Seq: uint64(i), Ready: e.ready, Wrote: e.wrote, First: e.first})
 		}
 	}
@@ -148,11 +149,11 @@ func tallied(log *requestLog, a *asked, o *ClosedOptions, took time.Duration) (r
 		res.add(&clients[i])
 	}
 	slices.SortFunc(res.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
-	res.starve(o.Pipeline)
+	res.countStarved(o.Pipeline)
 	return res
 }
 
-// add counts what one client did.
+// add adds one client's tally.
 func (r *ClosedResult) add(t *tally) {
 	r.Answered += t.answered
 	r.Failed += t.failed
@@ -160,14 +161,14 @@ func (r *ClosedResult) add(t *tally) {
 	if t.answered+t.failed+t.cut.Requests > 0 {
 		r.ConnAnswers = append(r.ConnAnswers, t.replies)
 	}
-	r.FirstReply = max(r.FirstReply, time.Duration(t.first))
-	if t.asked() {
+	r.FirstReply = max(r.FirstReply, time.Duration(t.firstReply))
+	if t.sentAny() {
 		r.Asked++
 	}
 	switch {
-	case t.asked() && !t.heard:
+	case t.sentAny() && !t.replied:
 		r.Starved++
-	case t.replies == 0 && t.waits && t.since < t.from:
+	case t.replies == 0 && t.waiting && t.waitingSince < t.from:
 		r.silent++
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// A turn is what one client of a tallied loop asked: from one millisecond to another, 0 for
-// what was never answered.
+// A turn is one client's request in a tallied loop: from one millisecond to another, 0 where it
+// was never answered.
 type turn struct {
 	client, sent, done int
 	outcome            record.Outcome
@@ -29,7 +29,7 @@ func tallyOf(t *testing.T, session, depth int, turns ...turn) ClosedResult {
 			e.status = 200
 		}
 	}
-	a, err := newAsked([]Target{{Method: "GET", URL: "http://127.0.0.1:1/"}}, true, nil, nil)
+	a, err := newScript([]Target{{Method: "GET", URL: "http://127.0.0.1:1/"}}, true, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// A Target is one request to repeat. The URL is absolute, http or https. The
-// header's names are sent as they are spelled; Host overrides the URL's host.
+// A Target is one request to repeat. The URL is absolute, http or https. Header names are
+// sent as they are spelled; Host overrides the URL's host.
 type Target struct {
 	Method string
 	URL    string
@@ -33,12 +33,12 @@ const (
 )
 
 // ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
-// header lines, then optionally "@file" naming the body, then an empty line. It
-// refuses what the driver could not send, and files beyond 10 MiB.
+// header lines, then optionally "@file" naming the body, then an empty line. It refuses
+// requests that the engines cannot send, and files beyond 10 MiB.
 func ReadTargets(r io.Reader) ([]Target, error) { return readTargets(r, "") }
 
-// ReadTargetsAt is ReadTargets for the server at addr (host:port), whichever the
-// file names; "METHOD /path" will do there.
+// ReadTargetsAt is ReadTargets for the server at addr (host:port), whatever host the file
+// names. "METHOD /path" is enough there.
 func ReadTargetsAt(r io.Reader, addr string) ([]Target, error) { return readTargets(r, addr) }
 
 // LogTargets are the different requests of an access log, with paths for URLs: see At.
@@ -95,8 +95,8 @@ func readTargets(r io.Reader, addr string) ([]Target, error) {
 	return targets, nil
 }
 
-// WriteTargets writes targets as vegeta reads them and returns the format's name:
-// http, or json where a target has a body, which the other would want in a file.
+// WriteTargets writes targets as vegeta reads them and returns the format's name: http, or
+// json where a target has a body, which the format http wants in a file.
 func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 	var b bytes.Buffer
 	format = vegeta.HTTPTargetFormat
@@ -127,7 +127,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 	return format, nil
 }
 
-// A template is a target's request, rendered but for its demand and its number.
+// A template is a target's request, rendered without its demand and number.
 type template struct {
 	line       []byte // method and request target, "GET /work"
 	query      byte   // what joins a demand to line, '?' or '&'; 0 takes none
@@ -214,7 +214,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// refuseTLS tells what the engine vegeta alone can ask.
+// refuseTLS refuses https, which only the engine vegeta speaks.
 func refuseTLS(tps []template) error {
 	if tps[0].tls {
 		return errors.New("https needs the engine vegeta, in an open loop")
@@ -222,7 +222,7 @@ func refuseTLS(tps []template) error {
 	return nil
 }
 
-// notToken tells what RFC 9110, section 5.6.2, does not allow in a token.
+// notToken reports whether RFC 9110, section 5.6.2, forbids r in a token.
 func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
@@ -276,7 +276,7 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 	return tps, addr, nil
 }
 
-// checkWhich tells whether every place is one of n targets'.
+// checkWhich refuses an index that is beyond n targets.
 func checkWhich(which []uint32, n int) error {
 	for i, w := range which {
 		if int64(w) >= int64(n) {

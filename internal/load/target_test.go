@@ -187,7 +187,7 @@ func TestWriteTargets(t *testing.T) {
 // A trace says which target each request asks, in an open loop and in a closed one.
 func TestWhich(t *testing.T) {
 	t.Parallel()
-	c, err := newAsked([]Target{{Method: "GET", URL: "http://s/a"}, {Method: "GET", URL: "http://s/b"}}, true, nil, nil)
+	c, err := newScript([]Target{{Method: "GET", URL: "http://s/a"}, {Method: "GET", URL: "http://s/b"}}, true, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

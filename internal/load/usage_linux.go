@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is the CPU time of this process so far; 0 when the kernel does not tell.
+// processTime is the CPU time of this process so far; 0 when the kernel does not report it.
 func processTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -31,28 +31,27 @@ const (
 // Requests without a reply have code 0 and their outcome as error; those never
 // sent are left out.
 //
-// It hands on whole results only, several at a time and not later than a moment
-// after they were written, so that what a killed process leaves can be read. It
-// is not safe for concurrent use.
+// It writes whole results only, several at a time and at most 200 ms late, so that the
+// file of a killed process can be read. It is not safe for concurrent use.
 type VegetaWriter struct {
 	Start time.Time // of the attack; set it before the first Write
 	Which []uint32  // as the trace's
 
-	w       io.Writer
-	held    bytes.Buffer
-	flushed time.Time
-	encode  vegeta.Encoder
-	name    string
-	targets []Target
-	tps     []template
-	urls    []string
-	from    Stamp
+	w        io.Writer
+	buffered bytes.Buffer
+	flushed  time.Time
+	encode   vegeta.Encoder
+	name     string
+	targets  []Target
+	tps      []template
+	urls     []string
+	from     Stamp
 }
 
-// How many bytes, or for how long, a VegetaWriter holds results back.
+// A VegetaWriter buffers results up to this size, and for this long.
 const (
-	vegetaHeld    = 32 << 10
-	vegetaHeldFor = 200 * time.Millisecond
+	flushBytes = 32 << 10
+	flushEvery = 200 * time.Millisecond
 )
 
 // NewVegetaWriter writes results called name to w. Targets are those of the
@@ -68,7 +67,7 @@ func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*V
 		url, _, _ := strings.Cut(t.URL, "#")
 		v.urls = append(v.urls, url)
 	}
-	v.encode = vegeta.NewEncoder(&v.held)
+	v.encode = vegeta.NewEncoder(&v.buffered)
 	return v, nil
 }
 
@@ -81,10 +80,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if v.from == SentStamp {
 		began = r.Sent
 	}
-	i := seq % len(v.targets)
-	if v.Which != nil {
-		i = int(v.Which[seq])
-	}
+	i := targetOf(uint64(seq), v.Which, len(v.targets))
 	d := arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{
 		Attack:    v.name,
@@ -101,16 +97,16 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if err := v.encode.Encode(&result); err != nil {
 		return fmt.Errorf("encoding vegeta result %d: %w", seq, err)
 	}
-	if v.held.Len() < vegetaHeld && time.Since(v.flushed) < vegetaHeldFor {
+	if v.buffered.Len() < flushBytes && time.Since(v.flushed) < flushEvery {
 		return nil
 	}
 	return v.Flush()
 }
 
-// Flush hands on what is held back.
+// Flush writes what is buffered.
 func (v *VegetaWriter) Flush() error {
 	v.flushed = time.Now()
-	if _, err := v.held.WriteTo(v.w); err != nil {
+	if _, err := v.buffered.WriteTo(v.w); err != nil {
 		return fmt.Errorf("writing vegeta results: %w", err)
 	}
 	return nil

@@ -17,37 +17,37 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A place holds one kept connection, in an http.Transport of its own: one
-// Transport for all would ask on the connection used last, and leave others
-// unasked. Without a limit there is one place with as many connections as needed.
-type place struct {
+// A connSlot holds one kept connection, in an http.Transport of its own: one Transport
+// for all would send on the connection used last and leave others unused. Without a limit
+// there is one slot with as many connections as needed.
+type connSlot struct {
 	http   *http.Transport
 	opened chan net.Conn // the connection opened beforehand, until it is used
 
-	// Of a limited place, by the request that has it.
-	given   bool
-	answers uint32
-	asked   int64         // when its first request had a connection
-	first   time.Duration // from then to its reply; 0 before
+	// Counted where connections are limited, by the request that has the slot.
+	used       bool
+	answers    uint32
+	firstReady int64         // when its first request had a connection
+	firstReply time.Duration // from then to its reply; 0 before
 }
 
-// places hands connections to requests. With a limit they are used in turn, and
+// connSlots give connections to requests. With a limit they are used in turn, and
 // requests wait for one in order of arrival.
-type places struct {
+type connSlots struct {
 	ctx     context.Context // ends with the attack, and so does dialling
-	all     []*place
-	turn    chan *place // nil without a limit
+	all     []*connSlot
+	turn    chan *connSlot // nil without a limit
 	addr    string
 	dialer  func(ctx context.Context, addr string) (net.Conn, error)
 	tls     *tls.Config // nil for plain http
 	timeout time.Duration
 
 	dialled, exhausted atomic.Uint64
-	waited             atomic.Int64 // requests that found no place free
+	waited             atomic.Int64 // requests that found no slot free
 }
 
-func newPlaces(ctx context.Context, o *Options, addr string, secure bool) *places {
-	c := &places{ctx: ctx, addr: addr, dialer: o.Dial}
+func newConnSlots(ctx context.Context, o *Options, addr string, secure bool) *connSlots {
+	c := &connSlots{ctx: ctx, addr: addr, dialer: o.Dial}
 	if c.dialer == nil {
 		c.dialer = plainDial
 	}
@@ -56,10 +56,10 @@ func newPlaces(ctx context.Context, o *Options, addr string, secure bool) *place
 		c.tls = &tls.Config{ServerName: host, InsecureSkipVerify: o.SkipVerify}
 	}
 	if o.Connections > 0 {
-		c.turn = make(chan *place, o.Connections)
+		c.turn = make(chan *connSlot, o.Connections)
 	}
 	for range max(1, o.Connections) {
-		p := &place{opened: make(chan net.Conn, 1)}
+		p := &connSlot{opened: make(chan net.Conn, 1)}
 		dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, p) }
 		p.http = &http.Transport{
 			DialContext: dial, DialTLSContext: dial, DisableCompression: true,
@@ -73,8 +73,8 @@ func newPlaces(ctx context.Context, o *Options, addr string, secure bool) *place
 	return c
 }
 
-// get returns a place, or ctx's error when none was free in time.
-func (c *places) get(ctx context.Context) (*place, error) {
+// get returns a slot, or ctx's error when none was free in time.
+func (c *connSlots) get(ctx context.Context) (*connSlot, error) {
 	if c.turn == nil {
 		return c.all[0], nil
 	}
@@ -92,36 +92,36 @@ func (c *places) get(ctx context.Context) (*place, error) {
 	}
 }
 
-func (c *places) put(p *place) {
+func (c *connSlots) put(p *connSlot) {
 	if c.turn != nil {
 		c.turn <- p
 	}
 }
 
-// note counts a request at p, which get returned.
-func (c *places) note(p *place, x *exchange, answered bool) {
+// countReply counts a request on p, which get returned.
+func (c *connSlots) countReply(p *connSlot, x *exchange, answered bool) {
 	if c.turn == nil {
 		return // many requests share it
 	}
-	p.given = true
-	if p.asked == 0 {
-		p.asked = x.ready.Load()
+	p.used = true
+	if p.firstReady == 0 {
+		p.firstReady = x.ready.Load()
 	}
 	if !answered {
 		return
 	}
 	if p.answers++; p.answers == 1 {
-		p.first = time.Duration(timeline.Now() - p.asked)
+		p.firstReply = time.Duration(timeline.Now() - p.firstReady)
 	}
 }
 
-// tally tells of the places that were given a request.
-func (c *places) tally(res *Result) {
+// addTo adds the slots that were given a request to a result.
+func (c *connSlots) addTo(res *Result) {
 	if c.turn == nil {
 		return
 	}
 	for _, p := range c.all {
-		if !p.given {
+		if !p.used {
 			continue
 		}
 		res.ConnAnswers = append(res.ConnAnswers, p.answers)
@@ -129,14 +129,14 @@ func (c *places) tally(res *Result) {
 		if p.answers == 0 {
 			res.Starved++
 		}
-		res.FirstReply = max(res.FirstReply, p.first)
+		res.FirstReply = max(res.FirstReply, p.firstReply)
 	}
 }
 
-// open dials for every limited place, openers at a time and, unless rate is 0,
+// open dials for every slot of a limited number, openers at a time and, unless rate is 0,
 // that many a second. What cannot be opened now is dialled by the first request
 // that needs it, and counted there.
-func (c *places) open(rate float64) {
+func (c *connSlots) open(rate float64) {
 	if c.turn == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (c *places) open(rate float64) {
 }
 
 // close ends every connection that no request has.
-func (c *places) close() {
+func (c *connSlots) close() {
 	for _, p := range c.all {
 		p.http.CloseIdleConnections()
 		select {
@@ -177,7 +177,7 @@ func (e *dialError) Unwrap() error { return e.error }
 
 // dial is the Transport's way to a connection for p. Its ctx outlives the
 // request's, but has its values.
-func (c *places) dial(ctx context.Context, p *place) (net.Conn, error) {
+func (c *connSlots) dial(ctx context.Context, p *connSlot) (net.Conn, error) {
 	select {
 	case nc := <-p.opened:
 		return nc, nil
@@ -191,9 +191,9 @@ func (c *places) dial(ctx context.Context, p *place) (net.Conn, error) {
 	return nc, nil
 }
 
-// connect opens a connection, TLS included. Whatever it returns has a stampedConn
-// in it.
-func (c *places) connect(deadline time.Time) (net.Conn, error) {
+// connect opens a connection, with its TLS handshake. The innermost connection is a
+// stampedConn.
+func (c *connSlots) connect(deadline time.Time) (net.Conn, error) {
 	ctx, cancel := context.WithDeadline(c.ctx, deadline)
 	defer cancel()
 	nc, err := c.dialer(ctx, c.addr)

@@ -20,8 +20,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// workers is how many goroutines vegeta starts beforehand; it adds more as soon
-// as all are busy, without limit, so the loop stays open.
+// workers is how many goroutines vegeta starts with. It adds more whenever all are
+// busy, without limit, so the loop stays open.
 const workers = 64
 
 // attackVegeta sends the trace with vegeta's attacker over net/http's Transport.
@@ -29,32 +29,32 @@ const workers = 64
 func attackVegeta(ctx context.Context, o Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t, err := newHits(ctx, &o)
+	t, err := newTransport(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	return t.attack(&o, cancel)
 }
 
-func (t *hits) attack(o *Options, cancel context.CancelFunc) (*Result, error) {
+func (t *transport) attack(o *Options, cancel context.CancelFunc) (*Result, error) {
 	defer t.conns.close()
 	defer cancel() // before the connections are closed
 	if o.KeepAlive {
 		t.conns.open(o.OpenRate)
 	}
 	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
-	self := observeProcess()
-	tell, told := teller(o, t.requests)
-	passed := t.pacer.call(o)
-	for hit := range attacker.Attack(anyTarget, stopping{t.pacer, cancel}, 0, "") {
+	self := startProcessMeter()
+	tell, told := reporter(o, t.requests)
+	passed := t.pacer.callMoments(o)
+	for hit := range attacker.Attack(placeholderTarget, cancellingPacer{t.pacer, cancel}, 0, "") {
 		tell(hit.Seq)
 	}
 	res := &Result{Requests: t.requests, Stamps: t.stamps, Start: t.pacer.start, Proof: self.proof()}
 	res.Proof.Planned = len(o.Trace.At)
-	res.Proof.tell(res.Requests)
+	res.Proof.countRequests(res.Requests)
 	res.Dialled, res.Exhausted, res.Waited = t.conns.dialled.Load(), t.conns.exhausted.Load(), int(t.conns.waited.Load())
 	if o.KeepAlive {
-		t.conns.tally(res)
+		t.conns.addTo(res)
 	}
 	passed()
 	if o.Closing != nil {
@@ -68,9 +68,9 @@ func (t *hits) attack(o *Options, cancel context.CancelFunc) (*Result, error) {
 	return res, t.pacer.err
 }
 
-// call has the moments told from a goroutine of its own, which begins with the attack.
-// passed waits until the last one was, or the attack's context has ended.
-func (p *pacer) call(o *Options) (passed func()) {
+// callMoments calls o.Moment at its times, from a goroutine that begins with the attack.
+// passed waits for the last call, or for the end of the attack's context.
+func (p *pacer) callMoments(o *Options) (passed func()) {
 	if len(o.Moments) == 0 {
 		return func() {}
 	}
@@ -97,7 +97,7 @@ func (p *pacer) call(o *Options) (passed func()) {
 	}
 }
 
-// finish ends the entries of what was never sent and counts what was cut off.
+// finish gives requests that were never sent an end, and counts those cut off.
 func (res *Result) finish() (cut int) {
 	end := int64(time.Since(res.Start))
 	for i := range res.Requests {
@@ -112,9 +112,9 @@ func (res *Result) finish() (cut int) {
 	return cut
 }
 
-// teller calls o.Ended from a goroutine of its own, so that a slow one keeps no
-// request under way. told returns when all calls have.
-func teller(o *Options, requests []record.Request) (tell func(seq uint64), told func()) {
+// reporter calls o.Ended from a goroutine of its own, so that a slow callback keeps no
+// request in flight. told waits until all calls have returned.
+func reporter(o *Options, requests []record.Request) (tell func(seq uint64), told func()) {
 	if o.Ended == nil {
 		return func(uint64) {}, func() {}
 	}
@@ -128,14 +128,14 @@ func teller(o *Options, requests []record.Request) (tell func(seq uint64), told 
 	return func(seq uint64) { ended <- seq }, func() { close(ended); calls.Wait() }
 }
 
-// stopping cancels what is under way as soon as the schedule is given up.
-type stopping struct {
+// A cancellingPacer cuts off the requests in flight when its pacer gives up.
+type cancellingPacer struct {
 	*pacer
 	cancel context.CancelFunc
 }
 
 // Pace implements vegeta.Pacer.
-func (s stopping) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
+func (s cancellingPacer) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 	wait, stop := s.pacer.Pace(elapsed, hits)
 	if s.err != nil {
 		s.cancel()
@@ -143,72 +143,68 @@ func (s stopping) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool)
 	return wait, stop
 }
 
-// anyTarget is the vegeta.Targeter. Targets are chosen by the transport, by
-// sequence number: targeters run concurrently and would hand them out in any
-// order.
-func anyTarget(t *vegeta.Target) error {
+// placeholderTarget is the vegeta.Targeter. The transport chooses the real target by
+// sequence number: targeters run concurrently and would hand them out in any order.
+func placeholderTarget(t *vegeta.Target) error {
 	t.Method, t.URL = http.MethodGet, "/"
 	return nil
 }
 
-// hits is the http.RoundTripper of vegeta's client: it asks what the trace says
-// instead of what vegeta hands it, all but the sequence number, and keeps the
-// outcome, the times and the stamps.
-type hits struct {
-	ctx      context.Context // ends with the attack
-	asks     []ask
-	trace    arrivals.Trace
-	timeout  time.Duration
-	pacer    *pacer // start is set before the first hit
-	conns    *places
-	requests []record.Request
-	stamps   []record.Stamps
-	unread   *http.Response // what vegeta sees of every reply: nothing to read, nowhere to go
+// A transport is the http.RoundTripper of vegeta's client. Of the request that vegeta
+// hands over it takes the sequence number only: it sends the trace's request of that
+// number, and keeps its outcome, times and stamps.
+type transport struct {
+	ctx        context.Context // ends with the attack
+	targets    []preparedTarget
+	trace      arrivals.Trace
+	timeout    time.Duration
+	pacer      *pacer // start is set before the first hit
+	conns      *connSlots
+	requests   []record.Request
+	stamps     []record.Stamps
+	emptyReply *http.Response // what vegeta sees of every reply: no body, no redirect
 }
 
-// An ask is a target, ready to make requests of.
-type ask struct {
+// A preparedTarget holds the parts of a target's requests.
+type preparedTarget struct {
 	method, url, host string
 	header            http.Header
 	body              []byte
 	template          template // says how a demand is put into the URL
 }
 
-func newHits(ctx context.Context, o *Options) (*hits, error) {
+func newTransport(ctx context.Context, o *Options) (*transport, error) {
 	tps, addr, err := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
 	if err != nil {
 		return nil, err
 	}
-	t := &hits{
-		ctx: ctx, trace: o.Trace, timeout: o.Timeout,
+	t := &transport{
+		ctx: ctx, trace: o.Trace, timeout: timeout(o.Timeout),
 		pacer:    &pacer{ctx: ctx, at: o.Trace.At, sleep: o.Sleep, started: o.Started, limit: maxInFlight},
-		conns:    newPlaces(ctx, o, addr, tps[0].tls),
+		conns:    newConnSlots(ctx, o, addr, tps[0].tls),
 		requests: make([]record.Request, len(o.Trace.At)), stamps: make([]record.Stamps, len(o.Trace.At)),
-		unread: &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: http.NoBody},
-	}
-	if t.timeout <= 0 {
-		t.timeout = DefaultTimeout
+		emptyReply: &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: http.NoBody},
 	}
 	if t.pacer.sleep == nil {
 		t.pacer.sleep = nanosleep
 	}
 	t.conns.timeout = t.timeout
 	for i, target := range o.Targets {
-		t.asks = append(t.asks, target.ask(tps[i]))
+		t.targets = append(t.targets, target.prepare(tps[i]))
 	}
 	for i, at := range o.Trace.At {
 		t.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut}
-		if a, d := t.asked(uint64(i)); a.template.query != 0 {
+		if a, d := t.target(uint64(i)); a.template.query != 0 {
 			t.requests[i].Iters, t.requests[i].Sleep = d.Iters, int64(d.Sleep)
 		}
 	}
 	return t, nil
 }
 
-// ask is t without what net/http would send that nobody asked for.
-func (t Target) ask(tp template) ask {
+// prepare turns off the header fields that net/http would add by itself.
+func (t Target) prepare(tp template) preparedTarget {
 	url, _, _ := strings.Cut(t.URL, "#")
-	a := ask{method: t.Method, url: url, body: t.Body, template: tp, header: http.Header{"User-Agent": nil}}
+	a := preparedTarget{method: t.Method, url: url, body: t.Body, template: tp, header: http.Header{"User-Agent": nil}}
 	for name, values := range t.Header {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			a.host = values[len(values)-1]
@@ -219,21 +215,17 @@ func (t Target) ask(tp template) ask {
 	return a
 }
 
-// asked is what request seq asks.
-func (t *hits) asked(seq uint64) (a *ask, d arrivals.Demand) {
-	i := seq % uint64(len(t.asks))
-	if t.trace.Which != nil {
-		i = uint64(t.trace.Which[seq])
-	}
+// target is the target of request seq, and its demand.
+func (t *transport) target(seq uint64) (a *preparedTarget, d arrivals.Demand) {
 	if t.trace.Demand != nil {
 		d = t.trace.Demand[seq]
 	}
-	return &t.asks[i], d
+	return &t.targets[targetOf(seq, t.trace.Which, len(t.targets))], d
 }
 
 // request makes request number seq.
-func (t *hits) request(ctx context.Context, seq uint64) (*http.Request, error) {
-	a, d := t.asked(seq)
+func (t *transport) request(ctx context.Context, seq uint64) (*http.Request, error) {
+	a, d := t.target(seq)
 	req, err := http.NewRequestWithContext(ctx, a.method, string(a.template.demand([]byte(a.url), d)), bytes.NewReader(a.body))
 	if err != nil {
 		return nil, err
@@ -250,7 +242,7 @@ var errUnsequenced = errors.New("request without X-Vegeta-Seq")
 
 // RoundTrip implements http.RoundTripper. Distinct requests have distinct
 // sequence numbers, so no two calls touch one entry of requests.
-func (t *hits) RoundTrip(hit *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(hit *http.Request) (*http.Response, error) {
 	seq, err := strconv.ParseUint(hit.Header.Get("X-Vegeta-Seq"), 10, 64)
 	if err != nil || seq >= uint64(len(t.requests)) {
 		return nil, errUnsequenced
@@ -261,7 +253,7 @@ func (t *hits) RoundTrip(hit *http.Request) (*http.Response, error) {
 	x := &exchange{deadline: t.pacer.start.Add(sent + t.timeout)}
 	ctx, cancel := context.WithDeadline(x.traced(t.ctx), x.deadline)
 	defer cancel()
-	n, err := t.carry(ctx, seq, x, r)
+	n, err := t.exchangeOn(ctx, seq, x, r)
 	r.Bytes, r.Outcome = bodyBytes(n), t.outcome(ctx, err)
 	if r.Outcome != record.Answered {
 		r.Status, r.Bytes = 0, 0
@@ -269,11 +261,11 @@ func (t *hits) RoundTrip(hit *http.Request) (*http.Response, error) {
 	t.stamps[seq] = x.stamps(t.pacer.zero)
 	r.Done = int64(time.Since(t.pacer.start))
 	t.pacer.ended.Add(1)
-	return t.unread, nil
+	return t.emptyReply, nil
 }
 
-// carry asks request seq at a place and reads its whole reply of n bytes.
-func (t *hits) carry(ctx context.Context, seq uint64, x *exchange, r *record.Request) (n int64, err error) {
+// exchangeOn sends request seq on a free connection and reads its whole reply of n bytes.
+func (t *transport) exchangeOn(ctx context.Context, seq uint64, x *exchange, r *record.Request) (n int64, err error) {
 	p, err := t.conns.get(ctx)
 	if err != nil {
 		return 0, err
@@ -291,12 +283,12 @@ func (t *hits) carry(ctx context.Context, seq uint64, x *exchange, r *record.Req
 		}
 		resp.Body.Close()
 	}
-	t.conns.note(p, x, err == nil)
+	t.conns.countReply(p, x, err == nil)
 	return n, err
 }
 
-// outcome tells what err made of a request.
-func (t *hits) outcome(ctx context.Context, err error) record.Outcome {
+// outcome is the outcome of a request that ended with err.
+func (t *transport) outcome(ctx context.Context, err error) record.Outcome {
 	switch _, dial := errors.AsType[*dialError](err); {
 	case err == nil:
 		return record.Answered
@@ -310,7 +302,7 @@ func (t *hits) outcome(ctx context.Context, err error) record.Outcome {
 	return record.Reset
 }
 
-// traced is ctx with x as what stamps the request and bounds its dialling.
+// traced returns a context that has x stamp the request and bound its dialling.
 func (x *exchange) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(context.WithValue(ctx, exchangeKey{}, x), &httptrace.ClientTrace{
 		GotConn: x.gotConn, GotFirstResponseByte: x.gotFirst,

@@ -17,7 +17,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// inStampOrder holds an answered request's stamps to its times.
+// inStampOrder checks that an answered request's stamps are in order.
 func inStampOrder(r record.Request, s record.Stamps) bool {
 	return slices.IsSorted([]int64{r.Scheduled, r.Sent, s.Ready, s.Wrote, s.First, r.Done}) && s.Ready > 0
 }
@@ -79,8 +79,7 @@ func TestVegetaRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// A request is under way until its reply is read, however long those take who are
-// told of it.
+// A request is in flight until its reply is read, however long Ended takes.
 func TestSlowEndedIsNotInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +95,7 @@ func TestSlowEndedIsNotInFlight(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h, err := newHits(ctx, &o)
+		h, err := newTransport(ctx, &o)
 		if err != nil {
 			t.Fatal(err)
 		}

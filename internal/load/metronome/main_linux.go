@@ -1,8 +1,8 @@
 // Command metronome is a server whose response times are known: it answers every
 // request a fixed time after it was read or, if all its stations were busy then,
-// after one became free. The answer is due at a moment of the clock, so what other
-// programs take of its CPU delays an answer and never the ones after it. With it
-// tools/peers tests what load tools say.
+// after one became free. Each answer is due at a moment of the clock, so when another
+// program takes its CPU an answer is late and those after it are not. tools/peers uses it
+// to test what load tools report.
 //
 // One thread waits in epoll until shortly before the next answer is due, and then
 // looks at the clock. It knows no HTTP: it answers whatever ends in an empty line,
@@ -45,43 +45,41 @@ func listen(service time.Duration, stations int) error {
 
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
-// A debt is an answer to come.
-type debt struct {
+// A dueReply is an answer to come.
+type dueReply struct {
 	fd  int
-	due time.Duration // on the clock of its books
+	due time.Duration // on the server's clock
 }
 
-// books are the answers that a server owes, the next one first: a fixed service
-// time lets nobody overtake.
-type books struct {
+// A replyQueue holds the answers to come, the next one first: with a fixed service time
+// none overtakes another.
+type replyQueue struct {
 	service time.Duration
 	free    []time.Duration // when each station is, in a circle; empty: any number
 	next    int             // the station that is free first
-	debts   []debt
+	replies []dueReply
 }
 
 // take notes a request that was read at now.
-func (b *books) take(fd int, now time.Duration) {
+func (q *replyQueue) take(fd int, now time.Duration) {
 	begin := now
-	if len(b.free) > 0 {
-		begin = max(now, b.free[b.next])
-		b.free[b.next] = begin + b.service
-		b.next = (b.next + 1) % len(b.free)
+	if len(q.free) > 0 {
+		begin = max(now, q.free[q.next])
+		q.free[q.next] = begin + q.service
+		q.next = (q.next + 1) % len(q.free)
 	}
-	b.debts = append(b.debts, debt{fd, begin + b.service})
+	q.replies = append(q.replies, dueReply{fd, begin + q.service})
 }
 
-// ahead is how long before an answer is due the waiting ends and the looking at the
-// clock begins.
+// ahead is how long before an answer is due the thread stops waiting and polls the clock.
 const ahead = 100 * time.Microsecond
 
-// wait is how long to wait for requests: nil without an answer to give, until
-// something comes.
-func (b *books) wait(now time.Duration) *unix.Timespec {
-	if len(b.debts) == 0 {
+// wait is how long to wait for requests; nil, for ever, where no answer is due.
+func (q *replyQueue) wait(now time.Duration) *unix.Timespec {
+	if len(q.replies) == 0 {
 		return nil
 	}
-	left := unix.NsecToTimespec(int64(max(0, b.debts[0].due-now-ahead)))
+	left := unix.NsecToTimespec(int64(max(0, q.replies[0].due-now-ahead)))
 	return &left
 }
 
@@ -94,7 +92,7 @@ func serve(ln *net.TCPListener, service time.Duration, stations int) error {
 		return err
 	}
 	defer file.Close()
-	door := int(file.Fd())
+	listener := int(file.Fd())
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return err
@@ -103,24 +101,24 @@ func serve(ln *net.TCPListener, service time.Duration, stations int) error {
 	watch := func(fd int) error {
 		return unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 	}
-	if err := errors.Join(unix.SetNonblock(door, true), watch(door)); err != nil {
+	if err := errors.Join(unix.SetNonblock(listener, true), watch(listener)); err != nil {
 		return err
 	}
 	var (
-		b      = books{service: service, free: make([]time.Duration, stations)}
+		q      = replyQueue{service: service, free: make([]time.Duration, stations)}
 		epoch  = time.Now()
 		events [128]unix.EpollEvent
 		buf    = make([]byte, 16<<10)
 	)
 	for {
-		count, err := await(epoll, events[:], b.wait(time.Since(epoch)))
+		count, err := await(epoll, events[:], q.wait(time.Since(epoch)))
 		if err != nil {
 			return err
 		}
 		for _, e := range events[:count] {
 			fd := int(e.Fd)
-			if fd == door {
-				if conn, _, err := unix.Accept4(door, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC); err == nil {
+			if fd == listener {
+				if conn, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC); err == nil {
 					if err := errors.Join(watch(conn), unix.SetsockoptInt(conn, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)); err != nil {
 						return err
 					}
@@ -129,26 +127,26 @@ func serve(ln *net.TCPListener, service time.Duration, stations int) error {
 			}
 			n, err := unix.Read(fd, buf)
 			if n <= 0 || err != nil {
-				b.forget(fd)
+				q.forget(fd)
 				_ = unix.Close(fd)
 				continue
 			}
 			now := time.Since(epoch)
 			for range bytes.Count(buf[:n], []byte("\r\n\r\n")) {
-				b.take(fd, now)
+				q.take(fd, now)
 			}
 		}
-		for len(b.debts) > 0 && b.debts[0].due <= time.Since(epoch) {
-			if _, err := unix.Write(b.debts[0].fd, []byte(answer)); err != nil && err != unix.EPIPE && err != unix.ECONNRESET {
+		for len(q.replies) > 0 && q.replies[0].due <= time.Since(epoch) {
+			if _, err := unix.Write(q.replies[0].fd, []byte(answer)); err != nil && err != unix.EPIPE && err != unix.ECONNRESET {
 				return fmt.Errorf("write: %w", err)
 			}
-			b.debts = append(b.debts[:0], b.debts[1:]...) // in place: nothing for a collector to do
+			q.replies = append(q.replies[:0], q.replies[1:]...) // in place: nothing for a collector to do
 		}
 	}
 }
 
-// await waits for something to read; none came if it returns 0. The time to wait is
-// exact to the slack of the kernel's timers, some 50 µs.
+// await waits for events and returns their number. It may wait 50 µs longer than asked, the
+// slack of the kernel's timers.
 func await(epoll int, events []unix.EpollEvent, wait *unix.Timespec) (int, error) {
 	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
 		uintptr(len(events)), uintptr(unsafe.Pointer(wait)), 0, 0)
@@ -161,14 +159,14 @@ func await(epoll int, events []unix.EpollEvent, wait *unix.Timespec) (int, error
 	return 0, os.NewSyscallError("epoll_pwait2", errno)
 }
 
-// forget drops what is owed to a client that has gone: its descriptor will be
-// another's. The stations have worked all the same.
-func (b *books) forget(fd int) {
-	kept := b.debts[:0]
-	for _, d := range b.debts {
+// forget drops the answers to a client that has gone: another will get its descriptor. The
+// stations have been busy all the same.
+func (q *replyQueue) forget(fd int) {
+	kept := q.replies[:0]
+	for _, d := range q.replies {
 		if d.fd != fd {
 			kept = append(kept, d)
 		}
 	}
-	b.debts = kept
+	q.replies = kept
 }

@@ -60,20 +60,20 @@ func TestAnswersAreDueAtFixedTimes(t *testing.T) {
 }
 
 // A station is taken by the requests in their order, begins when it is free, and is
-// idle when there are none; who has gone is owed nothing.
-func TestBooks(t *testing.T) {
-	b := books{service: 10, free: make([]time.Duration, 2)}
+// idle when there are none; a client that has gone gets no answer.
+func TestReplyQueue(t *testing.T) {
+	q := replyQueue{service: 10, free: make([]time.Duration, 2)}
 	for i, at := range []time.Duration{100, 101, 102, 103, 150} {
-		b.take(i, at)
+		q.take(i, at)
 	}
-	want := []debt{{0, 110}, {1, 111}, {2, 120}, {3, 121}, {4, 160}}
-	for i, d := range b.debts {
+	want := []dueReply{{0, 110}, {1, 111}, {2, 120}, {3, 121}, {4, 160}}
+	for i, d := range q.replies {
 		if d != want[i] {
-			t.Errorf("debt %d: got %+v, want %+v", i, d, want[i])
+			t.Errorf("reply %d: got %+v, want %+v", i, d, want[i])
 		}
 	}
-	b.forget(1)
-	if len(b.debts) != 4 || b.debts[1].fd != 2 {
-		t.Errorf("after forget(1): %+v", b.debts)
+	q.forget(1)
+	if len(q.replies) != 4 || q.replies[1].fd != 2 {
+		t.Errorf("after forget(1): %+v", q.replies)
 	}
 }

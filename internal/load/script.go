@@ -1,0 +1,79 @@
+package load
+
+import (
+	"math"
+	"time"
+
+	"schedlab/internal/arrivals"
+)
+
+// A script is what a load asks of one server: its requests, rendered but for demand and
+// number, and their order.
+type script struct {
+	templates []template
+	which     []uint32          // template of each request, used in turn; nil: in rotation
+	demands   []arrivals.Demand // used in turn; nil asks for none
+	addr      string
+	keepAlive bool
+}
+
+func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*script, error) {
+	tps, addr, err := templates(targets, keepAlive, demands != nil)
+	return &script{tps, which, demands, addr, keepAlive}, err
+}
+
+// template returns what request seq asks.
+func (a *script) template(seq uint64) *template {
+	return &a.templates[targetOf(seq, a.which, len(a.templates))]
+}
+
+// targetOf is the place of the target that request seq asks, among n.
+func targetOf(seq uint64, which []uint32, n int) int {
+	if len(which) > 0 {
+		return int(which[seq%uint64(len(which))])
+	}
+	return int(seq % uint64(n))
+}
+
+func (a *script) demand(i int) (d arrivals.Demand) {
+	if len(a.demands) > 0 {
+		d = a.demands[i%len(a.demands)]
+	}
+	return d
+}
+
+// recordedDemand is the demand of request i for its record: none where its target takes
+// none.
+func (a *script) recordedDemand(i int) (d arrivals.Demand) {
+	if a.template(uint64(i)).query == 0 {
+		return d
+	}
+	return a.demand(i)
+}
+
+// maxRequestBytes bounds the length of a rendered request.
+func (a *script) maxRequestBytes() (n int) {
+	const numbers = 80 // demand and sequence number, with their names
+	for i := range a.templates {
+		tp := &a.templates[i]
+		n = max(n, len(tp.line)+len(tp.head)+len(tp.body)+numbers)
+	}
+	return n
+}
+
+// DefaultTimeout bounds one request where Options give no Timeout.
+const DefaultTimeout = 10 * time.Second
+
+// openers is how many connections are opened at the same time before a load.
+const openers = 64
+
+// timeout bounds one request.
+func timeout(given time.Duration) time.Duration {
+	if given <= 0 {
+		return DefaultTimeout
+	}
+	return given
+}
+
+// bodyBytes is n as a record holds it.
+func bodyBytes(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
