@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/doctor"
 	"schedlab/internal/experiment"
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -175,10 +176,10 @@ func machine(survey *experiment.Survey, out string) *doctor.Machine {
 }
 
 // snap looks at the CPUs that server and load would have.
-func snap(m *doctor.Machine) doctor.Snapshot {
+func snap(m *doctor.Machine) host.Snapshot {
 	cpus := slices.Concat(m.ServerCPUs, m.LoadCPUs)
 	slices.Sort(cpus)
-	return doctor.Snap(m.Root, slices.Compact(cpus)...)
+	return host.Snap(slices.Compact(cpus))
 }
 
 // watch looks for span at what other programs do.
@@ -188,7 +189,7 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	case <-time.After(span):
 	case <-ctx.Done():
 	}
-	m.Usage = snap(m).Since(before, os.Getpid())
+	m.Usage = snap(m).Since(before)
 }
 
 // measure fills in what takes time.
@@ -214,7 +215,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 			return err
 		}
 	}
-	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before, os.Getpid()).Steal)
+	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before).Steal)
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+
+	"schedlab/internal/host"
 )
 
 // A State is what a check came to.
@@ -61,7 +63,7 @@ type Machine struct {
 	Out                  string // directory of run records
 	Need                 uint64 // bytes that a record may take there
 
-	Usage Usage // of the CPUs, over a while
+	Usage host.Usage // of the CPUs, over a while
 	Clock Steps
 	// Lateness is how much later than asked sleeps of the generator ended, ascending.
 	Lateness []time.Duration

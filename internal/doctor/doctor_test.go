@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"schedlab/internal/host"
 )
 
 // files are the kernel's on a healthy machine of two cores with two threads each.
@@ -52,7 +54,7 @@ func healthy(t *testing.T) *Machine {
 		Root: root(files()), ServerCPUs: []int{0, 1}, LoadCPUs: []int{2, 3}, Pinned: true,
 		Files: Limit{Soft: 65536, Hard: 65536}, Environ: []string{"HOME=/root", "GOFLAGS=-mod=mod"},
 		Out: filepath.Join(t.TempDir(), "runs"), Need: 1,
-		Usage:    Usage{Interval: 500 * time.Millisecond, Others: []Program{{7, "sshd", 2, .02}}},
+		Usage:    host.Usage{Interval: 500 * time.Millisecond, Others: []host.Program{{PID: 7, Name: "sshd", CPU: 2, CPUs: .02}}},
 		Clock:    Steps{Watched: time.Second},
 		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
 		Pause:    200 * time.Microsecond,
@@ -133,9 +135,13 @@ func TestFaults(t *testing.T) {
 		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
 		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
 		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
-		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{1234, "hog", 1, .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "kill -STOP 1234"},
-		{"other programs", func(m *Machine) { m.Usage.Others = []Program{{12, "a", 1, .04}, {13, "b", 2, .05}} }, Warn, "b (pid 13)", "kill -STOP 12 13"},
-		{"other programs", func(m *Machine) { m.Usage.Others = slices.Repeat([]Program{{12, "a", 1, .009}}, 40) }, Bad, "", "look for them on the host"},
+		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "kill -STOP 1234"},
+		{"other programs", func(m *Machine) {
+			m.Usage.Others = []host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .04}, {PID: 13, Name: "b", CPU: 2, CPUs: .05}}
+		}, Warn, "b (pid 13)", "kill -STOP 12 13"},
+		{"other programs", func(m *Machine) {
+			m.Usage.Others = slices.Repeat([]host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .009}}, 40)
+		}, Bad, "", "look for them on the host"},
 		{"other programs", func(m *Machine) { m.Usage.Unseen = .8 }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
 		{"steal", func(m *Machine) { m.Usage.Steal = .03 }, Warn, "3.0 %", "CPUs of its own"},
 		{"steal", func(m *Machine) { m.Usage.Steal = .13 }, Bad, "13.0 %", "CPUs of its own"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/host"
 	"schedlab/internal/stats"
 )
 
@@ -139,7 +140,7 @@ func TestGolden(t *testing.T) {
 	m := healthy(t)
 	m.Out = ""
 	m.Files = Limit{256, 256}
-	m.Usage.Others = []Program{{1234, "hog", 1, .07}}
+	m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .07}}
 	m.Pause = 20 * time.Millisecond
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)
 	r := Examine(m)

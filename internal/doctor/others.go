@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"schedlab/internal/host"
 )
 
 // Limits on what other programs may take of the CPUs in use, in CPUs.
@@ -14,6 +16,9 @@ const (
 	muchForeign = .25
 	mostNamed   = 5
 )
+
+// tick is how far the kernel's clocks of CPU time tell, for user space on Linux.
+const tick = 10 * time.Millisecond
 
 // others looks for programs beside this one on the CPUs in use.
 func (m *Machine) others() seen {
@@ -25,7 +30,7 @@ func (m *Machine) others() seen {
 	// Below so many ticks a share cannot be told from none.
 	least := max(someForeign, 2.5*float64(tick)/float64(u.Interval))
 	sum := 0.0
-	var busy []Program
+	var busy []host.Program
 	for _, p := range u.Others {
 		if len(used) > 0 && !slices.Contains(used, p.CPU) {
 			continue

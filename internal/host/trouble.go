@@ -36,13 +36,12 @@ type program struct {
 
 // A meter adds up who used the CPUs of a run between its looks at the machine.
 type meter struct {
-	self   int // pid of this process: what descends from it is part of the run
-	cpus   Sides
-	guests []int // pids of servers that ran before the run and are part of it
+	parts []int // pids of this process and of servers that ran before the run: what descends from them is part of it
+	cpus  Sides
 
 	looks       int
 	first, last look
-	ours        float64           // CPU time of this process, its children and the guests
+	ours        float64           // CPU time of this process, its children and the other parts
 	taken       map[int]*consumer // of other programs on the CPUs in use, by pid
 	softirqd    map[int]float64   // of the kernel's softirq threads, by CPU
 	own         map[int]float64   // of this process's threads, by the CPU they were seen on
@@ -55,7 +54,7 @@ type consumer struct {
 }
 
 func newMeter(self int, cpus Sides) *meter {
-	return &meter{self: self, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
+	return &meter{parts: []int{self}, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
 }
 
 // add takes the next look. A program's time since the last one counts for the CPU that
@@ -123,8 +122,13 @@ func (m *meter) oursUntil(l look) (sum float64) {
 // isOurs reports whether a process is part of the run: it descends from this one or from
 // a server that ran before it.
 func (m *meter) isOurs(l look, pid int) bool {
+	return l.descends(pid, m.parts)
+}
+
+// descends reports whether a process is one of these, or comes from one.
+func (l look) descends(pid int, from []int) bool {
 	for range len(l.programs) {
-		if pid == m.self || slices.Contains(m.guests, pid) {
+		if slices.Contains(from, pid) {
 			return true
 		}
 		p, ok := l.programs[pid]

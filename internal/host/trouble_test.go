@@ -31,7 +31,7 @@ const (
 func TestTroubleSaysWhoTookWhat(t *testing.T) {
 	t.Parallel()
 	m := newMeter(selfPID, twoCPUs())
-	m.guests = []int{guestPID}
+	m.parts = append(m.parts, guestPID)
 	m.add(lookedAt(0, map[int]cpuTime{0: {idle: 5}, 1: {idle: 5}}, map[int]program{
 		selfPID: {name: "schedlab", cpu: 1, used: 1}, guestPID: {name: "prod", cpu: 0, used: 50}, noisyPID: {name: "ffmpeg", cpu: 0, began: 7, used: 90},
 		14: {name: "ksoftirqd/1", cpu: 1, used: 3},

@@ -72,10 +72,10 @@ func (w *Watchdog) report() {
 
 // Guest makes a server that ran before the run a part of it.
 func (w *Watchdog) Guest(pid int) {
-	if w == nil || pid <= 0 || slices.Contains(w.meter.guests, pid) {
+	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
 		return
 	}
-	w.meter.guests = append(w.meter.guests, pid)
+	w.meter.parts = append(w.meter.parts, pid)
 	delete(w.meter.taken, pid)
 }
 
