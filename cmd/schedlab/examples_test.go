@@ -192,12 +192,12 @@ func verifiable(t *testing.T, c shown) {
 		t.Errorf("%s: %v", c.at, err)
 		return
 	}
-	s := &sized{flags: f, demand: d, slo: slo}
-	if err := s.advise(); err != nil {
+	s, err := f.advise(d, slo)
+	if err != nil {
 		t.Errorf("%s: %v", c.at, err)
 		return
 	}
-	s.ask.Cores, err = experiment.ServerCPUs(f.options) // whatever machine the page was made on
+	s.Ask.Cores, err = experiment.ServerCPUs(f.options) // whatever machine the page was made on
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/model"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
@@ -144,12 +141,13 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s := &sized{flags: f, demand: d, slo: slo, test: f.command(cmd)}
-	if err := s.advise(); err != nil {
+	s, err := f.advise(d, slo)
+	if err != nil {
 		return err
 	}
+	s.test = f.command(cmd)
 	var untested error // the advice stands all the same
-	if f.verify && s.advice.Workers > 0 {
+	if f.verify && s.Advice.Workers > 0 {
 		if s.verified, untested = s.compare(cmd.Context(), show); untested != nil {
 			s.unverified = untested.Error()
 		}
@@ -290,43 +288,4 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 		}
 	})
 	return command.Join(append(argv, "--verify"))
-}
-
-// mostReplayed bounds a trace, and with it the time that the advice takes.
-const mostReplayed = 400_000
-
-// traceOf is how many requests a trace needs for the SLO's rarest events.
-func traceOf(slo stats.SLO) int {
-	n := 100_000.0
-	for _, t := range slo {
-		switch {
-		case t.Quantile > 0:
-			n = max(n, 200/(1-t.Quantile))
-		case t.Metric == "errors" && t.Limit > 0:
-			n = max(n, 60/t.Limit)
-		}
-	}
-	return int(math.Round(min(n, mostReplayed)))
-}
-
-// keeps says which outcomes keep an SLO. Goodput is judged as a share of what is
-// asked of rate: fewer requests than that make no server worse.
-func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
-	slo = slices.Clone(slo)
-	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // those that cost nothing first
-	return func(o queueing.Outcome) bool {
-		return !slices.ContainsFunc(slo, func(t stats.Term) bool { return !t.Holds(figureOf(t, o, rate)) })
-	}
-}
-
-func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
-	switch {
-	case t.Quantile > 0:
-		return o.Response(t.Quantile)
-	case t.Metric == "mean":
-		return o.Mean
-	case t.Metric == "errors":
-		return o.Loss
-	}
-	return o.Throughput / o.Rate * rate
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
+	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -38,84 +38,11 @@ func sizeOf(t *testing.T, rate, workload, slo string) *sized {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sized{flags: f, demand: d, slo: terms}
-	if err := s.advise(); err != nil {
+	s, err := f.advise(d, terms)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// What a real server adds to each request of the windows below: a timer
-// that is late, and CPU time beside the demand.
-const (
-	late  = 800 * time.Microsecond
-	extra = 80 * time.Microsecond
-)
-
-// windowKept replays one window of a verification, and says whether the SLO was kept.
-func windowKept(t *testing.T, s *sized, workers int, seed uint64) bool {
-	t.Helper()
-	warmup, window, _, err := s.windows()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := int(1.3 * s.ask.Rate * (warmup + window).Seconds())
-	jobs := s.demand.Load(s.ask.Rate, n, seed).Trace
-	for i := range jobs {
-		jobs[i].CPU += extra
-		jobs[i].Block += late
-	}
-	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
-	fates, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + s.advice.Queue}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var took []float64
-	var lost, sum float64
-	for i, f := range fates {
-		if jobs[i].At < warmup {
-			continue
-		}
-		if f.Lost {
-			lost++
-		}
-		took = append(took, (f.Finish - jobs[i].At).Seconds())
-		sum += took[len(took)-1]
-	}
-	slices.Sort(took)
-	return !slices.ContainsFunc(s.slo, func(term stats.Term) bool {
-		v := map[string]float64{"errors": lost / float64(len(took)), "mean": sum / float64(len(took))}[term.Metric]
-		if term.Quantile > 0 {
-			v = stats.Quantile(took, term.Quantile)
-		}
-		return !term.Holds(v)
-	})
-}
-
-// In windows as short as those of --verify, with a server's overhead on top, the
-// advice keeps the SLO and 20 % fewer workers break it, in so many as the verdict
-// asks for.
-func TestAdviceStandsInShortWindows(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ rate, workload, slo string }{
-		{"1000/s", "cpu=60us,sleep=exp(15ms)", "p95<=90ms"},
-		{"1200/s", "cpu=60us,sleep=20ms", "p99<=40ms"},
-	} {
-		s := sizeOf(t, c.rate, c.workload, c.slo)
-		advised, fewer := 0, 0
-		for block := range uint64(verifyBlocks) {
-			if windowKept(t, s, s.advice.Workers, 100+block) {
-				advised++
-			}
-			if windowKept(t, s, queueing.Fewer(s.advice.Workers), 100+block) {
-				fewer++
-			}
-		}
-		if advised < 10 || fewer > 2 {
-			t.Errorf("%s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
-				c.rate, c.workload, c.slo, s.advice.Workers, advised, verifyBlocks, queueing.Fewer(s.advice.Workers), fewer)
-		}
-	}
 }
 
 // What the blocks say decides the verdict on the advice, and the exit code.
@@ -126,16 +53,16 @@ func TestVerdictOnAdvice(t *testing.T) {
 		verdict        string
 		code           int
 	}{
-		{record.Passed, record.Failed, adviceRight, exitDone},
-		{record.Failed, record.Failed, adviceWrong, exitExpectation},
-		{record.Passed, record.Passed, adviceWrong, exitExpectation},
-		{record.Undecided, record.Passed, adviceWrong, exitExpectation},
-		{record.Undecided, record.Failed, adviceUndecided, exitPartial},
-		{record.Passed, record.Undecided, adviceUndecided, exitPartial},
+		{record.Passed, record.Failed, sizing.AdviceRight, exitDone},
+		{record.Failed, record.Failed, sizing.AdviceWrong, exitExpectation},
+		{record.Passed, record.Passed, sizing.AdviceWrong, exitExpectation},
+		{record.Undecided, record.Passed, sizing.AdviceWrong, exitExpectation},
+		{record.Undecided, record.Failed, sizing.AdviceUndecided, exitPartial},
+		{record.Passed, record.Undecided, sizing.AdviceUndecided, exitPartial},
 	} {
-		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
+		s := &sized{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
 		s.verified = s.judge([]judge.Keeping{{Answer: c.advised, Reason: "why"}, {Answer: c.fewer, Reason: "why"}})
-		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == adviceRight) {
+		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == sizing.AdviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.verified.Verdict, s.verified.Why, c.verdict)
 		}
 		code := exitDone
@@ -153,15 +80,15 @@ func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 	t.Parallel()
 	kept := []judge.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
 	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
-		s := &sized{slo: stats.SLO{{Metric: "mean", Limit: 1}}, advice: queueing.Advice{Workers: 10}}
+		s := &sized{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
 		if text != "" {
 			var err error
-			if s.demand, err = sizing.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
+			if s.Demand, err = sizing.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		v := s.judge(kept)
-		if len(v.Doubts) != want || v.Verdict != adviceRight {
+		if len(v.Doubts) != want || v.Verdict != sizing.AdviceRight {
 			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
 		}
 	}
@@ -174,7 +101,7 @@ func TestVerificationText(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := verification{
-		Verdict: adviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
+		Verdict: sizing.AdviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
 		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
 		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
 		Doubts:  []string{"it asked less"},
@@ -196,9 +123,12 @@ func TestScenarioOfVerify(t *testing.T) {
 	t.Parallel()
 	s := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
 	s.flags.options.Budget = 0
-	for _, mode := range sizedModes() {
-		s.flags.mode = mode
-		text, err := s.scenario()
+	for _, name := range sizedModes() {
+		mode, err := model.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := s.Scenario(s.flags.tested(mode))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,8 +141,8 @@ func TestScenarioOfVerify(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		p := c.Planned()
-		if n := 300 * p.Window; p.Blocks != verifyBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
-			t.Errorf("%s: %d blocks of %g requests", mode, p.Blocks, n)
+		if n := 300 * p.Window; p.Blocks != sizing.TestBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
+			t.Errorf("%s: %d blocks of %g requests", name, p.Blocks, n)
 		}
 	}
 }

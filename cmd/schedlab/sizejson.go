@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/sizing"
 )
 
 // sizeJSON is the schema of `size --output json`. Times are seconds, ratios 0..1. Workers
@@ -72,11 +73,11 @@ func (s *sized) outcome(o queueing.Outcome) *outcomeJSON {
 	if o.Queue != queueing.Unbounded {
 		j.Queue = &o.Queue
 	}
-	for _, q := range s.quantiles() {
-		j.Response[quantileName(q)], j.Wait[quantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
+	for _, q := range s.Quantiles() {
+		j.Response[sizing.QuantileName(q)], j.Wait[sizing.QuantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
 	}
-	if s.slo != nil {
-		j.Kept = new(s.ask.Keep(o))
+	if s.SLO != nil {
+		j.Kept = new(s.Ask.Keep(o))
 	}
 	return &j
 }
@@ -89,26 +90,26 @@ func finite(v float64) *float64 {
 }
 
 func (s *sized) json() sizeJSON {
-	a := s.advice
+	a := s.Advice
 	j := sizeJSON{
-		Schema: 1, Headline: s.lead(), SLO: s.slo.String(), From: s.demand.From, Rate: s.ask.Rate, Held: s.ask.Service + s.ask.Block, CPU: s.ask.Service,
-		SCV: s.ask.SCV, Cores: s.ask.Cores, Margin: s.ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
-		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.doubts(),
+		Schema: 1, Headline: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
+		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.Doubts(),
 	}
 	if s.assumed() {
 		j.Assumed = assumed
 	}
-	for i, o := range s.waits {
+	for i, o := range s.Waits {
 		j.Waits = append(j.Waits, *s.outcome(o))
-		if i == s.knee {
+		if i == s.Knee {
 			j.Knee = o.Workers
 		}
 	}
-	if s.slo == nil {
+	if s.SLO == nil {
 		return j
 	}
 	j.Expected = s.outcome(a.Expected)
-	if second := s.second(); second.Mean != nil && finite(*second.Mean) != nil {
+	if second := s.Comparison(); second.Mean != nil && finite(*second.Mean) != nil {
 		j.Comparison = &formulaJSON{second.Formula, *second.Mean}
 	}
 	if a.Workers == 0 {

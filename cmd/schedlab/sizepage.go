@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/sizing"
 )
 
 // A sizePage is the answer in words and tables, for text and Markdown alike.
@@ -22,51 +23,51 @@ type sizeTable [][]string
 
 func (s *sized) page() sizePage {
 	p := sizePage{lead: s.lead()}
-	a := s.ask
+	a := s.Ask
 	p.fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
-		s.flags.rate.String(), s.demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV))
+		s.flags.rate.String(), s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV))
 	p.fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, digits(a.Rate), timeText(a.Service), digits(a.Rate*a.Service))
 	busy := queueing.Little(a.Rate, a.Service+a.Block)
 	p.fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
 		digits(a.Rate), timeText(a.Service+a.Block), digits(busy), queueing.Workers(a.Rate, a.Service+a.Block))
 	switch {
-	case s.slo == nil:
+	case s.SLO == nil:
 		p.waits(s)
-	case s.advice.Workers == 0:
+	case s.Advice.Workers == 0:
 		p.fact("SLO", "%s", s.promise())
 		p.expected(s, "a worker for each request", "")
 	default:
 		p.advised(s)
 	}
-	for _, d := range s.doubts() {
+	for _, d := range s.Doubts() {
 		p.notes = append(p.notes, "Doubt: "+d+".")
 	}
 	return p
 }
 
 func (s *sized) lead() string {
-	rate, slo := s.flags.rate.String(), s.slo.String()
+	rate, slo := s.flags.rate.String(), s.SLO.String()
 	switch {
-	case s.slo == nil && len(s.waits) == 0:
+	case s.SLO == nil && len(s.Waits) == 0:
 		return fmt.Sprintf("No number of workers keeps up with %s: the requests need %s cores, and there are %d; below %s/s they could.",
-			rate, digits(s.ask.Rate*s.ask.Service), s.ask.Cores, digits(float64(s.ask.Cores)/s.ask.Service))
-	case s.slo == nil:
+			rate, digits(s.Ask.Rate*s.Ask.Service), s.Ask.Cores, digits(float64(s.Ask.Cores)/s.Ask.Service))
+	case s.SLO == nil:
 		return fmt.Sprintf("No SLO given: %s at least for %s; from %d on a request waits, on average, less than a tenth of the time it is held.",
-			counted(s.waits[0].Workers, "worker"), rate, s.waits[s.knee].Workers)
-	case s.advice.Workers > 0:
-		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", counted(s.advice.Workers, "worker"), s.advice.Queue, slo, rate)
-	case s.advice.MostRate > 0:
-		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.advice.Hopeless, digits(s.advice.MostRate))
+			counted(s.Waits[0].Workers, "worker"), rate, s.Waits[s.Knee].Workers)
+	case s.Advice.Workers > 0:
+		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", counted(s.Advice.Workers, "worker"), s.Advice.Queue, slo, rate)
+	case s.Advice.MostRate > 0:
+		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.Advice.Hopeless, digits(s.Advice.MostRate))
 	}
-	return fmt.Sprintf("No number of workers keeps %s at any rate: %s.", slo, s.advice.Hopeless)
+	return fmt.Sprintf("No number of workers keeps %s at any rate: %s.", slo, s.Advice.Hopeless)
 }
 
 // promise is the SLO, and what of it was assumed.
 func (s *sized) promise() string {
 	if s.assumed() {
-		return s.slo.String() + " (its errors term is assumed: who refuses everybody keeps any response time)"
+		return s.SLO.String() + " (its errors term is assumed: who refuses everybody keeps any response time)"
 	}
-	return s.slo.String()
+	return s.SLO.String()
 }
 
 func (p *sizePage) fact(what, format string, args ...any) {
@@ -74,22 +75,22 @@ func (p *sizePage) fact(what, format string, args ...any) {
 }
 
 func (p *sizePage) advised(s *sized) {
-	a := s.advice
+	a := s.Advice
 	strained := digits(a.Strained.Rate) + "/s"
 	p.fact("SLO", "%s", s.promise())
 	p.fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
-		strained, percentText(s.ask.Margin), counted(a.Least, "worker"))
+		strained, percentText(s.Ask.Margin), counted(a.Least, "worker"))
 	p.fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, strained)
 	p.expected(s, fmt.Sprintf("%s, queue of %d", counted(a.Workers, "worker"), a.Queue), strained)
 
 	header := []string{"20 % off", "workers"}
-	for _, q := range s.quantiles() {
-		header = append(header, quantileName(q))
+	for _, q := range s.Quantiles() {
+		header = append(header, sizing.QuantileName(q))
 	}
 	t := sizeTable{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
 	for _, c := range append([]queueing.Case{{What: "as asked", Outcome: a.Expected}}, a.Wrong...) {
 		row := []string{c.What, fmt.Sprint(c.Workers)}
-		for _, q := range s.quantiles() {
+		for _, q := range s.Quantiles() {
 			row = append(row, timeText(c.Response(q)))
 		}
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), percentText(c.Cores), s.broken(c.Outcome)))
@@ -112,10 +113,10 @@ func (p *sizePage) advised(s *sized) {
 // expected is the table of what to expect at the rate, and at a higher one if there
 // is advice.
 func (p *sizePage) expected(s *sized, title, strained string) {
-	at := []queueing.Outcome{s.advice.Expected}
+	at := []queueing.Outcome{s.Advice.Expected}
 	header := []string{title, "at " + s.flags.rate.String()}
 	if strained != "" {
-		at, header = append(at, s.advice.Strained), append(header, "at "+strained)
+		at, header = append(at, s.Advice.Strained), append(header, "at "+strained)
 	}
 	t := sizeTable{append(header, "by")}
 	row := func(what, by string, figure func(queueing.Outcome) string) {
@@ -127,13 +128,13 @@ func (p *sizePage) expected(s *sized, title, strained string) {
 	}
 	by := s.formula(at[0])
 	row("response time, mean", by, func(o queueing.Outcome) string { return timeText(o.Mean) })
-	for _, q := range s.quantiles() {
-		row("response time, "+quantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
+	for _, q := range s.Quantiles() {
+		row("response time, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
 	}
 	if strained != "" {
 		row("wait for a worker, mean", by, func(o queueing.Outcome) string { return timeText(o.Wait) })
-		for _, q := range s.quantiles() {
-			row("wait for a worker, "+quantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
+		for _, q := range s.Quantiles() {
+			row("wait for a worker, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
 		}
 		row("lost", by, func(o queueing.Outcome) string { return percentText(o.Loss) })
 		row("workers busy", "Little's law", func(o queueing.Outcome) string {
@@ -141,32 +142,21 @@ func (p *sizePage) expected(s *sized, title, strained string) {
 		})
 	}
 	row("cores busy", "utilisation law", func(o queueing.Outcome) string { return percentText(o.Cores) })
-	if second := s.second(); second.Mean != nil {
+	if second := s.Comparison(); second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}
 	p.tables = append(p.tables, t)
 }
 
-// second is what the formula for this station has for the mean, to hold beside it.
-func (s *sized) second() queueing.Prediction {
-	st := queueing.Station{Kind: queueing.Pool, Workers: s.advice.Workers, Cores: s.ask.Cores, Turn: queueing.GoTurn}
-	if st.Workers == 0 {
-		st.Kind = queueing.Goroutines
-	}
-	l := s.ask.Load
-	l.Trace = nil
-	return queueing.Predict(st, l)
-}
-
 // waits is the table without an SLO.
 func (p *sizePage) waits(s *sized) {
-	if len(s.waits) == 0 {
+	if len(s.Waits) == 0 {
 		return
 	}
 	t := sizeTable{{"workers", "busy", "wait, mean", "wait, p99", "response, mean", "p99", "by"}}
-	for i, o := range s.waits {
+	for i, o := range s.Waits {
 		workers := fmt.Sprint(o.Workers)
-		if i == s.knee {
+		if i == s.Knee {
 			workers += " (the knee)"
 		}
 		t = append(t, []string{
@@ -175,7 +165,7 @@ func (p *sizePage) waits(s *sized) {
 		})
 	}
 	p.tables = append(p.tables, t)
-	p.notes = append(p.notes, "Say what must be kept for a number: --slo 'p99<="+strings.ReplaceAll(timeText(2*s.waits[s.knee].Response(0.99)), " ", "")+"'.")
+	p.notes = append(p.notes, "Say what must be kept for a number: --slo 'p99<="+strings.ReplaceAll(timeText(2*s.Waits[s.Knee].Response(0.99)), " ", "")+"'.")
 }
 
 // writeText writes the page for a terminal.

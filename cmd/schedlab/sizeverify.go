@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
@@ -17,13 +15,6 @@ import (
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
-)
-
-// What a verification comes to.
-const (
-	adviceRight     = "right"
-	adviceWrong     = "wrong"
-	adviceUndecided = "undecided"
 )
 
 // A verification is what the comparison of the advice with about a fifth fewer
@@ -90,7 +81,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	if err != nil {
 		return nil, err
 	}
-	planned.Until(s.slo)
+	planned.Until(s.SLO)
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {
@@ -99,7 +90,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*verification, err
 	if err := writeReports(dir, run.Result); err != nil {
 		return nil, err
 	}
-	kept, err := judge.Keep(dir, run, s.slo)
+	kept, err := judge.Keep(dir, run, s.SLO)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +106,16 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	if err != nil {
 		return nil, usage(err)
 	}
-	if s.ask.Service > 0 && here != s.ask.Cores {
-		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.ask.Cores)
+	if s.Ask.Service > 0 && here != s.Ask.Cores {
+		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
 	}
-	text, err := s.scenario()
+	mode, err := model.Lookup(f.mode)
 	if err != nil {
 		return nil, err
+	}
+	text, err := s.Scenario(f.tested(mode))
+	if err != nil {
+		return nil, usage(err)
 	}
 	scenario, err := scenario.Parse("size", []byte(text))
 	if err != nil {
@@ -137,11 +132,16 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	return c.plan(scenario)
 }
 
-// asks are the objective's quantiles that a comparison judges as well; windows sees to
-// the others.
+// tested is how the advice is tested on servers of a mode.
+func (f *sizeFlags) tested(mode model.Mode) sizing.Test {
+	return sizing.Test{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.options.Budget}
+}
+
+// asks are the objective's quantiles that a comparison judges as well; the length
+// of the windows sees to the others.
 func (s *sized) asks() []string {
 	names := []string{}
-	for _, t := range s.slo {
+	for _, t := range s.SLO {
 		if slices.Contains(experiment.Quantiles(), t.Metric) {
 			names = append(names, t.Metric)
 		}
@@ -152,20 +152,18 @@ func (s *sized) asks() []string {
 // judge is the verdict on the advice from what the arms kept, the advised one first.
 func (s *sized) judge(kept []judge.Keeping) *verification {
 	v := &verification{
-		Verdict: adviceUndecided, Workers: s.advice.Workers, Fewer: queueing.Fewer(s.advice.Workers),
-		Advised: kept[0], Less: kept[1], slo: s.slo,
+		Verdict: sizing.Judge(kept[0].Answer, kept[1].Answer), Workers: s.Advice.Workers, Fewer: queueing.Fewer(s.Advice.Workers),
+		Advised: kept[0], Less: kept[1], slo: s.SLO,
 	}
-	if len(s.demand.Samples) > 0 {
+	if len(s.Demand.Samples) > 0 {
 		v.Doubts = []string{fmt.Sprintf("it asked a mix of constants with the samples' mean, and the advice is for the samples: of the slowest %.3g %% it had the mean", 100*(1-sizing.TestedUpTo))}
 	}
 	switch {
 	case kept[0].Answer == record.Failed:
-		v.Verdict, v.Why = adviceWrong, fmt.Sprintf("%d workers are too few", v.Workers)
+		v.Why = fmt.Sprintf("%d workers are too few", v.Workers)
 	case kept[1].Answer == record.Passed:
-		v.Verdict, v.Why = adviceWrong, fmt.Sprintf("%d would have done", v.Fewer)
-	case kept[0].Answer == record.Passed && kept[1].Answer == record.Failed:
-		v.Verdict = adviceRight
-	default:
+		v.Why = fmt.Sprintf("%d would have done", v.Fewer)
+	case v.Verdict == sizing.AdviceUndecided:
 		workers, open := v.Workers, kept[0]
 		if open.Answer != record.Undecided {
 			workers, open = v.Fewer, kept[1]
@@ -173,105 +171,4 @@ func (s *sized) judge(kept []judge.Keeping) *verification {
 		v.Why = fmt.Sprintf("With %s, %s", counted(workers, "worker"), open.Reason)
 	}
 	return v
-}
-
-// What a comparison takes beside its windows, and how it is cut into blocks: quick's,
-// with three arms, the baseline's copy among them.
-const (
-	verifyBlocks  = 12
-	verifyArms    = 3
-	verifyFixed   = 4500 * time.Millisecond
-	verifyTrial   = 30 * time.Millisecond
-	verifyBudget  = 75 * time.Second
-	longestWindow = 10 * time.Second
-	longestWarmup = 2 * time.Second
-)
-
-// windows are the warm-up and window of each trial: as long as the budget allows, with
-// requests enough for every quantile of the SLO, and a warm-up that leaves the arms
-// steady.
-func (s *sized) windows() (warmup, window, budget time.Duration, err error) {
-	need := time.Second
-	for _, t := range s.slo {
-		if t.Quantile > 0 {
-			requests := 1.15 * float64(stats.MinRequests(t.Quantile))
-			need = max(need, time.Duration(math.Ceil(100*requests/s.ask.Rate))*10*time.Millisecond)
-		}
-	}
-	cost := func(each time.Duration) time.Duration {
-		return verifyBlocks*verifyArms*(each+verifyTrial) + verifyFixed
-	}
-	least, steady := s.settles()
-	budget = s.flags.options.Budget
-	if budget == 0 {
-		budget = max(verifyBudget, cost(steady+need)+time.Second)
-	}
-	if cost(least+need) > budget {
-		return 0, 0, 0, usagef("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
-			budget, s.slo, s.flags.rate.String(), need, verifyBlocks, cost(least+need).Round(time.Second))
-	}
-	each := (budget-verifyFixed)/(verifyBlocks*verifyArms) - verifyTrial
-	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
-	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
-	return warmup, window, budget, nil
-}
-
-// settles is how long the arms take from empty to steady: ten times the time held at
-// least, better as long as too few workers take to let the queue fill.
-func (s *sized) settles() (least, steady time.Duration) {
-	o := s.advice.Expected
-	least = min(max(200*time.Millisecond, time.Duration(10*o.Held*1e9)), longestWarmup)
-	steady = least
-	if excess := o.Rate - float64(queueing.Fewer(o.Workers))/o.Held; excess > 0 {
-		steady = min(max(least, time.Duration(1.5*float64(o.Queue)/excess*1e9)), longestWarmup)
-	}
-	return least, steady
-}
-
-// scenario is the comparison's, in YAML.
-func (s *sized) scenario() (string, error) {
-	warmup, window, budget, err := s.windows()
-	if err != nil {
-		return "", err
-	}
-	cpu, sleep := s.demand.Workload()
-	advised, fewer := s.advice.Workers, queueing.Fewer(s.advice.Workers)
-	if fewer < 1 {
-		return "", usagef("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
-	}
-	mode, err := model.Lookup(s.flags.mode)
-	if err != nil {
-		return "", err
-	}
-	keep := "keepalive: false" // where a worker is held as long as its connection
-	if !mode.Sticky {
-		keep = fmt.Sprintf("keepalive: true\n  connections: %d", max(64, s.advice.Workers+s.advice.Queue+32))
-	}
-	return fmt.Sprintf(`name: size
-question: "Do %d workers and a queue of %d keep %s, and do %d not?"
-workload:
-  cpu: %q
-  sleep: %q
-load:
-  rate: %s
-  %s
-arms:
-  - %s
-  - %s
-protocol: {blocks: %d, warmup: %v, window: %v, budget: %v}
-predict: [fit, twin]
-`, advised, s.advice.Queue, s.slo, fewer, cpu, sleep, s.flags.rate.String(), keep, s.arm(mode, "advised", advised), s.arm(mode, "fewer", fewer),
-		verifyBlocks, warmup, window, budget), nil
-}
-
-// arm is a pool of so many workers with the advised queue, which refuses what does not
-// fit. A mode with --wait has no queue: it waits as long as the queue's requests would
-// take.
-func (s *sized) arm(mode model.Mode, name string, workers int) string {
-	if mode.Has("wait") {
-		held := s.ask.Service + s.ask.Block
-		wait := time.Duration(float64(s.advice.Queue+1) * held / float64(s.advice.Workers) * 1e9).Round(time.Millisecond)
-		return fmt.Sprintf("{name: %s, mode: %s, workers: %d, wait: %v}", name, mode.Name, workers, max(wait, time.Millisecond))
-	}
-	return fmt.Sprintf("{name: %s, mode: %s, workers: %d, queue-depth: %d, overflow: reject}", name, mode.Name, workers, s.advice.Queue)
 }

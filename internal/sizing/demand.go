@@ -1,6 +1,7 @@
 // Package sizing reads what is known of a service's demand (a workload as scenarios
 // write it, a Prometheus histogram, a column of a CSV file) and draws the trace that
-// internal/queueing sizes a pool by. It measures nothing and advises nothing.
+// internal/queueing sizes a pool by. It gives the advice of `schedlab size`, and the scenario
+// that tests it. It measures nothing.
 package sizing
 
 import (

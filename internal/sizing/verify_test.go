@@ -1,0 +1,97 @@
+package sizing
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/stats"
+)
+
+// What a real server adds to each request of the windows below: a timer
+// that is late, and CPU time beside the demand.
+const (
+	late  = 800 * time.Microsecond
+	extra = 80 * time.Microsecond
+)
+
+// windowKept replays one window of a verification, and says whether the SLO was kept.
+func windowKept(t *testing.T, a Answer, test Test, workers int, seed uint64) bool {
+	t.Helper()
+	warmup, window, _, err := a.windows(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(1.3 * a.Ask.Rate * (warmup + window).Seconds())
+	jobs := a.Demand.Load(a.Ask.Rate, n, seed).Trace
+	for i := range jobs {
+		jobs[i].CPU += extra
+		jobs[i].Block += late
+	}
+	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
+	fates, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took []float64
+	var lost, sum float64
+	for i, f := range fates {
+		if jobs[i].At < warmup {
+			continue
+		}
+		if f.Lost {
+			lost++
+		}
+		took = append(took, (f.Finish - jobs[i].At).Seconds())
+		sum += took[len(took)-1]
+	}
+	slices.Sort(took)
+	return !slices.ContainsFunc(a.SLO, func(term stats.Term) bool {
+		v := map[string]float64{"errors": lost / float64(len(took)), "mean": sum / float64(len(took))}[term.Metric]
+		if term.Quantile > 0 {
+			v = stats.Quantile(took, term.Quantile)
+		}
+		return !term.Holds(v)
+	})
+}
+
+// In windows as short as those of --verify, with a server's overhead on top, the
+// advice keeps the SLO and 20 % fewer workers break it, in so many as the verdict
+// asks for.
+func TestAdviceStandsInShortWindows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate          float64
+		workload, slo string
+	}{
+		{1000, "cpu=60us,sleep=exp(15ms)", "p95<=90ms"},
+		{1200, "cpu=60us,sleep=20ms", "p99<=40ms"},
+	} {
+		d, err := ParseWorkload(c.workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slo, err := stats.ParseSLO(c.slo + ",errors<=0.1%")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Advise(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		advised, fewer := 0, 0
+		for block := range uint64(TestBlocks) {
+			if windowKept(t, a, Test{Budget: time.Minute}, a.Advice.Workers, 100+block) {
+				advised++
+			}
+			if windowKept(t, a, Test{Budget: time.Minute}, queueing.Fewer(a.Advice.Workers), 100+block) {
+				fewer++
+			}
+		}
+		if advised < 10 || fewer > 2 {
+			t.Errorf("%g/s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
+				c.rate, c.workload, c.slo, a.Advice.Workers, advised, TestBlocks, queueing.Fewer(a.Advice.Workers), fewer)
+		}
+	}
+}
