@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/attack"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -230,18 +231,11 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if err != nil {
 		sum.Status = record.Interrupted
 	}
-	summarise(sum, result, func(i int) load.Mark {
-		s := result.Stamps[i]
-		return load.Mark{Ready: s.Ready, Wrote: s.Wrote}
-	})
-	if f.replayed != nil && f.replayed.LeftOut() != "" {
-		doubt(sum, "%s", f.replayed.LeftOut())
+	leftOut := ""
+	if f.replayed != nil {
+		leftOut = f.replayed.LeftOut()
 	}
-	if o.Idle > 0 {
-		i := result.Idle
-		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}
-	}
-	attackProof(sum, result.Proof, float64(len(o.Trace.At))/f.duration.Seconds())
+	attack.SumUpOpen(sum, o, f.duration, result, leftOut)
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause
 	}
@@ -272,32 +266,12 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
-	result := &load.Result{
-		Requests: closed.Requests, Start: closed.Start, Dialled: closed.Dialled, Exhausted: closed.Exhausted,
-		ConnAnswers: closed.ConnAnswers, Asked: closed.Asked, Starved: closed.Starved, FirstReply: closed.FirstReply, Proof: closed.Proof,
-	}
 	files.start(closed.Start)
 	if err != nil {
 		sum.Status = record.Interrupted
 	}
-	sum.Arrivals, sum.Offered, sum.Connections = f.closedWords(), c.Rate, c.Connections
-	summarise(sum, result, func(i int) load.Mark { return closed.Marks[i] })
-	if sum.CutOff = closed.Cut.Requests; sum.CutOff > 0 {
-		sum.Scheduled += sum.CutOff
-		sum.Sent += sum.CutOff
-		sum.Outcomes[record.Cut.String()] = sum.CutOff
-	}
-	sum.Goodput, sum.SentRate = closed.Rate(), 0
-	if closed.Elapsed > 0 {
-		sum.SentRate = float64(closed.Answered+closed.Failed) / closed.Elapsed.Seconds()
-	}
-	if f.session > 0 {
-		sum.Sessions = experiment.SumSessions(closed.Sessions)
-	}
-	if c.Rate == 0 {
-		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")
-	}
-	attackProof(sum, closed.Proof, c.Rate)
+	sum.Arrivals = f.closedWords()
+	result := attack.SumUpClosed(sum, c, closed)
 	for seq, r := range closed.Requests {
 		if werr := files.write(seq, r); werr != nil {
 			return result, werr

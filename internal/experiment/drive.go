@@ -89,7 +89,7 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (loaded, 
 		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof), Pending: result.Cut,
 	}
 	if c.Session > 0 {
-		client.Sessions = SumSessions(result.Sessions)
+		client.Sessions = load.SumSessions(result.Sessions)
 	}
 	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
 }

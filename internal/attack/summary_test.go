@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"math"
@@ -20,7 +20,7 @@ func TestSummariseBlamesOpenLoopsForLag(t *testing.T) {
 		result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
 	}
 	for loop, blamed := range map[string]bool{"open": true, "closed": false} {
-		sum := Summarise(record.Attack{Loop: loop, Duration: 1, Timeout: 1}, result, len(result.Requests))
+		sum := summarise(record.Attack{Loop: loop, Duration: 1, Timeout: 1}, result, len(result.Requests))
 		if got := strings.Contains(strings.Join(doubtsOf(sum), "\n"), "the generator was late"); got != blamed {
 			t.Errorf("%s loop: blamed %v, doubts %q; want %v", loop, got, doubtsOf(sum), blamed)
 		}
@@ -72,7 +72,7 @@ func TestSummariseGoodput(t *testing.T) {
 		if c.status == record.Interrupted {
 			a.Duration = 10
 		}
-		if got := Summarise(a, c.result, 300).Goodput; math.Abs(got-c.want) > .01*c.want {
+		if got := summarise(a, c.result, 300).Goodput; math.Abs(got-c.want) > .01*c.want {
 			t.Errorf("%s: goodput %g/s, want %g/s", c.name, got, c.want)
 		}
 	}

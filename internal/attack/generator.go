@@ -1,4 +1,4 @@
-package main
+package attack
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ const (
 	fullFrom   = .95                   // busy share from which the engine is at its limit
 )
 
-// attackProof notes what the generator did, and the doubts that follow. wanted
+// noteGenerator notes what the generator did, and the doubts that follow. wanted
 // is the rate it was to send, 0 without one.
-func attackProof(sum *record.Attack, p load.Proof, wanted float64) {
+func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 	sum.Generator = &record.Generator{
 		Planned: p.Planned, Rest: string(p.Rest), CPU: p.CPU.Seconds(), Busy: p.Busy, GCs: p.GCs, Paused: p.Paused.Seconds(),
 		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(), LagAt: p.LagAt.Seconds(),

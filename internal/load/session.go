@@ -1,14 +1,13 @@
-package experiment
+package load
 
 import (
 	"time"
 
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 )
 
 // SumSessions sums up the sessions of a closed loop.
-func SumSessions(all []load.Session) *record.Sessions {
+func SumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()
 	for _, s := range all {

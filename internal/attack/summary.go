@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ const (
 	unanswered = .001
 )
 
-// Summarise fills in what became of the requests of an attack. a has what was
+// summarise fills in what became of the requests that were sent. a has what was
 // asked for; result what happened.
-func Summarise(a record.Attack, result *load.Result, scheduled int) record.Attack {
+func summarise(a record.Attack, result *load.Result, scheduled int) record.Attack {
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
 	a.Scheduled, a.Dialled = scheduled, result.Dialled
 	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Doubt{}

@@ -1,4 +1,4 @@
-package main
+package attack
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestAdviceOnConnections(t *testing.T) {
 			result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
 		}
 		sum := record.Attack{Status: record.Complete, Loop: "open", Duration: 1.931, Timeout: 1}
-		summarise(&sum, result, func(i int) load.Mark {
+		sumUp(&sum, result, func(i int) load.Mark {
 			r := result.Requests[i]
 			return load.Mark{Ready: r.Sent + 5e6, Wrote: r.Sent + 5e6}
 		})
