@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"schedlab/internal/workload"
 )
 
@@ -19,7 +17,6 @@ var codes = [...]int{200, 204, 400, 404, 405, 408, 413, 431, 500, 503, 507}
 // objects for every garbage collection to mark, which cost a net/http server that
 // collects 70 times a second 0.8 % of its CPU; this is one block without pointers.
 type answers struct {
-	desc   *prometheus.Desc
 	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last for any other code
 }
 
@@ -31,16 +28,18 @@ func (a *answers) count(r workload.Route, status int) {
 	a.counts[r][i].Add(1)
 }
 
-func (a *answers) Describe(ch chan<- *prometheus.Desc) { ch <- a.desc }
-
-func (a *answers) Collect(ch chan<- prometheus.Metric) {
-	for r := range a.counts {
-		for i := range a.counts[r] {
-			code := "other"
-			if i < len(codes) {
-				code = strconv.Itoa(codes[i])
+// watch adds them to m.
+func (a *answers) watch(m *Metrics) {
+	answered := m.counter("requests_total", "Requests answered, by route and status code.", "route", "code")
+	m.register.MustRegister(reading{[]series{answered}, func(tell func(series, float64, ...string)) {
+		for r := range a.counts {
+			for i := range a.counts[r] {
+				code := "other"
+				if i < len(codes) {
+					code = strconv.Itoa(codes[i])
+				}
+				tell(answered, float64(a.counts[r][i].Load()), workload.Route(r).String(), code)
 			}
-			ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(a.counts[r][i].Load()), workload.Route(r).String(), code)
 		}
-	}
+	}})
 }

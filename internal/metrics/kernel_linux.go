@@ -6,23 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switches collects the process's context switches (getrusage(2)).
-type switches struct{ desc *prometheus.Desc }
-
-func (s switches) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
-
-func (s switches) Collect(ch chan<- prometheus.Metric) {
-	var use unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &use) != nil {
-		return
-	}
-	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(use.Nvcsw), "voluntary")
-	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(use.Nivcsw), "involuntary")
-}
-
+// watchSwitches adds the process's context switches (getrusage(2)).
 func (m *Metrics) watchSwitches() {
-	m.register.MustRegister(switches{prometheus.NewDesc("schedlab_context_switches_total",
-		"Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary).", []string{"kind"}, m.labels)})
+	switches := m.counter("context_switches_total", "Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary).", "kind")
+	m.register.MustRegister(reading{[]series{switches}, func(tell func(series, float64, ...string)) {
+		var use unix.Rusage
+		if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
+			tell(switches, float64(use.Nvcsw), "voluntary")
+			tell(switches, float64(use.Nivcsw), "involuntary")
+		}
+	}})
 }
 
 // WatchOverflows adds the accept queues' overflows since this call. The kernel

@@ -75,15 +75,14 @@ func New(o Options) *Metrics {
 	if o.Process != "" {
 		m.register = prometheus.WrapRegistererWith(prometheus.Labels{"process": o.Process}, m.registry)
 	}
-	m.answered.desc = prometheus.NewDesc("schedlab_requests_total", "Requests answered, by route and status code.",
-		[]string{"route", "code"}, m.labels)
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
 		"Server response time: from the parsed request to its answer, queueing for a worker included."), []string{"route"})
 	for r := range workload.NumRoutes {
 		m.duration[r] = duration.WithLabelValues(r.String())
 	}
 	if !o.Parent {
-		m.register.MustRegister(&m.answered, duration)
+		m.answered.watch(m)
+		m.register.MustRegister(duration)
 	}
 	if o.Process == "" {
 		m.register.MustRegister(
@@ -123,16 +122,16 @@ func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 
 // WatchQueue adds the metrics of a model's queue.
 func (m *Metrics) WatchQueue(q dispatch.Queue) {
-	gauge := func(name, help string, read func() int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels},
-			func() float64 { return float64(read()) })
-	}
-	m.register.MustRegister(
-		gauge("schedlab_queue_depth", "Jobs waiting in the model's queue.", q.Depth),
-		gauge("schedlab_queue_capacity", "Jobs that can wait in the model's queue.", q.Capacity),
-		gauge("schedlab_workers", "Workers of the model.", q.Workers),
-		gauge("schedlab_workers_busy", "Workers running a job.", q.Busy),
-	)
+	depth := m.gauge("queue_depth", "Jobs waiting in the model's queue.")
+	capacity := m.gauge("queue_capacity", "Jobs that can wait in the model's queue.")
+	workers := m.gauge("workers", "Workers of the model.")
+	busy := m.gauge("workers_busy", "Workers running a job.")
+	m.register.MustRegister(reading{[]series{depth, capacity, workers, busy}, func(tell func(series, float64, ...string)) {
+		tell(depth, float64(q.Depth()))
+		tell(capacity, float64(q.Capacity()))
+		tell(workers, float64(q.Workers()))
+		tell(busy, float64(q.Busy()))
+	}})
 	if thieves, ok := q.(interface{ Steals() uint64 }); ok {
 		m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "schedlab_steals_total", Help: "Jobs run by another worker than the one they were queued for.", ConstLabels: m.labels,
@@ -171,12 +170,6 @@ func (m *Metrics) Sojourn() func(time.Duration) {
 		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one."))
 	m.register.MustRegister(sojourn)
 	return func(d time.Duration) { sojourn.Observe(d.Seconds()) }
-}
-
-// WatchConnections adds the connection counters, all read under one lock, and
-// the counts of requests begun and cut off.
-func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
-	m.register.MustRegister(newConnections(m.labels, counts), newRequestCounts(m.labels, requests))
 }
 
 // scrapesAtOnce bounds what scrapes cost at a time.

@@ -1,16 +1,13 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
-
 // WatchProcesses adds how many processes serve now, and how many were started in
 // place of one that ended.
 func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
-	m.register.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "schedlab_processes", Help: "Processes that serve.", ConstLabels: m.labels,
-		}, func() float64 { n, _ := read(); return float64(n) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "schedlab_process_restarts_total", Help: "Processes started in place of one that ended.", ConstLabels: m.labels,
-		}, func() float64 { _, n := read(); return float64(n) }),
-	)
+	processes := m.gauge("processes", "Processes that serve.")
+	restarts := m.counter("process_restarts_total", "Processes started in place of one that ended.")
+	m.register.MustRegister(reading{[]series{processes, restarts}, func(tell func(series, float64, ...string)) {
+		n, again := read()
+		tell(processes, float64(n))
+		tell(restarts, float64(again))
+	}})
 }

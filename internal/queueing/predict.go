@@ -81,8 +81,6 @@ func (m moments) scv() float64 {
 type Prediction struct {
 	// Formula names what was used; empty when nothing reaches.
 	Formula string
-	// Approximate says that the formula is not exact for these moments.
-	Approximate bool
 	// Utilization is the busy part of the scarcer of workers and cores, if nothing were
 	// lost; at 1 and beyond an unbounded queue grows for ever and has no response time.
 	Utilization float64

@@ -53,23 +53,35 @@ type Dir struct {
 // random (rand.Uint32 will do), which is asked again when the name is taken:
 // nothing is ever overwritten. Errors name the path and come before any load.
 func Create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
-	d, err := create(root, scenario, now, random)
+	return create("record", root, now.Format(begun)+"-"+slug(scenario), trialsDir, random)
+}
+
+// CreateMap makes a directory for a map, as Create does for a run.
+func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
+	return create("map", root, now.Format(begun)+"-map-"+slug(scenario), "", random)
+}
+
+// begun is how a name says when.
+const begun = "20060102-150405"
+
+func create(what, root, stem, below string, random func() uint32) (*Dir, error) {
+	d, err := createDir(root, stem, below, random)
 	if err != nil {
-		return nil, fmt.Errorf("creating a record under %q: %w; choose another place with --out", root, err)
+		return nil, fmt.Errorf("creating a %s under %q: %w; choose another place with --out", what, root, err)
 	}
 	return d, nil
 }
 
-func create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
+func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
 	}
-	path, err := claim(root, now.Format("20060102-150405")+"-"+slug(scenario), random)
+	path, err := claim(root, stem, random)
 	if err != nil {
 		return nil, err
 	}
 	last, _ := os.Readlink(filepath.Join(root, latest))
-	err = errors.Join(probe(path), os.Mkdir(filepath.Join(path, trialsDir), 0o755))
+	err = errors.Join(probe(path), os.MkdirAll(filepath.Join(path, below), 0o755))
 	if err == nil {
 		err = link(root, filepath.Base(path))
 	}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -148,33 +147,6 @@ type BorderLine struct {
 }
 
 const mapFile = "map.json"
-
-// CreateMap makes a directory for a map under root, named as runs are, and points
-// root/latest at it.
-func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
-	path, err := createMap(root, scenario, now, random)
-	if err != nil {
-		return nil, fmt.Errorf("creating a map under %q: %w; choose another place with --out", root, err)
-	}
-	return &Dir{path: path, limit: MaxBytes}, nil
-}
-
-func createMap(root, scenario string, now time.Time, random func() uint32) (string, error) {
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", err
-	}
-	path, err := claim(root, now.Format("20060102-150405")+"-map-"+slug(scenario), random)
-	if err != nil {
-		return "", err
-	}
-	if err = probe(path); err == nil {
-		err = link(root, filepath.Base(path))
-	}
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(path))
-	}
-	return path, nil
-}
 
 // CellRoot is the directory, not yet made, that holds the runs of the cell at x
 // and y.
