@@ -15,9 +15,9 @@ func Listening(at netip.AddrPort) (pids []int) {
 	if err != nil {
 		return nil
 	}
-	const listen = 10 // TCP_LISTEN
-	v4, _ := fs.NetTCP()
-	v6, _ := fs.NetTCP6()
+	const listen = 10     // TCP_LISTEN
+	v4, _ := fs.NetTCP()  //nolint:staticcheck // netlink, which it names instead, is for tables read all the time
+	v6, _ := fs.NetTCP6() //nolint:staticcheck // as above
 	var sockets []string
 	for _, s := range slices.Concat(v4, v6) {
 		local, _ := netip.AddrFromSlice(s.LocalAddr)
