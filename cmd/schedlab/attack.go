@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -282,9 +281,7 @@ func (f *attackFlags) checkEngine() error {
 
 func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(a)
+		return report.AttackJSON(w, a)
 	}
 	return report.Attack(w, a)
 }

@@ -182,6 +182,6 @@ func pictured() *record.Result {
 		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", "SAME", 1, 0.98, 1.02, 6, 6
 		r.AA = append(r.AA, v)
 	}
-	r.Doubts = []record.Doubt{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}
+	r.Doubts = []record.Fact{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -178,7 +178,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
 	var loads []string
 	for _, a := range p.Arms {
-		if text := judge.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
 			loads = append(loads, text)
 			fmt.Fprintf(w, "load        %s\n", text)
 		}
@@ -186,7 +186,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 	fmt.Fprintf(w, "time        at most %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
 	for _, d := range p.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", d.String())
+		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {
 		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, command.Join(a.Command))

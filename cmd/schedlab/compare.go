@@ -14,7 +14,6 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -366,7 +365,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	var loads []string
 	for _, a := range p.Arms {
-		if text := judge.DescribeClients(a.Clients); !slices.Contains(loads, text) {
+		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
 			loads = append(loads, text)
 			fmt.Fprintf(w, "load        %s\n", text)
 		}
@@ -382,15 +381,15 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		if f.NeedsRate > 0 {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
 		}
-		for _, text := range experiment.Undecided(*f, false) {
-			fmt.Fprintf(w, "undecided   %s\n", text)
+		for _, u := range experiment.Undecided(*f, false) {
+			fmt.Fprintf(w, "undecided   %s\n", report.Say(u))
 		}
 	}
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
 	for _, d := range p.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", d.String())
+		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {
 		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, command.Join(a.Command))

@@ -276,7 +276,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {
-		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), counted(len(r.Map.Cells), "cell"), experiment.Undecided(o.Cannot[0], false)[0])
+		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), counted(len(r.Map.Cells), "cell"), report.Say(experiment.Undecided(o.Cannot[0], false)[0]))
 	}
 	if o.Once > f.Budget {
 		need := (o.Once + time.Minute - 1).Truncate(time.Minute)
@@ -314,7 +314,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 		fmt.Fprintf(w, "law         %s; cells along %s before the border: %s\n", b.Law, b.Along, strings.Join(at, ", "))
 	}
 	for _, d := range m.Doubts {
-		fmt.Fprintf(w, "doubt       %s\n", d.String())
+		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	return nil
 }

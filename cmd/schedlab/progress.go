@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // plainEvery is how often progress is printed where a line cannot be redrawn.
@@ -68,13 +69,14 @@ func (p *progress) note(key, text string) {
 // trouble says what takes CPU time from server or load; several comparisons in a row say
 // it once.
 func (p *progress) trouble(t record.Trouble) {
-	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t))
+	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), report.Say(judge.TroubleSoFar(t)))
 }
 
 // cannot says what of a comparison that is about to start cannot be decided, and by which
 // flags it could.
 func (p *progress) cannot(f record.Feasibility) {
-	for _, text := range experiment.Undecided(f, false) {
+	for _, u := range experiment.Undecided(f, false) {
+		text := report.Say(u)
 		p.note(text, text)
 	}
 }

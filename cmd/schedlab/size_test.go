@@ -61,7 +61,7 @@ func TestVerdictOnAdvice(t *testing.T) {
 		{record.Passed, record.Undecided, sizing.AdviceUndecided, exitPartial},
 	} {
 		s := &sized{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
-		s.verified = s.judge([]judge.Keeping{{Answer: c.advised, Reason: "why"}, {Answer: c.fewer, Reason: "why"}})
+		s.verified = s.judge([]judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
 		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == sizing.AdviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.verified.Verdict, s.verified.Why, c.verdict)
 		}

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
@@ -168,7 +169,7 @@ func (s *sized) judge(kept []judge.Keeping) *verification {
 		if open.Answer != record.Undecided {
 			workers, open = v.Fewer, kept[1]
 		}
-		v.Why = fmt.Sprintf("With %s, %s", counted(workers, "worker"), open.Reason)
+		v.Why = fmt.Sprintf("With %s, %s", counted(workers, "worker"), report.Say(open.Reason))
 	}
 	return v
 }

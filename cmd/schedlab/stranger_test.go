@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // stranger builds the service of testdata/stranger, whose requests cost so much
@@ -63,7 +64,7 @@ func saidOf(r *record.Result, arm string) string {
 	var all []string
 	for _, d := range r.Doubts {
 		if d.Arm == arm {
-			all = append(all, d.Text)
+			all = append(all, report.Say(d))
 		}
 	}
 	return strings.Join(all, "\n")

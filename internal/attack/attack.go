@@ -25,7 +25,7 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 		return load.Mark{Ready: s.Ready, Wrote: s.Wrote}
 	})
 	if leftOut != "" {
-		doubt(sum, "%s", leftOut)
+		doubt(sum, record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}})
 	}
 	if o.Idle > 0 {
 		i := result.Idle
@@ -56,7 +56,7 @@ func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed load.ClosedRes
 		sum.Sessions = load.SumSessions(closed.Sessions)
 	}
 	if o.Rate == 0 {
-		doubt(sum, "a closed loop asks less of a server that is slow: these times leave out what the waiting clients did not send, so no limit should rest on them")
+		doubt(sum, record.Fact{Code: record.AttackClosedLoop})
 	}
 	noteGenerator(sum, closed.Proof, o.Rate)
 	return result
@@ -97,10 +97,11 @@ func sumUp(sum *record.Attack, result *load.Result, mark func(i int) load.Mark) 
 	sum.Connect, sum.Service = connect.Quantiles(), service.Quantiles()
 	sum.Waited = result.Waited
 	if cut > 0 {
-		doubt(sum, "%d requests were under way when the attack was stopped; each counts with the time it had had by then, at least", cut)
+		doubt(sum, record.Fact{Code: record.AttackCutOff, Values: record.Values{"requests": float64(cut)}})
 	}
 	if share := sum.Connect.Mean / (sum.Connect.Mean + sum.Service.Mean); float64(sum.Waited) > waitedShare*float64(sum.Sent) && share > waitShare {
-		doubt(sum, "%d of %d requests waited for a free connection: %.0f %% of their time passed in the client's own queue, which the service times leave out; raise --connections (-c) to have them wait at the server",
-			sum.Waited, sum.Sent, 100*share)
+		doubt(sum, record.Fact{Code: record.AttackCrowded, Values: record.Values{
+			"waited": float64(sum.Waited), "sent": float64(sum.Sent), "share": share,
+		}})
 	}
 }

@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"fmt"
 	"time"
 
 	"schedlab/internal/load"
@@ -25,27 +24,24 @@ func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
 	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
-		who := "the generator fell behind or was stopped"
-		if sum.Loop == "closed" {
-			who = "its clients waited for answers, so there are too few of them or the server is too slow"
-		}
-		doubt(sum, "%.0f requests per second were wanted and %.0f were sent: %s", wanted, sum.SentRate, who)
+		doubt(sum, record.Fact{Code: record.AttackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}})
 	}
 	if p.LongestLag > stoodStill && sum.Loop == "open" {
-		doubt(sum, "the generator stood still: a request due at %v was sent %v late; that is in its response time and is not the server's",
-			p.LagAt.Round(time.Millisecond), p.LongestLag.Round(time.Millisecond))
+		doubt(sum, record.Fact{Code: record.AttackStoodStill, Values: record.Values{
+			"at": p.LagAt.Round(time.Millisecond).Seconds(), "late": p.LongestLag.Round(time.Millisecond).Seconds(),
+		}})
 	}
 	if share := p.Away.Seconds() / max(p.Elapsed.Seconds(), 1e-9); share > awayMost {
-		doubt(sum, "other programs, or the hypervisor, kept the load from its CPU for %.0f %% of the time", 100*share)
+		doubt(sum, record.Fact{Code: record.AttackKeptAway, Values: record.Values{"share": share}})
 	}
 	if p.Rest != "" && p.Busy > fullFrom {
-		doubt(sum, "the load was at its limit: it had something to do for %.0f %% of the time", 100*p.Busy)
+		doubt(sum, record.Fact{Code: record.AttackAtLimit, Values: record.Values{"share": p.Busy}})
 	}
 	if i := sum.Idle; i != nil && (i.Lost > 0 || i.Answered < i.Asked) {
-		doubt(sum, "of %d idle connections %d were answered and %d lost, so the load did not have them all beside it", i.Asked, i.Answered, i.Lost)
+		doubt(sum, record.Fact{Code: record.AttackIdleLost, Values: record.Values{
+			"asked": float64(i.Asked), "answered": float64(i.Answered), "lost": float64(i.Lost),
+		}})
 	}
 }
 
-func doubt(sum *record.Attack, format string, args ...any) {
-	sum.Doubts = append(sum.Doubts, record.Doubt{Text: fmt.Sprintf(format, args...)})
-}
+func doubt(sum *record.Attack, f record.Fact) { sum.Doubts = append(sum.Doubts, f) }

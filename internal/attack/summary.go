@@ -1,11 +1,9 @@
 package attack
 
 import (
-	"fmt"
 	"time"
 
 	"schedlab/internal/load"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -21,7 +19,7 @@ const (
 func summarise(a record.Attack, result *load.Result, scheduled int) record.Attack {
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
 	a.Scheduled, a.Dialled = scheduled, result.Dialled
-	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Doubt{}
+	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Fact{}
 	response, good, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
 	var lastGood, lastSent int64
 	for _, r := range result.Requests {
@@ -72,27 +70,27 @@ func summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	return a
 }
 
-func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Doubt) {
-	add := func(format string, args ...any) {
-		doubts = append(doubts, record.Doubt{Text: fmt.Sprintf(format, args...)})
+func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Fact) {
+	add := func(code record.Code, values record.Values) {
+		doubts = append(doubts, record.Fact{Code: code, Values: values})
 	}
 	if a.Starved > 0 {
-		add("%d of %d connections starved: they waited for an answer in vain", a.Starved, a.Asked)
+		add(record.AttackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})
 	}
 	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
-		add("%d of %d requests got no reply; each counts as the timeout, %v, at least", lost, a.Scheduled, record.Duration(a.Timeout))
+		add(record.AttackLost, record.Values{"lost": float64(lost), "scheduled": float64(a.Scheduled), "timeout": a.Timeout})
 	}
 	if bad := a.Outcomes[record.Answered.String()] - a.Good; float64(bad) > unanswered*float64(a.Scheduled) {
-		add("%d replies were no success; they are in the response times with the time they took, and the good ones stand apart", bad)
+		add(record.AttackFailed, record.Values{"failed": float64(bad)})
 	}
 	if p99 := record.Duration(a.Lag.P99); p99 > lagDoubt {
-		add("the generator was late: lag p99 %v; it is in every response time, so give the load a CPU of its own", p99.Round(10*time.Microsecond))
+		add(record.AttackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})
 	}
 	if result.Exhausted > 0 {
-		add("%s could not be opened for want of local ports or descriptors: the generator's limit, not the server's", prose.Plural(int(result.Exhausted), "connection"))
+		add(record.AttackExhausted, record.Values{"connections": float64(result.Exhausted)})
 	}
 	if a.Sent < stats.MinRequests(.99) {
-		add("too few requests for p99: %d sent, of %d that it needs", a.Sent, stats.MinRequests(.99))
+		add(record.AttackShort, record.Values{"sent": float64(a.Sent), "needed": float64(stats.MinRequests(.99))})
 	}
 	return doubts
 }

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // Requests that were sent 5 ms late are the generator's fault in an open loop alone:
@@ -32,7 +33,7 @@ func TestSummariseBlamesOpenLoopsForLag(t *testing.T) {
 
 func doubtsOf(a record.Attack) (texts []string) {
 	for _, d := range a.Doubts {
-		texts = append(texts, d.Text)
+		texts = append(texts, report.Say(d))
 	}
 	return texts
 }

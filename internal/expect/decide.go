@@ -15,10 +15,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Finding is what a run says of an expectation or a part of it, with the reason in words.
+// A Finding is what a run says of an expectation or a part of it, and why.
 type Finding struct {
 	Outcome record.Answer
-	Reason  string
+	Reason  record.Fact
 }
 
 // Decide puts the expectation to the blocks of a run.
@@ -85,7 +85,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			return both[i]
 		}
 	}
-	return Finding{first.Outcome, first.Reason + "; " + second.Reason}
+	return Finding{first.Outcome, record.Fact{Code: record.Both, Because: []record.Fact{first.Reason, second.Reason}}}
 }
 
 // state puts one statement to the valid blocks, in order, and looks at it when verdicts
@@ -102,15 +102,15 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	}
 	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
-		return Finding{record.Undecided, prose.FirstLine(err.Error())}
+		return Finding{record.Undecided, unreadable(err)}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
 	probes, verdict := probed(n), record.Undecided
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
-			if s.why == "" {
-				s.why = prose.FirstLine(err.Error())
+			if s.why.None() {
+				s.why = unreadable(err)
 			}
 			return Finding{record.Undecided, s.why}
 		}
@@ -131,17 +131,18 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	sides := sidesOf(r, n, denied)
-	evidence := sides + tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
+	names := record.Names{"sides": sidesOf(r, n, denied)}
+	evidence := tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
+	evidence.Names = names
 	switch {
 	case verdict != record.Undecided:
 		return Finding{verdict, evidence}
 	case unsure > 0:
-		return Finding{record.Undecided, fmt.Sprintf("%sx_max is one figure, and within %.0f %% of it the answer changes", sides, 100*ProbeDoubt)}
+		return Finding{record.Undecided, record.Fact{Code: record.OneProbe, Values: record.Values{"within": ProbeDoubt}, Names: names}}
 	case !Looked(blocks, alpha):
-		return Finding{record.Undecided, fmt.Sprintf("%s: too few to decide", prose.Plural(blocks, "block"))}
+		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
 	}
-	return Finding{record.Undecided, evidence + ": the border lies within what the blocks leave open"}
+	return Finding{record.Undecided, record.Fact{Code: record.BorderOpen, Because: []record.Fact{evidence}}}
 }
 
 // Looked reports whether so many blocks hold a look that can decide at that error.
@@ -149,16 +150,22 @@ func Looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
+// unreadable says what is wrong with a statement.
+func unreadable(err error) record.Fact {
+	return record.Fact{Code: record.Unreadable, Names: record.Names{"error": prose.FirstLine(err.Error())}}
+}
+
 // tallied says in how many blocks a statement is true: of a band, of which the blocks
 // on one side decide, how many are on which.
-func tallied(yes, low, high, blocks int, band, denied bool) string {
-	switch {
-	case band && low+high > 0:
-		return fmt.Sprintf("%d of %s outside: %d below, %d above", low+high, prose.Plural(blocks, "block"), low, high)
-	case denied:
+func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
+	if denied && !(band && low+high > 0) {
 		yes = low + high
 	}
-	return fmt.Sprintf("true in %d of %s", yes, prose.Plural(blocks, "block"))
+	values := record.Values{"yes": float64(yes), "blocks": float64(blocks)}
+	if band && low+high > 0 {
+		values["outside"], values["below"], values["above"] = float64(low+high), float64(low), float64(high)
+	}
+	return record.Fact{Code: record.Tally, Values: values}
 }
 
 // withinOf returns the arguments of within, nil for any other statement.
@@ -214,7 +221,7 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 	if texts == nil {
 		return ""
 	}
-	return strings.Join(texts, " "+join+" ") + " in the median; "
+	return strings.Join(texts, " "+join+" ")
 }
 
 // median is a number's over the valid blocks; not ok when it is none.

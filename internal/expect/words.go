@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -28,7 +27,7 @@ var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu"
 // rateWords are those whose value is per second.
 var rateWords = []string{"rate", "goodput", "throughput", "x_max"}
 
-// A Run is a judged run as an expectation sees it. An error is a sentence that says why
+// A Run is a judged run as an expectation sees it. An error is a [record.Fact] that says why
 // something cannot be told; it refuses the statement.
 type Run interface {
 	Rate() float64   // planned, requests per second
@@ -55,7 +54,7 @@ type Run interface {
 type scope struct {
 	run   Run
 	block int                // of those that count
-	why   string             // set by a word that cannot answer
+	why   record.Fact        // set by a word that cannot answer
 	off   map[string]float64 // how far probes are taken to be off, by arm; see settled
 }
 
@@ -91,8 +90,8 @@ func within(value, target, share float64) bool {
 // unanswerable stops a word; the reason is in the scope.
 var errUnanswerable = errors.New("cannot be answered")
 
-func (s *scope) cannot(format string, args ...any) error {
-	s.why = fmt.Sprintf(format, args...)
+func (s *scope) cannot(f record.Fact) error {
+	s.why = f
 	return errUnanswerable
 }
 
@@ -101,7 +100,11 @@ func (s *scope) told(err error) error {
 	if err == nil {
 		return nil
 	}
-	s.why = err.Error()
+	if why, ok := errors.AsType[record.Fact](err); ok {
+		s.why = why
+	} else {
+		s.why = unreadable(err)
+	}
 	return errUnanswerable
 }
 
@@ -134,7 +137,7 @@ func (s *scope) xmax(arm string) (float64, error) {
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Verdict == string(stats.Inconclusive) {
-		err = s.cannot("%s of %s is inconclusive, %s", metric, arm, bounds(v))
+		err = s.cannot(bounds(record.VerdictOpen, v))
 	}
 	return v.Verdict, err
 }
@@ -154,11 +157,13 @@ func (s *scope) same(metric string) (bool, error) {
 		}
 		switch low, high := math.Log(v.Low), math.Log(v.High); {
 		case v.Low == 0:
-			open = s.cannot("%s of %s has %s", metric, arm, bounds(v))
+			open = s.cannot(bounds(record.NoInterval, v))
 		case low > band || high < -band:
 			return false, nil
 		case low < -band || high > band:
-			open = s.cannot("%s of %s is between %s and %s, neither within %.0f %% nor outside", metric, arm, stats.Change(v.Low), stats.Change(v.High), 100*m.Same)
+			neither := bounds(record.NeitherSide, v)
+			neither.Values["same"] = m.Same
+			open = s.cannot(neither)
 		}
 	}
 	return open == nil, open
@@ -176,7 +181,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 		return err == nil, err
 	}
 	if v.Low == 0 {
-		return false, s.cannot("%s of %s has %s", metric, arm, bounds(v))
+		return false, s.cannot(bounds(record.NoInterval, v))
 	}
 	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
 	short := high < effect // more is wanted, and not had
@@ -186,7 +191,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	if short {
 		return false, nil
 	}
-	return false, s.cannot("%s of %s is between %s and %s", metric, arm, stats.Change(v.Low), stats.Change(v.High))
+	return false, s.cannot(bounds(record.IntervalOpen, v))
 }
 
 // ratio is a challenger's figure over the baseline's, in the block.
@@ -202,17 +207,14 @@ func (s *scope) ratio(metric, arm string) (float64, error) {
 func (s *scope) interval(metric, arm string) ([]float64, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Low == 0 {
-		err = s.cannot("%s of %s has %s", metric, arm, bounds(v))
+		err = s.cannot(bounds(record.NoInterval, v))
 	}
 	return []float64{v.Low, v.High}, err
 }
 
-// bounds is a verdict's interval in words.
-func bounds(v record.Verdict) string {
-	if v.Low == 0 {
-		return "no interval after " + prose.Plural(v.Blocks, "block")
-	}
-	return fmt.Sprintf("%s to %s", stats.Change(v.Low), stats.Change(v.High))
+// bounds is a fact about a verdict's interval.
+func bounds(code record.Code, v record.Verdict) record.Fact {
+	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric, Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
 }
 
 // leastDifference is the smallest difference of means that can be explained:
@@ -239,12 +241,12 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		}
 		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
 		if math.Abs(whole) < leastDifference.Seconds() {
-			return 0, s.cannot("%s and %s differ by less than %v in the mean: nothing to explain", arm, base, leastDifference)
+			return 0, s.cannot(record.Fact{Code: record.NothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}})
 		}
 		least = min(least, (part-own)/whole)
 	}
 	if math.IsInf(least, 1) {
-		return 0, s.cannot("none of %q is a challenger of this run", arms)
+		return 0, s.cannot(record.Fact{Code: record.NoChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}})
 	}
 	return least, nil
 }

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // takeAsked opens the scenario's files and says what they leave open.
@@ -15,10 +17,10 @@ func (p *plan) takeAsked() error {
 	}
 	l := p.scenario.Log.Log()
 	if said := l.LeftOut(); said != "" {
-		p.doubt("", "%s: %s", p.scenario.Log.File, said)
+		p.doubt(record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"file": p.scenario.Log.File, "said": said}})
 	}
 	if l.Whole {
-		p.doubt("", "%s tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed", p.scenario.Log.File)
+		p.doubt(record.Fact{Code: record.WholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,10 +26,7 @@ func scrapeOwn(ctx context.Context, p *process.Process, a scenario.Arm, side *re
 	}
 	text, err := p.Scrape(ctx)
 	if err != nil {
-		said := "its metrics could not be read: " + p.General(prose.FirstLine(err.Error()))
-		if !slices.Contains(side.Doubts, said) {
-			side.Doubts = append(side.Doubts, said)
-		}
+		side.Doubts = append(side.Doubts, record.Fact{Code: record.MetricsUnreadable, Names: record.Names{"error": p.General(prose.FirstLine(err.Error()))}})
 	}
 	return text
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
@@ -71,17 +72,25 @@ func TestDecide(t *testing.T) {
 }
 
 // A budget or a number of blocks short of the first look decides nothing at all.
+// undecided are the sentences about what cannot be decided.
+func undecided(f record.Feasibility, all bool) (lines []string) {
+	for _, u := range Undecided(f, all) {
+		lines = append(lines, report.Say(u))
+	}
+	return lines
+}
+
 func TestDecideNothing(t *testing.T) {
 	t.Parallel()
 	d := asking(2000, time.Minute)
 	f, _ := d.decide()
-	if got := Undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 14 blocks take 77 s, and the budget is 60 s; --budget 1m17s would do"}) {
+	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 14 blocks take 77 s, and the budget is 60 s; --budget 1m17s would do"}) {
 		t.Errorf("a short budget: got %q", got)
 	}
 	d = asking(2000, 2*time.Minute)
 	d.blocks = 10
 	f, _ = d.decide()
-	if got := Undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 10, and the first that decide anything are 14; --blocks 14 would do"}) {
+	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 10, and the first that decide anything are 14; --blocks 14 would do"}) {
 		t.Errorf("few blocks: got %q", got)
 	}
 }
@@ -89,16 +98,16 @@ func TestDecideNothing(t *testing.T) {
 func TestUndecided(t *testing.T) {
 	t.Parallel()
 	f, _ := asking(800, 80*time.Second).decide()
-	if got := Undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m37s would do"}) {
+	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m37s would do"}) {
 		t.Errorf("got %q", got)
 	}
 	d := asking(800, 80*time.Second)
 	d.asked = []string{}
 	f, _ = d.decide()
-	if got := Undecided(f, false); len(got) != 0 {
+	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)
 	}
-	if got := Undecided(f, true); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; no expectation asks for it"}) {
+	if got := undecided(f, true); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; no expectation asks for it"}) {
 		t.Errorf("all of it: got %q", got)
 	}
 }
@@ -113,11 +122,11 @@ func TestPlanLengthensWindows(t *testing.T) {
 		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window, p.Feasible, p.Estimate, p.Blocks, len(p.Order))
 	}
 	p = planned(t, demo.Text+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
-	if p.Window != .5 || len(Undecided(*p.Feasible, false)) > 0 {
+	if p.Window != .5 || len(undecided(*p.Feasible, false)) > 0 {
 		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window, p.Feasible)
 	}
 	p = planned(t, demo.Text, func(o *Options) { budget(o); o.Window = time.Second })
-	if got := Undecided(*p.Feasible, false); p.Window != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
+	if got := undecided(*p.Feasible, false); p.Window != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
 		t.Errorf("a window of the user's: got %g s, %q", p.Window, got)
 	}
 	// A rate that the probes choose is judged when it is known.

@@ -11,7 +11,6 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -132,11 +131,7 @@ func arrivalsOf(l scenario.Load) arrivals.Process {
 }
 
 // doubtUndecidable puts what cannot be decided among the doubts.
-func (p *plan) doubtUndecidable() {
-	for _, text := range Undecided(*p.Feasible, true) {
-		p.doubt("", "%s", text)
-	}
-}
+func (p *plan) doubtUndecidable() { p.Doubts = append(p.Doubts, Undecided(*p.Feasible, true)...) }
 
 // tellCannot tells whoever wants to know, if something that is asked for cannot be
 // decided.
@@ -146,34 +141,23 @@ func (c *Comparison) tellCannot() {
 	}
 }
 
-// Undecided says what cannot be decided, a sentence without a full stop for each
-// shortage, and the flags that would do. What nothing asks for is left out unless all
-// is wanted.
-func Undecided(f record.Feasibility, all bool) (lines []string) {
+// Undecided are what cannot be decided, one for each shortage, with the flags that would
+// do. What nothing asks for is left out unless all is wanted.
+func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 	for i, u := range f.Cannot {
-		if !u.Asked && !all {
+		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // that one is the same for every metric
 			continue
 		}
-		text := ""
-		switch u.Code {
-		case record.ShortRequests:
-			text = fmt.Sprintf("%s cannot be decided: a window holds %.0f requests, it needs %.0f", u.Metric, u.Value, u.Limit)
-		case record.ShortBudget:
-			text = fmt.Sprintf("nothing can be decided: the first %s take %.0f s, and the budget is %.0f s", prose.Plural(f.First, "block"), u.Limit, u.Value)
-		case record.ShortBlocks:
-			text = fmt.Sprintf("nothing can be decided: --blocks %.0f, and the first that decide anything are %.0f", u.Value, u.Limit)
+		said := record.Fact{
+			Code: record.CannotBeDecided, Metric: u.Metric, Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
+			Names: record.Names{"short": string(u.Code), "asked": "no"},
 		}
-		if u.Code != record.ShortRequests && i > 0 {
-			continue // said already: it is the same for every metric
+		if u.Asked {
+			said.Names["asked"], said.Names["would"] = "yes", wouldDo(f.Would)
 		}
-		if flags := wouldDo(f.Would); u.Asked && flags != "" {
-			text += "; " + flags + " would do"
-		} else if !u.Asked {
-			text += "; no expectation asks for it"
-		}
-		lines = append(lines, text)
+		facts = append(facts, said)
 	}
-	return lines
+	return facts
 }
 
 // wouldDo writes flags as a command line has them; "" for none.

@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -22,9 +21,7 @@ func (p *plan) identify() {
 		if a.Role == record.Copy {
 			continue
 		}
-		for _, why := range p.cannotMatter(a.asked, a.Clients) {
-			p.doubt(a.Name, "not identifiable: %s", why)
-		}
+		p.cannotMatter(a.asked, a.Clients)
 	}
 	p.differentLoads()
 	p.doubtScales()
@@ -42,38 +39,34 @@ func inFlight(c record.Clients) int {
 	return 0
 }
 
-func areInFlight(requests int) string {
-	if requests == 1 {
-		return "1 request is"
+// cannotMatter raises the doubts about one arm's settings.
+func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) {
+	add := func(f record.Fact) {
+		f.Arm = a.Name
+		p.doubt(f)
 	}
-	return fmt.Sprintf("%d requests are", requests)
-}
-
-func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) (reasons []string) {
-	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	most, mode := inFlight(c), p.modes[a.Mode]
 	if mode.Has("workers") {
 		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
 		if most > 0 && most < workers {
-			add("no more than %s in flight, so %d of %d workers never work", areInFlight(most), workers-most, workers)
+			add(record.Fact{Code: record.IdleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
 		}
 		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
-			add("a queue of %d beside %s holds all that can be in flight (%s), so it never overflows", depth, prose.Plural(workers, "worker"), prose.Plural(most, "request"))
+			add(record.Fact{Code: record.QueueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.Server)
 	if procs == 1 && mode.QueuesRequests && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
-		add("on one P no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there")
+		add(record.Fact{Code: record.QueueUnused})
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
 		switch n := p.number(a, flag, 1); {
 		case n > 1 && cpus == 1:
-			add("the server has one CPU, so %d %s share it", n, flag)
+			add(record.Fact{Code: record.OneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
 		case n > 1 && procs == 1 && flag == "listeners":
-			add("its GOMAXPROCS is 1, so %d %s share it", n, flag)
+			add(record.Fact{Code: record.OnePShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
 		}
 	}
-	return reasons
 }
 
 // onlyComputes reports whether a handler keeps its P from its start to its end.
@@ -120,10 +113,10 @@ func (p *plan) differentLoads() {
 		}
 	}
 	if len(differ) > 0 {
-		p.doubt("", "the arms' clients differ (%s): where two differ, a verdict is on the load and the server together, and no arm wins", strings.Join(slices.Sorted(maps.Keys(differ)), ", "))
+		p.doubt(record.Fact{Code: record.ClientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
 	}
 	if slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
-		p.doubt("", "a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput")
+		p.doubt(record.Fact{Code: record.ClosedLoop})
 	}
 }
 
@@ -164,11 +157,11 @@ func (p *plan) doubtScales() {
 	}
 	lines, of := judge.Families(p.Arms)
 	if len(lines) == 0 {
-		p.doubt("", "not identifiable: %s has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})", judge.USL)
+		p.doubt(record.Fact{Code: record.NothingToFit, Names: record.Names{"model": judge.USL}})
 	}
 	for _, line := range lines {
 		if n := len(of[line]); n < queueing.LeastUSL {
-			p.doubt("", "not identifiable: %s of %s from %s of connections, and %d are needed", judge.USL, line, prose.Plural(n, "value"), queueing.LeastUSL)
+			p.doubt(record.Fact{Code: record.TooFewToFit, Names: record.Names{"model": judge.USL, "family": line}, Values: record.Values{"values": float64(n), "needed": queueing.LeastUSL}})
 		}
 	}
 }

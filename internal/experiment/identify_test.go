@@ -59,9 +59,10 @@ func TestIdentifiability(t *testing.T) {
 	} {
 		p := planned(t, c.text, nil)
 		p.cpus.Server = c.cpus
-		got := p.cannotMatter(p.arms[2].asked, p.Arms[2].Clients)
-		if told := slices.ContainsFunc(got, func(why string) bool { return strings.Contains(why, "requests wait unread") }); told != c.told {
-			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, got, c.told)
+		p.Doubts = nil
+		p.cannotMatter(p.arms[2].asked, p.Arms[2].Clients)
+		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.QueueUnused }); told != c.told {
+			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, doubts(p.Plan), c.told)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	if o.Machine != "" {
-		p.doubt("", "%s", o.Machine)
+		p.doubt(record.Fact{Code: record.MachineUnfit, Names: record.Names{"said": o.Machine}})
 	}
 	p.warn()
 	p.identify()
@@ -178,7 +178,7 @@ func (p *plan) takeExpectations() {
 		p.Expect = append(p.Expect, text)
 	}
 	if absent > 0 {
-		p.doubt("", "left out of the scenario: %s about arms that are not compared here", prose.Plural(absent, "expectation"))
+		p.doubt(record.Fact{Code: record.ExpectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
 	}
 }
 
@@ -244,11 +244,11 @@ func (p *plan) takeArms(o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(a.Name, "another program: whether it does the work that is asked of it (%s) is not checked", strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark))
+				p.doubt(record.Fact{Code: record.OtherProgram, Arm: a.Name, Names: record.Names{"path": strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
 			}
 		}
 		if a.URL != "" && role != record.Copy {
-			p.doubt(a.Name, "runs already: its trials share its state, and it is neither pinned nor fresh")
+			p.doubt(record.Fact{Code: record.RunsAlready, Arm: a.Name})
 		}
 		l, err := s.Clients(a)
 		if err != nil {
@@ -267,7 +267,7 @@ func (p *plan) takeArms(o Options) error {
 		if l.Pipeline > timeline.MaxPending {
 			stamps = record.StampsOff
 			if role != record.Copy {
-				p.doubt(a.Name, "where its time went is not told: a server stamps at most %d requests under way on a connection, and its pipeline has %d", timeline.MaxPending, l.Pipeline)
+				p.doubt(record.Fact{Code: record.PipelineTooDeep, Arm: a.Name, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
 			}
 		}
 		p.Arms[i] = record.PlanArm{
@@ -361,9 +361,7 @@ func (p *plan) takeOrder() {
 	}
 }
 
-func (p *plan) doubt(arm, format string, args ...any) {
-	p.Doubts = append(p.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
-}
+func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
 
 // checkRamps refuses a load whose clients are not all there when the window begins:
 // until then N is not what the arm says.

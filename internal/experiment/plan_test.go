@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
@@ -56,7 +57,7 @@ func planned(t *testing.T, text string, change func(*Options)) *plan {
 
 func doubts(p record.Plan) (texts []string) {
 	for _, d := range p.Doubts {
-		texts = append(texts, d.String())
+		texts = append(texts, report.Doubt(d))
 	}
 	return texts
 }

@@ -7,16 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario/demo"
 )
 
 // describe lists a plan's arms with their loads.
 func (p *plan) described() (lines []string) {
 	for _, a := range p.Arms {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, judge.DescribeClients(a.Clients)))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, report.Load(a.Clients)))
 	}
 	return lines
 }
@@ -69,7 +69,7 @@ func TestMostConnections(t *testing.T) {
 	t.Parallel()
 	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
 	p := planned(t, demo.Swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
-	if got, want := judge.DescribeClients(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
+	if got, want := report.Load(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if p.Arms[0].Clients.Connections != load.MaxConnections {

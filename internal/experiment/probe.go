@@ -43,7 +43,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 		}
 		r.run.Apart[a.Name] = spread
 		if spread > expect.ProbeDoubt && r.plan.slo == nil {
-			r.plan.doubt(a.Name, "the halves of its probe of X_max were %.0f %% apart, and a share of it is as unsure", 100*spread)
+			r.plan.doubt(record.Fact{Code: record.UnevenProbe, Arm: a.Name, Values: record.Values{"apart": spread}})
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -64,16 +63,18 @@ func (p *plan) probeWith() int {
 // lowerRates keeps rates that are bounded by a share of the slowest arm's throughput
 // within it, and says so.
 func (p *plan) lowerRates(slowest float64, name string) {
+	told := map[float64]bool{} // of which rates
 	for _, a := range p.arms {
 		rate, bound := a.Clients.Rate, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest)
 		if bound == 0 || rate <= bound {
 			continue
 		}
 		a.Clients.Rate = bound
-		said := record.Doubt{Text: fmt.Sprintf("offered %s instead of %s: %s does %s at most; leave it out with --arms, or give --rate", judge.PerSecond(bound), judge.PerSecond(rate), name, judge.PerSecond(slowest))}
-		if !slices.Contains(p.Doubts, said) {
-			p.Doubts = append(p.Doubts, said)
+		if told[rate] {
+			continue
 		}
+		told[rate] = true
+		p.doubt(record.Fact{Code: record.RateLowered, Values: record.Values{"rate": bound, "asked": rate, "most": slowest}, Names: record.Names{"slowest": name}})
 	}
 }
 
@@ -104,8 +105,7 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 		a.Clients.Rate = rate
 	}
 	if p.Sendable > 0 {
-		p.doubt("", "%s are what the load's %s can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work",
-			judge.PerSecond(p.Sendable), p.cpus.Load.Words())
+		p.doubt(record.Fact{Code: record.RateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
 	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {

@@ -17,7 +17,6 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/process"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -233,7 +232,10 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		}
 		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
 			if block < scenario.MinBlocks {
-				p.doubt("", "the budget of %v ended after %s of the %d that the first look needs: %s", p.budget, prose.Plural(block, "block"), scenario.MinBlocks, r.pace(each))
+				p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.lingers}, Values: record.Values{
+					"budget": p.budget.Seconds(), "blocks": float64(block), "first": float64(scenario.MinBlocks),
+					"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
+				}})
 			} else if p.until == nil && p.outcome == nil {
 				r.tellOpen(soFar, block, each)
 			}
@@ -273,25 +275,15 @@ func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 	if open == 0 {
 		return
 	}
-	text := fmt.Sprintf("the budget of %v ended the run after %s with %s open: ", r.plan.budget, prose.Plural(blocks, "block"), prose.Plural(open, "verdict"))
-	i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1))
-	if i == len(stats.Looks()) {
-		r.plan.doubt("", "%s", text+fmt.Sprintf("%d blocks, the most, would not be enough; lengthen --window", scenario.MaxBlocks))
-		return
+	f := record.Fact{Code: record.BudgetEnded, Values: record.Values{
+		"budget": r.plan.budget.Seconds(), "blocks": float64(blocks), "open": float64(open), "most": float64(scenario.MaxBlocks),
+	}}
+	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
+		more := stats.Looks()[i]
+		budget := r.plan.budget + time.Duration(more-blocks)*(each+time.Duration(len(r.plan.Arms))*judging)
+		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
 	}
-	more := stats.Looks()[i]
-	budget := r.plan.budget + time.Duration(more-blocks)*(each+time.Duration(len(r.plan.Arms))*judging)
-	r.plan.doubt("", "%s", text+fmt.Sprintf("--budget %v has room for %d blocks, which may decide them", roundUp(budget), more))
-}
-
-// pace says what a block takes, and who makes it take longer.
-func (r *runner) pace(each time.Duration) string {
-	p := r.plan
-	said := fmt.Sprintf("a block takes %v, planned were %v", each.Round(100*time.Millisecond), p.blockCost(record.Duration(p.Window)).Round(100*time.Millisecond))
-	if r.lingers != "" {
-		said += fmt.Sprintf(", and the server of %s lingers when it is to end", r.lingers)
-	}
-	return said
+	r.plan.doubt(f)
 }
 
 // What remains to be done after the last block: the reports, and for each trial its judging.

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
@@ -141,8 +142,8 @@ func TestRunInterrupted(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	run = readable(t, dir)
-	if run.Status != record.Interrupted || run.Result.Valid != 1 || run.Result.Headline != "No single winner: two against one is undecided after 1 block." {
-		t.Errorf("got %s of %d blocks, %q", run.Status, run.Result.Valid, run.Result.Headline)
+	if run.Status != record.Interrupted || run.Result.Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is undecided after 1 block." {
+		t.Errorf("got %s of %d blocks, %q", run.Status, run.Result.Valid, report.Headline(run.Result))
 	}
 	trials := 0
 	for range dir.Trials() {
@@ -162,8 +163,8 @@ func TestServerDiesInTrial(t *testing.T) {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
 	run := readable(t, dir)
-	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d record.Doubt) bool {
-		return d.Arm == "two" && strings.HasSuffix(d.Text, "its log ends with: out of requests")
+	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d record.Fact) bool {
+		return d.Arm == "two" && strings.HasSuffix(report.Say(d), "its log ends with: out of requests")
 	}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
 	}
@@ -191,7 +192,9 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
 	readable(t, dir)
-	if run.Status != record.Complete || !slices.Contains(run.Result.Doubts, record.Doubt{Arm: "two", Text: "the server did not end within 3s of SIGTERM and was killed"}) {
+	if run.Status != record.Complete || !slices.ContainsFunc(run.Result.Doubts, func(d record.Fact) bool {
+		return report.Doubt(d) == "two: the server did not end within 3s of SIGTERM and was killed"
+	}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
 	}
 }
@@ -287,7 +290,7 @@ func TestRunImpossible(t *testing.T) {
 
 func resultDoubts(r *record.Result) (texts []string) {
 	for _, d := range r.Doubts {
-		texts = append(texts, d.String())
+		texts = append(texts, report.Doubt(d))
 	}
 	return texts
 }

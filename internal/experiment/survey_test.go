@@ -84,7 +84,7 @@ func TestShorten(t *testing.T) {
 	if want := 4*3*(whole.Warmup+whole.Window+.03) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > 1e-9 {
 		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
 	}
-	if !slices.Contains(whole.Doubts, record.Doubt{Text: "machine: unfit"}) {
+	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == record.MachineUnfit }) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
 	}
 }

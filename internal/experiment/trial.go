@@ -107,7 +107,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
-		t.Server.Doubts = append(t.Server.Doubts, "CPU time is not known: processes of it ended that it did not wait for")
+		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.CPUTimeUnknown})
 	}
 	t.server.Place(p.cpus, &t.Server)
 	t.Client = got.client
@@ -142,7 +142,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
-		t.Server.Doubts = append(t.Server.Doubts, slow.Error())
+		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.Lingered, Names: record.Names{"error": slow.Error()}})
 		t.lingers = t.arm.Name
 		return nil
 	}

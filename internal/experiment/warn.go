@@ -2,9 +2,7 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -13,24 +11,18 @@ import (
 // warn adds what can be told before anything runs.
 func (p *plan) warn() {
 	if p.cpus.Shared {
-		p.doubt("", "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs")
+		p.doubt(record.Fact{Code: record.SharedCPUs})
 	}
 	for _, a := range p.arms {
 		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive || a.Clients.Session > 0 { // a session's end gives the next its turn
 			continue
 		}
 		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; n > w {
-			p.doubt(a.Name, "a sticky pool: %d of %d kept connections are never served while %s the others", n-w, n, holding(w))
+			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
+				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
+			}})
 		}
 	}
-}
-
-// holding is so many workers that hold something.
-func holding(workers int) string {
-	if workers == 1 {
-		return "1 worker holds"
-	}
-	return fmt.Sprintf("%d workers hold", workers)
 }
 
 // warnShort says when Little's law leaves a pool short of workers.
@@ -45,7 +37,9 @@ func (p *plan) warnShort() {
 		}
 		rate := a.Clients.Rate
 		if w, need := p.workers(a.asked), queueing.Workers(rate, held); w < need {
-			p.doubt(a.Name, "%s cannot keep up: by Little's law %.0f/s x %.1f ms held needs %d", prose.Plural(w, "worker"), rate, 1e3*held, need)
+			p.doubt(record.Fact{Code: record.TooFewWorkers, Arm: a.Name, Values: record.Values{
+				"workers": float64(w), "rate": rate, "held": held, "needed": float64(need),
+			}})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -25,10 +26,10 @@ func TestArmsOfOtherLoads(t *testing.T) {
 			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
 		}
 	}
-	if r.Winner != "undecided" || !strings.HasPrefix(r.Headline, "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
-		t.Errorf("got %q, %q", r.Winner, r.Headline)
+	if r.Winner != "undecided" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
 	}
-	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(v.Reason, "loads differ") {
+	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(words(v.Reason), "loads differ") {
 		t.Errorf("a map's cell of it: got %+v", v)
 	}
 }
@@ -58,11 +59,11 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 		if name == "" {
 			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
 		}
-		if !strings.HasPrefix(r.Headline, want) || r.Winner != "undecided" {
-			t.Errorf("%s: got %q, %q", name, r.Winner, r.Headline)
+		if !strings.HasPrefix(report.Headline(r), want) || r.Winner != "undecided" {
+			t.Errorf("%s: got %q, %q", name, r.Winner, report.Headline(r))
 		}
-		if name != "" && (strings.Contains(r.Headline, "slower") || !strings.Contains(r.Headline, "), and response times follow the load ("+name+"); pool ")) {
-			t.Errorf("%s: got %q", name, r.Headline)
+		if name != "" && (strings.Contains(report.Headline(r), "slower") || !strings.Contains(report.Headline(r), "), and response times follow the load ("+name+"); pool ")) {
+			t.Errorf("%s: got %q", name, report.Headline(r))
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/command"
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -65,7 +64,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		j.takeSearched(arms, t, err, slo)
 	}
 	if missing := run.Trials - found; missing > 0 {
-		j.doubt("", "%d of %d trials are missing from the record", missing, run.Trials)
+		j.doubt(record.Fact{Code: record.MissingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
 	}
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
@@ -76,7 +75,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		j.result.Arms = append(j.result.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
 			Attached: a.plan.URL != "", CPUs: j.elsewhere[a.plan.Name],
-			Load: DescribeClients(a.plan.Clients), XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
+			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
 	c.Lines = comparedCapacities(c.Arms)
@@ -91,13 +90,13 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
 	switch {
 	case err != nil:
-		j.doubt("", "a trial could not be read and is left out: %v", err)
+		j.doubt(unreadable(err))
 		return
 	case t.Failure != "" || t.Omitted != "":
-		j.doubt(t.Arm, "trial %d is left out: %s", t.Number, t.Failure+t.Omitted)
+		j.doubt(leftOut(t.Trial, failed(t.Trial)))
 		return
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
-		j.doubt(t.Arm, "trial %d is left out: it is none of this search", t.Number)
+		j.doubt(leftOut(t.Trial, record.Fact{Code: record.TrialOfNoSearch}))
 		return
 	}
 	j.note(t.Trial)
@@ -113,7 +112,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			return
 		}
 	}
-	j.doubt(t.Arm, "trial %d is left out: the plan has no such arm", t.Number)
+	j.doubt(leftOut(t.Trial, record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}))
 }
 
 // tooFew is the reason against a window that cannot tell one of the terms.
@@ -200,10 +199,10 @@ func (a *searched) diedOverloaded(f capacity.Finding) bool {
 func (j *Judge) capacityDoubts(arms []*searched) {
 	r := j.result
 	if r.Status != record.Complete {
-		j.doubt("", "the run %s%s", stateOf(r.Status), because(j.run.Failure))
+		j.doubt(j.notComplete())
 	}
 	if j.oneCPU() {
-		j.doubt("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
+		j.doubt(record.Fact{Code: record.OneCPU})
 	}
 	for _, a := range arms {
 		refused := 0
@@ -211,12 +210,15 @@ func (j *Judge) capacityDoubts(arms []*searched) {
 			refused += stats.Count(w.Refused != "" && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
-			j.doubt(a.plan.Name, "%d of %s are refused and count for nothing, the last for %s%s", refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.outrun())
+			j.doubt(record.Fact{
+				Code: record.WindowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
+				Names: record.Names{"last": a.lastRefusal() + a.outrun()},
+			})
 		}
 	}
 	r.Doubts = append(r.Doubts, j.run.Plan.Doubts...)
 	if r.Env.Virtualised {
-		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
+		j.doubt(record.Fact{Code: record.Virtualised})
 	}
-	j.doubt("", "one host, loopback, synthetic demand")
+	j.doubt(record.Fact{Code: record.OneHost})
 }

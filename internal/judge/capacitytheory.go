@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -33,26 +32,26 @@ func foretold(slo stats.SLO, binding int) (terms []stats.Term) {
 
 // theories say where terms of the objective should give way, from the CPU time that
 // the arm's requests were measured to take, or why nothing can be said.
-func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why string) {
+func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
 	trace := a.trace(found.CPUPerRequest)
 	switch {
 	case len(terms) == 0:
-		return nil, "the objective promises no time, and theory predicts times"
+		return nil, record.Fact{Code: record.TheoryNoTime}
 	case a.plan.Mode == "":
-		return nil, "how it schedules is not known: it is another program"
+		return nil, record.Fact{Code: record.TheoryOfProgram}
 	case a.plan.Station == nil:
-		return nil, "the record has no queueing station for its mode"
+		return nil, record.Fact{Code: record.TheoryNoStation}
 	case found.CPUPerRequest <= 0:
-		return nil, "the CPU time of a request was not measured in a window without errors"
+		return nil, record.Fact{Code: record.TheoryNoCPU}
 	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:
-		return nil, "what each request costs is not known"
+		return nil, record.Fact{Code: record.TwinCostUnknown}
 	}
 	names := run.Plan.Predict
 	if len(names) == 0 {
 		names = []string{"fit"}
 	}
 	load := queueing.Measure(trace)
-	ideal, _, why := TwinOf(a.plan)
+	ideal, _, none := TwinOf(a.plan)
 	for _, th := range theories() {
 		replays := th.name == "twin" || th.name == "fit" // where no formula reaches
 		if !slices.Contains(names, th.name) {
@@ -66,15 +65,15 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
 			switch {
 			case th.name == "bounds":
-				all = append(all, c.without("it is about closed loops"))
-			case replays && why != "":
-				all = append(all, c.without(why))
+				all = append(all, c.without(record.Fact{Code: record.TheoryOfClosed}))
+			case replays && !none.None():
+				all = append(all, c.without(none))
 			default:
 				all = append(all, c.over(found))
 			}
 		}
 	}
-	return all, ""
+	return all, why
 }
 
 // take adds a window's requests to the arm's trace, one after the other at the pace
@@ -127,7 +126,7 @@ type curve struct {
 }
 
 // without is the theory with no figure, and why.
-func (c curve) without(why string) record.RateTheory {
+func (c curve) without(why record.Fact) record.RateTheory {
 	return record.RateTheory{Model: c.name, Metric: c.term.Metric, Curve: []record.RatePoint{}, Why: why}
 }
 
@@ -174,7 +173,7 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 // over draws the curve over the rates that were measured, and finds where it meets
 // the limit.
 func (c curve) over(found record.ArmCapacity) record.RateTheory {
-	r := c.without("")
+	r := c.without(record.Fact{})
 	least, most := math.Inf(1), 0.
 	for _, w := range found.Windows {
 		least, most = min(least, w.Rate), max(most, w.Rate)
@@ -193,16 +192,16 @@ func (c curve) over(found record.ArmCapacity) record.RateTheory {
 	atHigh, _ := c.at(high)
 	switch {
 	case math.IsNaN(atLow) || math.IsNaN(atHigh):
-		r.Why = "the model has no figure for " + c.term.Metric
+		r.Why = record.Fact{Code: record.TheoryNoFigure, Metric: c.term.Metric}
 		if n := stats.MinRequests(c.term.Quantile); c.term.Quantile > 0 && len(c.load.Trace) < n {
-			r.Why += fmt.Sprintf(", and a replay of %d requests is too short for it", len(c.load.Trace))
+			r.Why.Values = record.Values{"replayed": float64(len(c.load.Trace))}
 		}
 		return r
 	case !(atLow <= c.term.Limit):
-		r.Why = fmt.Sprintf("already at %s it is above the limit", PerSecond(low))
+		r.Why = record.Fact{Code: record.TheoryAbove, Values: record.Values{"rate": low}}
 		return r
 	case !(atHigh > c.term.Limit):
-		r.Why = fmt.Sprintf("still at %s, the highest rate that was offered, it is within the limit", PerSecond(high))
+		r.Why = record.Fact{Code: record.TheoryWithin, Values: record.Values{"rate": high}}
 		return r
 	}
 	for range halvings {

@@ -39,7 +39,7 @@ func (a *searched) outrun() string {
 		return ""
 	}
 	return fmt.Sprintf("; the generator is the limit: from %s on it cannot keep its schedule, its CPUs up to %.0f %% busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more",
-		PerSecond(least), 100*min(full, 1))
+		prose.PerSecond(least), 100*min(full, 1))
 }
 
 // stopped says what ended all searches; "" for nothing.
@@ -62,7 +62,7 @@ func (a *searched) recovery(f capacity.Finding) string {
 	case len(a.windows) >= a.options.Windows:
 		why = "the budget ended"
 	}
-	return fmt.Sprintf("; recovery undecided: after the overload %d of %s at %s kept it, and %s", f.AgainKept, prose.Plural(f.AgainOf, "window"), PerSecond(f.Low), why)
+	return fmt.Sprintf("; recovery undecided: after the overload %d of %s at %s kept it, and %s", f.AgainKept, prose.Plural(f.AgainOf, "window"), prose.PerSecond(f.Low), why)
 }
 
 // after puts a clause behind others, "" for none.

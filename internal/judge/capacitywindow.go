@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -75,7 +76,7 @@ func TooSlow(o capacity.Options, window, xmax float64) string {
 		other = "ask for a lower quantile"
 	}
 	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs or %s",
-		PerSecond(xmax), window, PerSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
+		prose.PerSecond(xmax), window, prose.PerSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
 }
 
 // Rules of a search: the load, not the server, missed what was asked.

@@ -27,29 +27,29 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 	name, promise, wants := a.plan.Name, a.options.SLO.String(), a.goodput()
 	switch f.Outcome {
 	case capacity.Between:
-		text := fmt.Sprintf("%s keeps %s up to between %s and %s", name, promise, PerSecond(f.Low), PerSecond(f.High))
+		text := fmt.Sprintf("%s keeps %s up to between %s and %s", name, promise, prose.PerSecond(f.Low), prose.PerSecond(f.High))
 		if yes, known := f.Recovers(); known && !yes {
-			text += fmt.Sprintf("; it does not recover: overloaded once, it breaks it at %s, too", PerSecond(f.Low))
+			text += fmt.Sprintf("; it does not recover: overloaded once, it breaks it at %s, too", prose.PerSecond(f.Low))
 		}
 		if a.diedOverloaded(f) {
-			text += fmt.Sprintf("; it does not recover: at %s it died (%s)", PerSecond(a.end.Rate), a.end.Why)
+			text += fmt.Sprintf("; it does not recover: at %s it died (%s)", prose.PerSecond(a.end.Rate), a.end.Why)
 		}
 		return text + a.recovery(f) + a.losing(f.Low)
 	case capacity.Beyond:
-		return fmt.Sprintf("%s keeps %s at %s, and ", name, promise, PerSecond(f.Low)) + a.above(f) + a.recovery(f) + a.losing(f.Low)
+		return fmt.Sprintf("%s keeps %s at %s, and ", name, promise, prose.PerSecond(f.Low)) + a.above(f) + a.recovery(f) + a.losing(f.Low)
 	case capacity.Below:
-		return fmt.Sprintf("%s does not keep %s at %s: %d of %d windows break it", name, promise, PerSecond(f.High), f.HighBroken, f.HighOf) + a.under(f)
+		return fmt.Sprintf("%s does not keep %s at %s: %d of %d windows break it", name, promise, prose.PerSecond(f.High), f.HighBroken, f.HighOf) + a.under(f)
 	case capacity.Never:
-		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it, and no lower one has %s", name, promise, f.HighBroken, f.HighOf, PerSecond(f.High), wants)
+		return fmt.Sprintf("%s keeps %s at no rate: %d of %d windows at %s break it, and no lower one has %s", name, promise, f.HighBroken, f.HighOf, prose.PerSecond(f.High), wants)
 	case slow:
 		return fmt.Sprintf("%s is too slow to judge: it %s", name, TooSlow(a.options, a.window, xmax))
 	case died:
 		text := name + " died: " + a.end.Why
 		if a.end.Rate > 0 {
-			text = fmt.Sprintf("%s died at %s: %s", name, PerSecond(a.end.Rate), a.end.Why)
+			text = fmt.Sprintf("%s died at %s: %s", name, prose.PerSecond(a.end.Rate), a.end.Why)
 		}
 		if f.Low > 0 {
-			text += fmt.Sprintf("; until then %s was verified for %s", PerSecond(f.Low), promise)
+			text += fmt.Sprintf("; until then %s was verified for %s", prose.PerSecond(f.Low), promise)
 		}
 		return text
 	}
@@ -58,13 +58,13 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 	case a.end != nil:
 		return text + a.end.Why
 	case f.Low == 0 && f.High > 0 && wants.AtLeast:
-		return text + fmt.Sprintf("%s is refuted, and %s itself, which %s asks for, is neither verified nor refuted", PerSecond(f.High), PerSecond(wants.Limit), wants) + a.why(f)
+		return text + fmt.Sprintf("%s is refuted, and %s itself, which %s asks for, is neither verified nor refuted", prose.PerSecond(f.High), prose.PerSecond(wants.Limit), wants) + a.why(f)
 	case f.Used == 0 && f.Refused > 0:
 		return text + fmt.Sprintf("all %s are refused, the last for %s%s", prose.Plural(f.Refused, "window"), a.lastRefusal(), a.calmer()) + after(a.stopped())
 	case f.Low > 0:
-		return text + fmt.Sprintf("%s is verified, and no higher rate is refuted", PerSecond(f.Low)) + a.why(f)
+		return text + fmt.Sprintf("%s is verified, and no higher rate is refuted", prose.PerSecond(f.Low)) + a.why(f)
 	case f.High > 0:
-		return text + fmt.Sprintf("%s is refuted, and no lower rate is verified", PerSecond(f.High)) + a.why(f)
+		return text + fmt.Sprintf("%s is refuted, and no lower rate is verified", prose.PerSecond(f.High)) + a.why(f)
 	}
 	if cut := a.stopped(); cut != "" {
 		return text + cut + ", before a rate was verified or refuted" + a.refusals(f)
@@ -74,18 +74,18 @@ func (a *searched) sentence(f capacity.Finding, xmax float64) string {
 
 // above says why no higher rate was offered than one that was kept.
 func (a *searched) above(f capacity.Finding) string {
-	upTo := "nothing up to " + PerSecond(f.Low) + " broke it"
+	upTo := "nothing up to " + prose.PerSecond(f.Low) + " broke it"
 	switch f.Stop {
 	case capacity.AtBudget:
 		return upTo + "; the budget ended there: raise --budget"
 	case capacity.AtCeiling:
-		return fmt.Sprintf("no rate that could be offered breaks it; more than %s is more than a window has room for", PerSecond(a.options.Ceiling))
+		return fmt.Sprintf("no rate that could be offered breaks it; more than %s is more than a window has room for", prose.PerSecond(a.options.Ceiling))
 	case capacity.AtBench:
 		for _, w := range a.windows {
 			if w.Refused == "" || w.Purpose != capacity.Reach || w.Rate <= f.Low {
 				continue
 			}
-			refused := fmt.Sprintf("; %s was refused for %s", PerSecond(w.Rate), w.Refused)
+			refused := fmt.Sprintf("; %s was refused for %s", prose.PerSecond(w.Rate), w.Refused)
 			if ofGenerator(w.Refused) {
 				return "no rate that could be offered breaks it" + refused
 			}
@@ -98,7 +98,7 @@ func (a *searched) above(f capacity.Finding) string {
 // under says why no lower rate was offered than those that broke the objective.
 func (a *searched) under(f capacity.Finding) (text string) {
 	if f.Least < f.High {
-		text = fmt.Sprintf(", and none down to %s keeps it", PerSecond(f.Least))
+		text = fmt.Sprintf(", and none down to %s keeps it", prose.PerSecond(f.Least))
 	}
 	switch f.Stop {
 	case capacity.AtFloor:
@@ -143,9 +143,9 @@ func comparedCapacities(arms []record.ArmCapacity) []string {
 		baseLow, baseHigh := limits(base)
 		switch {
 		case low > baseHigh:
-			lines = append(lines, fmt.Sprintf("%s has more capacity than %s: at least %s against at most %s", a.Name, base.Name, PerSecond(low), PerSecond(baseHigh)))
+			lines = append(lines, fmt.Sprintf("%s has more capacity than %s: at least %s against at most %s", a.Name, base.Name, prose.PerSecond(low), prose.PerSecond(baseHigh)))
 		case high < baseLow:
-			lines = append(lines, fmt.Sprintf("%s has less capacity than %s: at most %s against at least %s", a.Name, base.Name, PerSecond(high), PerSecond(baseLow)))
+			lines = append(lines, fmt.Sprintf("%s has less capacity than %s: at most %s against at least %s", a.Name, base.Name, prose.PerSecond(high), prose.PerSecond(baseLow)))
 		default:
 			alike = append(alike, a.Name)
 		}
@@ -182,7 +182,7 @@ func capacityHeadline(c *record.Capacity) string {
 			}
 		}
 		if most {
-			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, PerSecond(low), PerSecond(next))
+			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, prose.PerSecond(low), prose.PerSecond(next))
 		}
 	}
 	var spans []string
@@ -202,11 +202,11 @@ const mostSpans = 4
 func span(a record.ArmCapacity) string {
 	switch capacity.Outcome(a.Outcome) {
 	case capacity.Between:
-		return PerSecond(a.Low) + " to " + PerSecond(a.High)
+		return prose.PerSecond(a.Low) + " to " + prose.PerSecond(a.High)
 	case capacity.Beyond:
-		return "above " + PerSecond(a.Low)
+		return "above " + prose.PerSecond(a.Low)
 	case capacity.Below:
-		return "below " + PerSecond(a.High)
+		return "below " + prose.PerSecond(a.High)
 	case capacity.Never:
 		return "none"
 	case slow:
@@ -215,16 +215,4 @@ func span(a record.ArmCapacity) string {
 		return "died"
 	}
 	return "undecided"
-}
-
-// PerSecond writes a rate with a comma between every three digits.
-func PerSecond(rate float64) string {
-	if rate < 100 {
-		return fmt.Sprintf("%.3g/s", rate)
-	}
-	digits := fmt.Sprintf("%.0f", rate)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits + "/s"
 }

@@ -156,7 +156,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range []string{"p50", "p90", "p99"} {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if v.Verdict != "REFUSED" || v.Code != record.CauseImbalance || math.Abs(v.Values[window.Lateness+metric]-3e-3) > 1e-5 {
+		if v.Verdict != "REFUSED" || v.Reason.Code != record.CauseImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -12,278 +11,167 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A standing is what a challenger's primary verdicts come to.
-type standing struct {
-	arm, base                  string
-	faster, slower, same, open []record.Verdict
-	// goodput is its verdict when the queue of one of the two grows without end, so
-	// that there are no times, and it is FASTER or SLOWER; nil otherwise.
-	goodput *record.Verdict
-	silent  string // why nothing can be said of it, a clause; "" when something can
-	// differs names the settings for which the two's times follow their loads; work
-	// are the verdicts that stand then: what is done, and its cost.
-	differs []string
-	work    []record.Verdict
-}
-
-func (s standing) better() bool {
-	return len(s.faster) > 0 && len(s.slower) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Faster
-}
-func (s standing) worse() bool {
-	return len(s.slower) > 0 && len(s.faster) == 0 || s.goodput != nil && decisionOf(*s.goodput) == stats.Slower
-}
-func (s standing) trade() bool { return len(s.slower) > 0 && len(s.faster) > 0 }
-func (s standing) equal() bool {
-	return len(s.same) > 0 && len(s.faster)+len(s.slower)+len(s.open) == 0
-}
-
-// phrase says it in a clause.
-func (s standing) phrase() string {
+// stand is what a challenger's verdicts come to beside the arm that it is compared with. It
+// reports whether any of them is a verdict.
+func (j *Judge) stand(i, against int) (s record.Standing, judged bool) {
+	r := j.result
+	s = record.Standing{Arm: r.Arms[i].Name, Baseline: r.Arms[against].Name}
+	s.Differs = incomparable(j.run.Plan.Arms[i].Clients, j.run.Plan.Arms[against].Clients)
+	count := map[stats.Decision]int{} // of the primary ones
+	var keeps stats.Decision          // the verdict on goodput, where the queue of one of the two grows without end
+	starved := false                  // a time is refused for it
+	for _, v := range r.Verdicts {
+		if v.Arm != s.Arm {
+			continue
+		}
+		decision := decisionOf(v)
+		if v.Metric == goodput && (j.over[s.Arm] || j.over[s.Baseline]) && (decision == stats.Faster || decision == stats.Slower) {
+			keeps, judged = decision, true
+		}
+		if !v.Primary {
+			judged = judged || len(s.Differs) > 0 && decision != stats.Refused
+			continue
+		}
+		count[decision]++
+		judged = judged || decision != stats.Refused
+		starved = starved || restsOn(v.Reason, record.CauseStarvation)
+	}
+	faster, slower, same, open := count[stats.Faster], count[stats.Slower], count[stats.Same], count[stats.Inconclusive]
+	silent := starved && faster+slower+same+open == 0
 	switch {
-	case len(s.differs) > 0:
-		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.arm, s.base, said(s.work), strings.Join(s.differs, ", "))
-	case s.silent != "":
-		return s.silent
-	case s.goodput != nil && s.better():
-		return fmt.Sprintf("%s keeps up better than %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
-	case s.goodput != nil:
-		return fmt.Sprintf("%s does not keep up with %s (goodput %s)", s.arm, s.base, stats.Change(s.goodput.Ratio))
-	case s.better():
-		return fmt.Sprintf("%s is faster than %s (%s)", s.arm, s.base, changes(s.faster))
-	case s.worse():
-		return fmt.Sprintf("%s is slower than %s (%s)", s.arm, s.base, changes(s.slower))
-	case s.trade():
-		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.arm, s.base, changes(s.faster), changes(s.slower))
-	case s.equal():
-		return fmt.Sprintf("%s is the same as %s", s.arm, s.base)
-	case len(s.same) > 0:
-		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.arm, s.base, metricNames(s.same))
+	case len(s.Differs) > 0:
+		s.Rank = record.OtherLoad
+	case silent && j.starvesTooMany(s.Arm):
+		s.Rank = record.StarvesClients
+	case silent:
+		s.Rank = record.NoTimesBeside
+	case keeps == stats.Faster:
+		s.Rank = record.KeepsUp
+	case keeps == stats.Slower:
+		s.Rank = record.FallsBehind
+	case faster > 0 && slower > 0:
+		s.Rank = record.RankTrade
+	case faster > 0:
+		s.Rank = record.RankFaster
+	case slower > 0:
+		s.Rank = record.RankSlower
+	case same > 0 && open+count[stats.Refused] == 0:
+		s.Rank = record.RankSame
+	case same > 0:
+		s.Rank = record.RankPartlySame
+	default:
+		s.Rank = record.RankOpen
 	}
-	return s.undecided()
+	return s, judged
 }
 
-// undecided says how far a standing with nothing decided has come: to what it leans.
-func (s standing) undecided() string {
-	leans := map[stats.Decision][]record.Verdict{}
-	blocks, needed := 0, 0
-	for _, v := range s.open {
-		blocks = max(blocks, v.Blocks)
-		if v.Lean != "" {
-			to := stats.MetricOf(v.Metric).Decision(v.Lean)
-			leans[to] = append(leans[to], v)
-			needed = max(needed, v.Needed)
-		}
-	}
-	leaning := ""
-	for to, vs := range leans {
-		leaning = fmt.Sprintf(" and leans %s (%s)", strings.ToLower(string(to)), changes(vs))
-		if needed <= stats.Looks()[len(stats.Looks())-1] {
-			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
-		}
-	}
-	if len(leans) > 1 {
-		leaning = ""
-	}
-	return fmt.Sprintf("%s against %s is undecided after %s%s", s.arm, s.base, prose.Plural(blocks, "block"), leaning)
-}
-
-// said lists verdicts in a word each.
-func said(vs []record.Verdict) string {
-	parts := make([]string, len(vs))
-	for i, v := range vs {
-		parts[i] = fmt.Sprintf("%s %s", strings.ReplaceAll(v.Metric, "_", " "), v.Verdict)
-		if v.Verdict != string(stats.Refused) {
-			parts[i] += fmt.Sprintf(" (%+.1f %%)", 100*(v.Ratio-1))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func changes(vs []record.Verdict) string {
-	parts := make([]string, len(vs))
-	for i, v := range vs {
-		parts[i] = v.Metric + " " + stats.Change(v.Ratio)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func metricNames(vs []record.Verdict) string {
-	parts := make([]string, len(vs))
-	for i, v := range vs {
-		parts[i] = v.Metric
-	}
-	return strings.Join(parts, ", ")
-}
-
-// conclude names the winner, says so in a sentence, and adds the doubts that
-// belong beside every verdict.
+// conclude names the winner, and adds the doubts that belong beside every verdict.
 func (j *Judge) conclude() {
 	r := j.result
 	if len(r.Arms) < 2 {
 		return
 	}
-	base := r.Arms[0]
-	var all []standing
-	refused := true
-	for i, a := range r.Arms[2:] {
-		against := rival(j.run.Plan.Arms, i+2)
-		s := standing{arm: a.Name, base: r.Arms[against].Name}
-		s.differs = incomparable(j.run.Plan.Arms[i+2].Clients, j.run.Plan.Arms[against].Clients)
-		for _, v := range r.Verdicts {
-			if v.Arm != a.Name {
-				continue
-			}
-			decision := decisionOf(v)
-			if v.Metric == goodput && (j.over[a.Name] || j.over[s.base]) && (decision == stats.Faster || decision == stats.Slower) {
-				s.goodput, refused = &v, false
-			}
-			if !v.Primary {
-				s.work = append(s.work, v)
-				refused = refused && (len(s.differs) == 0 || decision == stats.Refused)
-				continue
-			}
-			switch decision {
-			case stats.Faster:
-				s.faster = append(s.faster, v)
-			case stats.Slower:
-				s.slower = append(s.slower, v)
-			case stats.Same:
-				s.same = append(s.same, v)
-			default:
-				s.open = append(s.open, v)
-			}
-			refused = refused && decision == stats.Refused
-		}
-		if len(s.differs) == 0 {
-			s.silent = j.silence(s)
-		}
-		all = append(all, s)
+	judged := false
+	for i := 2; i < len(r.Arms); i++ {
+		s, any := j.stand(i, rival(j.run.Plan.Arms, i))
+		r.Answer.Standings, judged = append(r.Answer.Standings, s), judged || any
 	}
-	r.Winner, r.Headline = j.pick(base, all)
-	r.Headline += j.unequal()
-	if refused {
-		r.Headline = j.noVerdict()
+	j.pick()
+	if !judged {
+		r.Answer = record.Conclusion{Outcome: record.NoVerdict, Reason: refusalReason(r.Verdicts)}
 	}
+	r.Answer.Starving = j.starving()
 	j.standingDoubts()
 }
 
 // pick applies the rule: a winner wins at least one primary metric and loses
 // none, or keeps up where the other does not, starves nobody, and was asked for the
 // same as the others.
-func (j *Judge) pick(base record.Arm, all []standing) (winner, headline string) {
-	var better []string
-	worse, equal, trades := 0, 0, 0
-	phrases := make([]string, len(all))
-	for i, s := range all {
-		phrases[i] = s.phrase()
-		if s.better() && j.starved(s.arm) == 0 {
-			better = append(better, s.arm)
+func (j *Judge) pick() {
+	r := j.result
+	rank := map[record.Rank]int{}
+	for _, s := range r.Answer.Standings {
+		rank[s.Rank]++
+		if (s.Rank == record.RankFaster || s.Rank == record.KeepsUp) && j.starved(s.Arm) == 0 {
+			r.Answer.Faster = append(r.Answer.Faster, s.Arm)
 		}
-		worse += stats.Count(s.worse())
-		equal += stats.Count(s.equal())
-		trades += stats.Count(s.trade())
 	}
-	detail := strings.Join(append(phrases, j.starving(all)...), "; ") + "."
+	all, equal, worse := len(r.Answer.Standings), rank[record.RankSame], rank[record.RankSlower]+rank[record.FallsBehind]
+	r.Winner, r.Answer.Outcome = "undecided", record.OpenOutcome
 	switch {
-	case len(j.result.LoadsDiffer) > 0:
-		return "undecided", "No one winner, for the arms' loads differ: " + detail
-	case len(better) == 1:
-		return better[0], better[0] + " wins: " + detail
-	case len(better) > 1:
-		return "undecided", fmt.Sprintf("%s each beat %s; compare them with one another: %s", strings.Join(better, " and "), base.Name, detail)
-	case trades > 0:
-		return "trade", "A trade: " + detail
-	case len(all) > 0 && worse == len(all) && base.StarvedConnections == 0:
-		return base.Name, base.Name + " wins: " + detail
+	case len(r.LoadsDiffer) > 0:
+		r.Answer.Outcome = record.OtherLoads
+	case len(r.Answer.Faster) == 1:
+		r.Winner, r.Answer.Outcome = r.Answer.Faster[0], record.OneWins
+	case len(r.Answer.Faster) > 1:
+		r.Answer.Outcome = record.SeveralWin
+	case rank[record.RankTrade] > 0:
+		r.Winner, r.Answer.Outcome = "trade", record.ATrade
+	case all > 0 && worse == all && r.Arms[0].StarvedConnections == 0:
+		r.Winner, r.Answer.Outcome = r.Arms[0].Name, record.OneWins
+	case equal == all:
+		r.Answer.Outcome = record.ATie
+	case equal > 0 && equal+worse == all:
+		r.Answer.Outcome = record.TieForBest
 	}
-	if equal == len(all) {
-		return "undecided", "A tie: " + detail
-	}
-	if equal > 0 && equal+worse == len(all) {
-		return "undecided", "A tie for the best: " + detail
-	}
-	return "undecided", "No single winner: " + detail
 }
 
-// unequal is a sentence about arms that may run elsewhere than the others: a winner may
-// owe it to that. "" when there is none.
-func (j *Judge) unequal() string {
-	var where []string
-	for _, a := range j.result.Arms {
-		if a.CPUs != "" && a.Role != record.Copy {
-			where = append(where, fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs))
-		}
-	}
-	if len(where) == 0 || j.result.Env.ServerCPUs == "" {
-		return ""
-	}
-	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(where, ", "), j.result.Env.ServerCPUs)
+// restsOn reports whether a fact, or one that it rests on, has the code.
+func restsOn(f record.Fact, code record.Code) bool {
+	return f.Code == code || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return restsOn(of, code) })
 }
 
-func (j *Judge) starved(arm string) int {
-	for _, a := range j.result.Arms {
-		if a.Name == arm {
-			return a.StarvedConnections
-		}
-	}
-	return 0
-}
+func (j *Judge) starved(arm string) int { return j.arm(arm).StarvedConnections }
 
-func refusalReason(vs []record.Verdict) string {
+func refusalReason(vs []record.Verdict) record.Fact {
 	for _, v := range vs {
-		if v.Reason != "" {
+		if !v.Reason.None() {
 			return v.Reason
 		}
 	}
-	return "nothing could be compared"
+	return record.Fact{Code: record.NothingCompared}
 }
 
-func because(failure string) string {
-	if failure == "" {
-		return ""
+// notComplete says what became of a run that is not.
+func (j *Judge) notComplete() record.Fact {
+	f := record.Fact{Code: record.RunNotComplete, Names: record.Names{"status": string(j.result.Status)}}
+	if j.run.Failure != "" {
+		f.Names["error"] = prose.FirstLine(j.run.Failure)
 	}
-	return ": " + prose.FirstLine(failure)
-}
-
-// stateOf says in a clause what became of a run that is not complete.
-func stateOf(s record.Status) string {
-	if s == record.Running {
-		return "was cut off or still goes on"
-	}
-	return "is " + string(s)
+	return f
 }
 
 func (j *Judge) standingDoubts() {
 	r := j.result
-	var first []record.Doubt
-	add := func(arm, format string, args ...any) {
-		first = append(first, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
-	}
+	var first []record.Fact
+	add := func(f record.Fact) { first = append(first, f) }
 	if r.Status != record.Complete {
-		add("", "the run %s and is judged by the %s that it has%s", stateOf(r.Status), prose.Plural(r.Valid, "block"), because(j.run.Failure))
+		f := j.notComplete()
+		f.Values = record.Values{"valid": float64(r.Valid)}
+		add(f)
 	}
 	if n := r.Ran - r.Valid; n > 0 {
-		add("", "%s of %d left out, for all arms: %s", prose.Plural(n, "block"), r.Ran, j.wrong())
+		add(record.Fact{Code: record.BlocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": j.wrong()}})
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
-			add(a.Name, "it %s: its times are those of the others, and it cannot win", starvedText(a))
+			add(starved(a))
 		}
 		switch {
 		case j.over[a.Name] && j.outrun[a.Name]:
-			add(a.Name, "its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus")
+			add(record.Fact{Code: record.GeneratorLimit, Arm: a.Name})
 		case j.over[a.Name]:
-			add(a.Name, "overloaded: its backlog grows through the window, so only goodput is judged")
+			add(record.Fact{Code: record.Overloaded, Arm: a.Name})
 		}
 	}
 	if j.oneCPU() {
-		add("", "the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more")
+		add(record.Fact{Code: record.OneCPU})
 	}
 	r.Doubts = append(append(first, j.run.Plan.Doubts...), r.Doubts...)
 	if r.Env.Virtualised {
-		j.doubt("", "a virtual machine: neighbours and the hypervisor are in the noise")
+		j.doubt(record.Fact{Code: record.Virtualised})
 	}
-	j.doubt("", "one host, loopback, synthetic demand")
+	j.doubt(record.Fact{Code: record.OneHost})
 }
 
 // wrong says what is wrong with the blocks that are left out.

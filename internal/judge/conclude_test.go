@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // same is the whole answer when nothing differs.
@@ -88,8 +89,8 @@ func TestConclusions(t *testing.T) {
 			if diff := cmp.Diff(c.pool, decisions(r, "pool")); diff != "" {
 				t.Errorf("pool (-want +got):\n%s", diff)
 			}
-			if r.Winner != c.winner || r.Headline != c.headline {
-				t.Errorf("got  %q, %q\nwant %q, %q", r.Winner, r.Headline, c.winner, c.headline)
+			if r.Winner != c.winner || report.Headline(r) != c.headline {
+				t.Errorf("got  %q, %q\nwant %q, %q", r.Winner, report.Headline(r), c.winner, c.headline)
 			}
 			if r.Valid != 12 || len(r.Refused) != 0 {
 				t.Errorf("%d valid blocks, refused %v, want 12 and none", r.Valid, r.Refused)
@@ -156,7 +157,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("connections that are not kept: got %+v", base.Fairness)
 	}
 	want := "it starved 2 of 4 connections: its times are those of the others, and it cannot win"
-	if !slices.Contains(r.Doubts, record.Doubt{Arm: "pool", Text: want}) {
+	if !slices.Contains(doubtTexts(r), "pool: "+want) {
 		t.Errorf("doubts %q lack %q", r.Doubts, want)
 	}
 	if len(r.Order) != 12 || strings.Join(r.Order[0], " ") != "fasthttp nethttp pool nethttp'" {
@@ -178,13 +179,13 @@ func TestUnequalCPUs(t *testing.T) {
 			return requests
 		},
 	}.judged(t)
-	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner != "nethttp" || !strings.HasSuffix(r.Headline, " Not on equal CPUs: "+want) {
-		t.Errorf("got the winner %q, %q", r.Winner, r.Headline)
+	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner != "nethttp" || !strings.HasSuffix(report.Headline(r), " Not on equal CPUs: "+want) {
+		t.Errorf("got the winner %q, %q", r.Winner, report.Headline(r))
 	}
 	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {
 		t.Errorf("got %+v and %+v", a, r.Arms[2])
 	}
-	if slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return strings.HasPrefix(d.Text, "the server had one CPU") }) {
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return strings.HasPrefix(report.Say(d), "the server had one CPU") }) {
 		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
 	}
 }

@@ -77,8 +77,8 @@ func TestExpectations(t *testing.T) {
 		texts = append(texts, text)
 	}
 	for text, got := range asserted(t, half, texts...) {
-		if w := want[text]; got.Outcome != w.outcome || !strings.Contains(got.Reason, w.reason) {
-			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, got.Reason, w.outcome, w.reason)
+		if w := want[text]; got.Outcome != w.outcome || !strings.Contains(words(got.Reason), w.reason) {
+			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, words(got.Reason), w.outcome, w.reason)
 		}
 	}
 }
@@ -128,8 +128,8 @@ func TestReasonOfABand(t *testing.T) {
 		for i := range c.high {
 			factors[fakeBlocks-i] = 3
 		}
-		if got := asserted(t, outside(factors), band)[band]; got.Outcome != c.outcome || !strings.HasSuffix(got.Reason, c.reason) {
-			t.Errorf("%d below, %d above: got %s, %q; want %s, %q", c.low, c.high, got.Outcome, got.Reason, c.outcome, c.reason)
+		if got := asserted(t, outside(factors), band)[band]; got.Outcome != c.outcome || !strings.HasSuffix(words(got.Reason), c.reason) {
+			t.Errorf("%d below, %d above: got %s, %q; want %s, %q", c.low, c.high, got.Outcome, words(got.Reason), c.outcome, c.reason)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestExpectationOnTheBorder(t *testing.T) {
 		}},
 	} {
 		if got := asserted(t, s, text)[text]; got.Outcome != record.Undecided {
-			t.Errorf("%s: got %s, %q; want REFUSED", text, got.Outcome, got.Reason)
+			t.Errorf("%s: got %s, %q; want REFUSED", text, got.Outcome, words(got.Reason))
 		}
 	}
 }
@@ -169,8 +169,8 @@ func TestExpectationRefused(t *testing.T) {
 		`p50("fasthttp") < 0.1 ms`: {synthetic{edit: failing}, record.Undecided, "unexpected"},
 	} {
 		got := asserted(t, c.s, text)[text]
-		if got.Outcome != c.outcome || !strings.Contains(got.Reason, c.reason) {
-			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, got.Reason, c.outcome, c.reason)
+		if got.Outcome != c.outcome || !strings.Contains(words(got.Reason), c.reason) {
+			t.Errorf("%s: got %s, %q; want %s, %q", text, got.Outcome, words(got.Reason), c.outcome, c.reason)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestPredictions(t *testing.T) {
 	r := j.finish(0)
 	for _, e := range r.Expectations {
 		if e.Outcome != record.Passed {
-			t.Errorf("%s: got %s, %q", e.Text, e.Outcome, e.Reason)
+			t.Errorf("%s: got %s, %q", e.Text, e.Outcome, words(e.Reason))
 		}
 	}
 	for i, want := range []string{"twin mean", "mgc mean", "bounds "} {
@@ -236,7 +236,7 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := e.Decide(asked{j}); got.Outcome == "" || got.Reason == "" {
+		if got := e.Decide(asked{j}); got.Outcome == "" || words(got.Reason) == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})

@@ -1,10 +1,10 @@
 package judge
 
 import (
-	"strings"
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // A closed loop that starves clients has no times, and says so in its headline,
@@ -52,8 +52,8 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 			j.Take(trial, nil)
 		}
 		r := j.finish(0)
-		if r.Winner != c.winner || r.Headline != c.headline {
-			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, r.Headline, c.winner, c.headline)
+		if r.Winner != c.winner || report.Headline(r) != c.headline {
+			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, report.Headline(r), c.winner, c.headline)
 		}
 		for _, a := range r.Arms {
 			n := c.starving[a.Name]
@@ -62,7 +62,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 			}
 		}
 		for _, v := range r.Verdicts {
-			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && !strings.HasPrefix(v.Reason, starvation) {
+			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && v.Reason.Code != record.CauseStarvation {
 				t.Errorf("%s: got %+v, want it refused for starvation", c.name, v)
 			}
 		}

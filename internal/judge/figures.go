@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -21,9 +19,9 @@ func (j *Judge) hold() {
 		e, err := expect.Parse(text, nil)
 		switch {
 		case err != nil:
-			f.Reason = err.Error()
+			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
 		case j.refusal != nil:
-			f.Reason = j.refusal.text
+			f.Reason = j.refusal.Fact
 		default:
 			f = e.Decide(asked{j})
 		}
@@ -42,7 +40,7 @@ type asked struct{ *Judge }
 func (a asked) window(i int, arm string) (held, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
-		return w, fmt.Errorf("this run has no arm %q", arm)
+		return w, record.Fact{Code: record.NoSuchArm, Arm: arm}
 	}
 	return w, nil
 }
@@ -56,15 +54,15 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if (metric == twinMean || metric == twinOverhead) && w.noTwin != "" {
-		return 0, fmt.Errorf("%s has no ideal twin: %s", arm, w.noTwin)
+	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
+		return 0, record.Fact{Code: record.NoTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
-	if why := a.refuseFigure(metric, arm); why != "" {
-		return 0, fmt.Errorf("%s of %s: %s", metric, arm, why)
+	if why := a.refuseFigure(metric, arm); !why.None() {
+		return 0, record.Fact{Code: record.FigureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
 	}
 	v, ok := w.Values[metric]
 	if !ok || math.IsNaN(v) {
-		return 0, fmt.Errorf("%s of %s was not measured", metric, arm)
+		return 0, record.Fact{Code: record.NotMeasured, Arm: arm, Metric: metric}
 	}
 	return v, nil
 }
@@ -78,7 +76,7 @@ func (a asked) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
 	}
-	return 0, fmt.Errorf("the closed-loop throughput of %q was not measured", arm)
+	return 0, record.Fact{Code: record.NoXMax, Arm: arm}
 }
 
 func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
@@ -87,11 +85,11 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 			continue
 		}
 		if v.Verdict == string(stats.Refused) {
-			return v, fmt.Errorf("%s of %s is refused: %s", metric, arm, v.Reason)
+			return v, record.Fact{Code: record.VerdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
 		}
 		return v, nil
 	}
-	return record.Verdict{}, fmt.Errorf("there is no verdict on %s of %q: it is no challenger of this run", metric, arm)
+	return record.Verdict{}, record.Fact{Code: record.VerdictAbsent, Arm: arm, Metric: metric}
 }
 
 func (a asked) Challengers() (pairs [][2]string) {
@@ -110,7 +108,7 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	case err != nil:
 		return nil, err
 	case !w.Phases.Stamped || w.Phases.Good == 0:
-		return nil, errors.New("timeline not recorded")
+		return nil, record.Fact{Code: record.NoTimeline}
 	}
 	return w.Phases.List(), nil
 }
@@ -132,7 +130,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 	}
 	client := record.Stretches()[0]
 	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
-		return 0, fmt.Errorf("%s of %s is not known: its server stamps nothing", name, arm)
+		return 0, record.Fact{Code: record.NoStamps, Arm: arm, Names: record.Names{"phase": name}}
 	}
 	for _, p := range phases {
 		if p.Name == name {
@@ -144,7 +142,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 			return st.In(phases, meanOf), nil
 		}
 	}
-	return 0, fmt.Errorf("the timeline has no phase %q", name)
+	return 0, record.Fact{Code: record.NoSuchPhase, Names: record.Names{"phase": name}}
 }
 
 // Predicted is of the first model of the scenario that has the figure.
@@ -158,24 +156,24 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 			return *v, nil
 		}
 	}
-	return 0, fmt.Errorf("no prediction of %s for %s: name a model under predict", metric, arm)
+	return 0, record.Fact{Code: record.NoPrediction, Arm: arm, Metric: metric}
 }
 
 // refuseFigure is a reason against one arm's figure on its own, whatever it is
-// compared with; "" for none.
-func (j *Judge) refuseFigure(metric, arm string) string {
+// compared with, if there is one.
+func (j *Judge) refuseFigure(metric, arm string) (why record.Fact) {
 	a := j.arm(arm)
 	if slices.Contains(overloadProof, metric) {
-		return ""
+		return why
 	}
 	if why := j.refuseMetric(stats.Metric{Name: metric}, *a); why != nil {
-		return why.text
+		return why.Fact
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
 	if metric != "good_mean" && j.fails(arm) {
-		return fmt.Sprintf("%.2f %% of its requests got no good reply, and their times are among the others", 100*ratio)
+		return record.Fact{Code: record.BadReplies, Values: record.Values{"share": ratio}}
 	}
-	return ""
+	return why
 }
 
 func (j *Judge) arm(name string) *record.Arm {

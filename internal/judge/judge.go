@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"schedlab/internal/command"
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -34,7 +33,7 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 		found++
 	}
 	if missing := run.Trials - found; missing > 0 {
-		j.doubt("", "%d of %d trials are missing from the record", missing, run.Trials)
+		j.doubt(record.Fact{Code: record.MissingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
 	}
 	left, err := dir.Unfinished()
 	if err != nil {
@@ -60,11 +59,11 @@ func New(name, path string, run record.Run) (*Judge, error) {
 // Take adds a trial, or the reason why it cannot be read.
 func (j *Judge) Take(t record.TrialRecord, err error) {
 	if err != nil {
-		j.doubt("", "a trial could not be read and is left out: %v", err)
+		j.doubt(unreadable(err))
 		return
 	}
-	if why := j.unusable(t.Trial); why != "" {
-		j.doubt(t.Arm, "trial %d is left out: %s", t.Number, why)
+	if why := j.unusable(t.Trial); !why.None() {
+		j.doubt(leftOut(t.Trial, why))
 		return
 	}
 	if j.windows[t.Block] == nil {
@@ -80,7 +79,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // finish computes the result of the trials taken; cut were left half-written.
 func (j *Judge) finish(cut int) *record.Result {
 	if cut > 0 {
-		j.doubt("", "%s cut short and left out", prose.Plural(cut, "trial"))
+		j.doubt(record.Fact{Code: record.TrialsCut, Values: record.Values{"trials": float64(cut)}})
 	}
 	j.tellNotes()
 	j.judgeClosed()
@@ -135,20 +134,37 @@ func (j *Judge) judgeClosed() {
 	}
 }
 
-// unusable says why a trial cannot be judged, "" if it can.
-func (j *Judge) unusable(t record.Trial) string {
+// unreadable is the doubt about a trial whose record is damaged.
+func unreadable(err error) record.Fact {
+	return record.Fact{Code: record.UnreadableTrial, Names: record.Names{"error": err.Error()}}
+}
+
+// leftOut is the doubt about a trial that is not judged, and why.
+func leftOut(t record.Trial, why record.Fact) record.Fact {
+	return record.Fact{Code: record.TrialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
+}
+
+// failed says that a trial did not come to its end.
+func failed(t record.Trial) record.Fact {
+	return record.Fact{Code: record.TrialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
+}
+
+// unusable says why a trial cannot be judged, if so.
+func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	_, twice := j.windows[t.Block][t.Arm]
 	switch {
 	case t.Failure != "" || t.Omitted != "":
-		return t.Failure + t.Omitted
+		return failed(t)
 	case !slices.ContainsFunc(j.run.Plan.Arms, func(a record.PlanArm) bool { return a.Name == t.Arm }):
-		return fmt.Sprintf("the plan has no arm %q", t.Arm)
+		return record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0:
-		return fmt.Sprintf("it has %g + %g s, the plan %g + %g s", t.Warmup, t.Window, j.run.Plan.Warmup, j.run.Plan.Window)
+		return record.Fact{Code: record.OtherWindow, Values: record.Values{
+			"warmup": t.Warmup, "window": t.Window, "planned_warmup": j.run.Plan.Warmup, "planned_window": j.run.Plan.Window,
+		}}
 	case twice:
-		return fmt.Sprintf("block %d has another trial of this arm", t.Block)
+		return record.Fact{Code: record.SecondTrial, Values: record.Values{"block": float64(t.Block)}}
 	}
-	return ""
+	return why
 }
 
 // A held is a window held against theory.
@@ -156,16 +172,16 @@ type held struct {
 	window.Window
 	foreseen map[string]queueing.Prediction // by model
 	twin     queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin   string                         // why there is none, "" if there is
+	noTwin   record.Fact                    // why there is none, if so
 }
 
 // A Judge takes the trials of a run and judges them together.
 type Judge struct {
 	run     record.Run
-	judged  map[string]bool         // quantiles the plan can judge
-	windows map[int]map[string]held // by block and arm
-	valid   []int                   // blocks that count
-	noted   map[string][]string     // doubts of an arm's trials, each once
+	judged  map[string]bool          // quantiles the plan can judge
+	windows map[int]map[string]held  // by block and arm
+	valid   []int                    // blocks that count
+	noted   map[string][]record.Fact // doubts of an arm's trials, each once
 	// elsewhere is where an arm may run, when not only where the plan has servers.
 	elsewhere map[string]string
 	over      map[string]bool   // arms whose queue grows without end
@@ -182,7 +198,7 @@ func (j *Judge) newResult(name, path string) {
 	j.result = &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
 		Status: j.run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Window: p.Window, Planned: p.Blocks, Started: j.run.Started,
-		Env: j.run.Env, Note: p.Note, Doubts: []record.Doubt{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
+		Env: j.run.Env, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
 	for _, block := range p.Order {
@@ -194,9 +210,7 @@ func (j *Judge) newResult(name, path string) {
 	}
 }
 
-func (j *Judge) doubt(arm, format string, args ...any) {
-	j.result.Doubts = append(j.result.Doubts, record.Doubt{Arm: arm, Text: fmt.Sprintf(format, args...)})
-}
+func (j *Judge) doubt(f record.Fact) { j.result.Doubts = append(j.result.Doubts, f) }
 
 // validate chooses the blocks that count: whole ones whose data are right. What is wrong
 // with one arm's leaves the block out for all. An arm whose backlog grows in most of its
@@ -276,8 +290,8 @@ func (j *Judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Load: DescribeClients(pa.Clients), Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
-			XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
+			Clients: pa.Clients, XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		for _, m := range stats.Metrics() {
 			v := j.series(pa.Name, m.Name)

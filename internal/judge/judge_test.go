@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
 func doubtTexts(r *record.Result) (texts []string) {
 	for _, d := range r.Doubts {
-		texts = append(texts, d.String())
+		texts = append(texts, report.Doubt(d))
 	}
 	return texts
 }
@@ -28,8 +29,8 @@ func doubtTexts(r *record.Result) (texts []string) {
 func wantRefused(t *testing.T, r *record.Result, arm, reason string) {
 	t.Helper()
 	for _, v := range r.Verdicts {
-		if v.Arm == arm && (v.Verdict != "REFUSED" || v.Reason != reason) {
-			t.Errorf("%s of %s: got %s, %q\nwant REFUSED, %q", v.Metric, arm, v.Verdict, v.Reason, reason)
+		if v.Arm == arm && (v.Verdict != "REFUSED" || words(v.Reason) != reason) {
+			t.Errorf("%s of %s: got %s, %q\nwant REFUSED, %q", v.Metric, arm, v.Verdict, words(v.Reason), reason)
 		}
 	}
 }
@@ -74,7 +75,7 @@ func TestErrorsOfAFewBlocks(t *testing.T) {
 		t.Errorf("one block of twelve: fasthttp %v, pool %v, %d errors", got, decisions(few, "pool"), few.Arms[2].Errors)
 	}
 	many := stalled(1, 3, 4, 6, 7, 9, 11).judged(t)
-	if v := verdictOf(t, many.Verdicts, "fasthttp", "p50"); v.Code != record.CauseErrors {
+	if v := verdictOf(t, many.Verdicts, "fasthttp", "p50"); v.Reason.Code != record.CauseErrors {
 		t.Errorf("seven blocks of twelve: %+v", v)
 	}
 }
@@ -112,7 +113,7 @@ func TestCutShort(t *testing.T) {
 		if got := decisions(r, "fasthttp"); got["p99"] != "FASTER" || got["goodput"] != "SAME" {
 			t.Errorf("the looks that it reached decide: got %v", got)
 		}
-		if want := fmt.Sprintf("the run is %s and is judged by the 10 blocks that it has", status); r.Doubts[0].Text != want || r.Status != status {
+		if want := fmt.Sprintf("the run is %s and is judged by the 10 blocks that it has", status); doubtTexts(r)[0] != want || r.Status != status {
 			t.Errorf("got the doubts %q of a run that is %s, want %q first", doubtTexts(r), r.Status, want)
 		}
 		if r.Arms[0].P99 == nil || r.Arms[0].Requests != 10*1200 {
@@ -121,8 +122,8 @@ func TestCutShort(t *testing.T) {
 	}
 	none := synthetic{status: record.Partial, edit: func(*record.Trial, []record.Request) []record.Request { return nil }}.judged(t)
 	wantRefused(t, none, "pool", "no block has run: the run was cut short")
-	if v := none.Verdicts[0]; v.Code != record.CauseNoBlocks || none.Headline != "No verdict: no block has run: the run was cut short." {
-		t.Errorf("got %+v, %q", v, none.Headline)
+	if v := none.Verdicts[0]; v.Reason.Code != record.CauseNoBlocks || report.Headline(none) != "No verdict: no block has run: the run was cut short." {
+		t.Errorf("got %+v, %q", v, report.Headline(none))
 	}
 	if _, err := json.Marshal(none); err != nil {
 		t.Error(err)

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -53,8 +52,9 @@ func (j *Judge) doubtLost() {
 			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
 		}
 		if windows > 0 {
-			j.doubt(a.Name, "its server had no room for the stamps of all requests in %d of %s: where the time went is that of the newest, %.0f %% of them; give the arm a larger timeline",
-				windows, prose.Plural(len(j.valid), "window"), 100*j.joined(a.Name))
+			j.doubt(record.Fact{Code: record.StampsLost, Arm: a.Name, Values: record.Values{
+				"windows": float64(windows), "of": float64(len(j.valid)), "joined": j.joined(a.Name),
+			}})
 		}
 	}
 }

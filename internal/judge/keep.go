@@ -1,13 +1,11 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"schedlab/internal/expect"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -15,10 +13,10 @@ import (
 // A Keeping is how an arm kept an SLO.
 type Keeping struct {
 	Arm    string        `json:"arm"`
-	Blocks int           `json:"blocks"` // valid ones, in which it was asked
-	Kept   int           `json:"kept"`   // of those, blocks in which every term held
-	Answer record.Answer `json:"answer"` // Passed: it keeps the SLO; Failed: it breaks it
-	Reason string        `json:"reason"` // of an undecided answer; else ""
+	Blocks int           `json:"blocks"`          // valid ones, in which it was asked
+	Kept   int           `json:"kept"`            // of those, blocks in which every term held
+	Answer record.Answer `json:"answer"`          // Passed: it keeps the SLO; Failed: it breaks it
+	Reason record.Fact   `json:"reason,omitzero"` // of an undecided answer
 	// Median is each term's figure, the median over the blocks, in the term's unit.
 	Median map[string]float64 `json:"median"`
 }
@@ -83,7 +81,7 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 func (j *Judge) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(j.valid), Answer: record.Undecided, Median: map[string]float64{}}
 	if j.refusal != nil {
-		k.Reason = j.refusal.text
+		k.Reason = j.refusal.Fact
 		return k
 	}
 	values := map[string][]float64{}
@@ -95,7 +93,7 @@ func (j *Judge) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64
 				v, ok = j.windows[block][arm].Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
-				k.Reason = fmt.Sprintf("%s was not measured: block %d of %s has too few requests", term.Metric, block, arm)
+				k.Reason = record.Fact{Code: record.WindowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
 				return k
 			}
 			values[term.Metric] = append(values[term.Metric], v)
@@ -112,9 +110,9 @@ func (j *Judge) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64
 	switch {
 	case k.Answer != record.Undecided:
 	case !expect.Looked(k.Blocks, stats.Alpha):
-		k.Reason = prose.Plural(k.Blocks, "block") + ": too few to decide"
+		k.Reason = record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(k.Blocks)}}
 	default:
-		k.Reason = fmt.Sprintf("kept in %d of %s: either may be the rule", k.Kept, prose.Plural(k.Blocks, "block"))
+		k.Reason = record.Fact{Code: record.KeptInSome, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
 	}
 	return k
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"reflect"
 	"slices"
 
 	"schedlab/internal/record"
@@ -19,11 +20,13 @@ func (j *Judge) note(t record.Trial) {
 		return
 	}
 	if j.noted == nil {
-		j.noted = map[string][]string{}
+		j.noted = map[string][]record.Fact{}
 	}
-	for _, text := range t.Server.Doubts {
-		if !slices.Contains(j.noted[t.Arm], text) && len(j.noted[t.Arm]) < mostNotes {
-			j.noted[t.Arm] = append(j.noted[t.Arm], text)
+	for _, f := range t.Server.Doubts {
+		f.Arm = t.Arm
+		same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+		if !slices.ContainsFunc(j.noted[t.Arm], same) && len(j.noted[t.Arm]) < mostNotes {
+			j.noted[t.Arm] = append(j.noted[t.Arm], f)
 		}
 	}
 }
@@ -31,9 +34,7 @@ func (j *Judge) note(t record.Trial) {
 // tellNotes puts them among the result's doubts, arm by arm.
 func (j *Judge) tellNotes() {
 	for _, a := range j.run.Plan.Arms {
-		for _, text := range j.noted[a.Name] {
-			j.doubt(a.Name, "%s", text)
-		}
+		j.result.Doubts = append(j.result.Doubts, j.noted[a.Name]...)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // What the trials noted of their servers is told once, and footprints are medians.
@@ -21,7 +22,7 @@ func TestNotes(t *testing.T) {
 			trial.Server.CPU = -1
 		}
 		if trial.Arm == "fasthttp" || trial.Arm == "nethttp'" {
-			trial.Server.Doubts = []string{"odd", fmt.Sprintf("odd %d", trial.Block)}
+			trial.Server.Doubts = []record.Fact{{Code: "odd"}, {Code: record.Code(fmt.Sprintf("odd %d", trial.Block))}}
 		}
 		return requests
 	}}
@@ -32,15 +33,15 @@ func TestNotes(t *testing.T) {
 	}
 	var odd []string
 	for _, d := range r.Doubts {
-		if strings.HasPrefix(d.Text, "odd") {
-			odd = append(odd, d.Arm+": "+d.Text)
+		if strings.HasPrefix(report.Say(d), "odd") {
+			odd = append(odd, d.Arm+": "+report.Say(d))
 		}
 	}
 	if want := []string{"fasthttp: odd", "fasthttp: odd 1", "fasthttp: odd 2", "fasthttp: odd 3"}; !cmp.Equal(odd, want) {
 		t.Errorf("got %q, want %q", odd, want)
 	}
 	for _, v := range r.Verdicts {
-		if unknown := v.Metric == "cpu_per_request" && v.Arm == "pool"; unknown != (v.Reason == "the server CPU time of pool is not known") {
+		if unknown := v.Metric == "cpu_per_request" && v.Arm == "pool"; unknown != (words(v.Reason) == "the server CPU time of pool is not known") {
 			t.Errorf("got %+v", v)
 		}
 	}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -32,7 +31,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 	case metric != "":
 		v = duel(r, metric)
 	case len(r.LoadsDiffer) > 0:
-		return record.CellVerdict{Decision: record.Rejected, Reason: "the arms' loads differ, so none of them wins; map one metric with --metric"}
+		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: record.LoadsDiffer}}
 	}
 	if v.Decision == record.Rejected && metric != goodput {
 		g := duel(r, goodput)
@@ -47,7 +46,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 // loses at none, and starves nobody. The ratio is the widest that made it so.
 func overall(r *record.Result) record.CellVerdict {
 	var judged []record.CellVerdict
-	refused := record.CellVerdict{Decision: record.Rejected, Reason: "nothing could be compared"}
+	refused := record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: record.NothingCompared}}
 	for _, m := range stats.Metrics() {
 		if !m.Primary {
 			continue
@@ -107,10 +106,10 @@ func duel(r *record.Result, metric string) record.CellVerdict {
 		mine = append(mine, v)
 	}
 	if len(mine) == 0 {
-		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: fmt.Sprintf("no verdict on %s", metric)}
+		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: record.Fact{Code: record.NoVerdictOn, Metric: metric}}
 	}
 	d := duels(r, mine)
-	if d.refused != "" {
+	if !d.refused.None() {
 		c.Decision, c.Reason = record.Rejected, d.refused
 		return c
 	}
@@ -136,7 +135,7 @@ func duel(r *record.Result, metric string) record.CellVerdict {
 type tournament struct {
 	arms    []string // the baseline first
 	verdict [][]stats.Decision
-	refused string // why two of them cannot be compared, "" if all can
+	refused record.Fact // why two of them cannot be compared, if so
 }
 
 // onMap is how many verdicts share the probability of error in a cell of so many arms:
@@ -181,7 +180,7 @@ func duels(r *record.Result, mine []record.Verdict) tournament {
 			put(i, j, c.Decision)
 			switch {
 			case c.Decision == stats.Refused:
-				d.refused = c.Reason
+				d.refused = unfitFor(c)
 			case j == 0:
 				mine[i-1].Ratio, mine[i-1].Low, mine[i-1].High = c.Ratio, c.Low, c.High
 			}

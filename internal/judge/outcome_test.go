@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
@@ -32,7 +33,7 @@ func contest(figures map[string][]float64, names ...string) *record.Result {
 			c := stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[i].Blocks[m.Name], 3)
 			var why *refusal
 			if figures[m.Name][i] == 0 {
-				why = refused(record.CauseOverload, nil, "overload")
+				why = refused(record.Fact{Code: record.CauseOverload})
 			}
 			r.Verdicts = append(r.Verdicts, verdict(c, r.Arms[0], r.Arms[i], why))
 		}
@@ -68,7 +69,7 @@ func TestOutcome(t *testing.T) {
 		if got.Decided() && !(got.Ratio > 0 && got.Low <= got.Ratio && got.Ratio <= got.High && got.Arm == "b") {
 			t.Errorf("%s: got the figures %+v", c.name, got)
 		}
-		if got.Decision == record.Rejected && got.Reason == "" {
+		if got.Decision == record.Rejected && words(got.Reason) == "" {
 			t.Errorf("%s: refused without a reason", c.name)
 		}
 	}
@@ -173,7 +174,7 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	clients := record.Clients{Loop: "open", Rate: 100, Timeout: 10}
 	later := clients
 	later.Timeout = 1
-	if DescribeClients(clients) != DescribeClients(later) {
+	if report.Load(clients) != report.Load(later) {
 		t.Fatal("the sentence tells the timeout")
 	}
 	r.LoadsDiffer = LoadsDiffer([]record.PlanArm{{Clients: clients}, {Clients: clients}, {Clients: later}})

@@ -19,7 +19,7 @@ func (j *Judge) owed(arm string) float64 {
 func (j *Judge) doubtOwed() {
 	for _, a := range j.run.Plan.Arms {
 		if owed := j.owed(a.Name); owed > 0 && a.Role != record.Copy {
-			j.doubt(a.Name, "its paced clients did not send %.0f %% of the %.0f requests/s planned, while they waited for replies: its goodput is of what was sent, and those never sent are in no figure", 100*owed, a.Clients.Rate)
+			j.doubt(record.Fact{Code: record.UnsentRequests, Arm: a.Name, Values: record.Values{"share": owed, "rate": a.Clients.Rate}})
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (j *Judge) foresee(w *held, t record.TrialRecord) {
 		switch {
 		case !slices.Contains(j.run.Plan.Predict, th.name):
 		case th.name == "twin": // which knows of the warm-up and the connections, too
-			if w.noTwin == "" {
+			if w.noTwin.None() {
 				w.foreseen[th.name] = w.twin
 			}
 		case (th.name == "bounds") == arm.Clients.Closed():
@@ -135,25 +135,25 @@ func (j *Judge) foresee(w *held, t record.TrialRecord) {
 }
 
 // unforeseen says why a model has no figure of an arm.
-func (j *Judge) unforeseen(arm, model string) string {
+func (j *Judge) unforeseen(arm, model string) record.Fact {
 	pa := j.planned(arm)
 	st, _, why := TwinOf(*pa)
-	if why == "" {
+	if why.None() {
 		why = j.withoutTwin(arm, st)
 	}
 	switch closed := pa.Clients.Closed(); {
 	case len(j.valid) == 0:
-		return "no valid block"
-	case model == "twin" && why != "":
-		return "no twin: " + why
+		return record.Fact{Code: record.ModelNoBlock}
+	case model == "twin" && !why.None():
+		return record.Fact{Code: record.ModelNoTwin, Because: []record.Fact{why}}
 	case model == "bounds" && !closed:
-		return "no figure: its bounds are those of closed loops"
+		return record.Fact{Code: record.ModelOfClosed}
 	case model != "bounds" && model != "twin" && closed:
-		return "no figure: it is of open loops, and here the answers decide when requests are sent (bounds and twin know of that)"
+		return record.Fact{Code: record.ModelOfOpen}
 	case pa.Mode == "":
-		return "no figure: another program, whose scheduling is not known"
+		return record.Fact{Code: record.ModelOfProgram}
 	}
-	return "no figure: the model does not reach this arm, or its load is beyond what it can serve"
+	return record.Fact{Code: record.ModelBeyond}
 }
 
 // foreseenFigure is one of expect.PredictedMetrics; nil where the theory has none.

@@ -2,13 +2,10 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -27,29 +24,14 @@ const (
 
 // A refusal is why a verdict cannot be given; nil for none.
 type refusal struct {
-	code   record.RefusalCode
-	text   string
-	values map[string]float64
-	// final says that no number of blocks changes it.
-	final bool
+	record.Fact
+	final bool // no number of blocks changes it
 }
 
-func refused(code record.RefusalCode, values map[string]float64, format string, args ...any) *refusal {
-	return &refusal{code: code, text: fmt.Sprintf(format, args...), values: values}
-}
+func refused(f record.Fact) *refusal { return &refusal{Fact: f} }
 
-// whatever is r as one that no number of blocks changes.
-func (r *refusal) whatever() *refusal {
-	r.final = true
-	return r
-}
-
-// because is r of something that rests on what it refuses.
-func (r *refusal) because(code record.RefusalCode, prefix string) *refusal {
-	c := *r
-	c.code, c.text = code, prefix+r.text
-	return &c
-}
+// forGood is a refusal that no number of blocks changes.
+func forGood(f record.Fact) *refusal { return &refusal{f, true} }
 
 // provenStarved are the figures of a closed loop that hold whoever starved.
 var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
@@ -59,14 +41,9 @@ func (j *Judge) refuseRun() *refusal {
 	if len(j.valid) > 0 {
 		return nil
 	}
-	said := "no block has run"
-	if n := len(j.windows); n > 0 {
-		said = fmt.Sprintf("the data of %s are wrong or not whole", prose.Plural(n, "block"))
-	}
-	if j.run.Status != record.Complete {
-		said += ": the run was cut short"
-	}
-	return refused(record.CauseNoBlocks, map[string]float64{"ran": float64(len(j.windows))}, "%s", said)
+	return refused(record.Fact{
+		Code: record.CauseNoBlocks, Values: record.Values{"ran": float64(len(j.windows))}, Names: record.Names{"status": string(j.run.Status)},
+	})
 }
 
 // refuseArm is a reason against every verdict on an arm.
@@ -80,8 +57,9 @@ func (j *Judge) refuseArm(a, base record.Arm) *refusal {
 	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
 	for _, code := range slices.Sorted(unionKeys(mix, other)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return refused(record.CauseStatusMix, map[string]float64{"status": float64(code), "arm": mix[code], "baseline": other[code]},
-				"status mix: %s answers %d in %.2f %%, %s in %.2f %% of requests", a.Name, code, 100*mix[code], base.Name, 100*other[code])
+			return refused(record.Fact{Code: record.CauseStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
+				"status": float64(code), "arm": mix[code], "baseline": other[code],
+			}})
 		}
 	}
 	return nil
@@ -94,16 +72,16 @@ func (j *Judge) fails(arm string) bool { return stats.Median(j.series(arm, "erro
 
 // failed says which of the arms failed too many requests, and how those ended.
 func (j *Judge) failed(arms ...record.Arm) *refusal {
-	var who []string
-	values := map[string]float64{}
+	var who []record.Fact
 	ends := map[string]int{}
 	for _, arm := range arms {
 		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
 		if !j.fails(arm.Name) || j.over[arm.Name] {
 			continue
 		}
-		values[arm.Name] = ratio
-		who = append(who, fmt.Sprintf("%s failed %d of %d requests (%.2f %%)", arm.Name, arm.Errors, arm.Requests, 100*ratio))
+		who = append(who, record.Fact{Code: record.TooManyFailed, Arm: arm.Name, Values: record.Values{
+			"errors": float64(arm.Errors), "requests": float64(arm.Requests), "share": ratio,
+		}})
 		for end, n := range arm.Failures {
 			ends[end] += n
 		}
@@ -112,7 +90,9 @@ func (j *Judge) failed(arms ...record.Arm) *refusal {
 		return nil
 	}
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
-	return refused(record.CauseErrors, values, "errors: %s, above %.1f %%: mostly %s", strings.Join(who, " and "), 100*errorLimit, common[0]).whatever()
+	return forGood(record.Fact{
+		Code: record.CauseErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
+	})
 }
 
 // statusMix is the share of each status, the median over the blocks.
@@ -138,23 +118,19 @@ func (j *Judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	q, timed := window.Quantiles[m.Name]
 	switch {
 	case timed && !j.judged[m.Name]:
-		had, need := "", runMargin*float64(stats.MinRequests(q))
-		values := map[string]float64{"needed": need}
+		values := record.Values{"needed": runMargin * float64(stats.MinRequests(q))}
 		if rate := lowestRate(j.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * j.run.Plan.Window
-			had = fmt.Sprintf("%.0f a window, ", values["requests"])
 		}
-		return refused(record.CauseFewRequests, values, "too few requests: %s%s needs %.0f", had, m.Name, need).whatever()
+		return forGood(record.Fact{Code: record.CauseFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(j.series(a.Name, m.Name), math.IsNaN):
-		return refused(record.CauseUnknownCPU, nil, "the server CPU time of %s is not known", a.Name).whatever()
-	case !slices.Contains(provenStarved, m.Name) && j.mutes(a.Name):
-		return refused(record.CauseStarvation, map[string]float64{"starved": float64(a.StarvedConnections)},
-			starvation+"%s left %d of its connections without an answer, and a closed loop has no times of those", a.Name, a.StarvedConnections).whatever()
+		return forGood(record.Fact{Code: record.CauseUnknownCPU, Arm: a.Name})
+	case !slices.Contains(provenStarved, m.Name) && j.starvesTooMany(a.Name):
+		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case !slices.Contains(provenStarved, m.Name) && j.owed(a.Name) > 0:
-		owed := j.owed(a.Name)
-		return refused(record.CauseOwed, map[string]float64{"owed": owed}, "requests owed: the paced clients of %s did not send %.0f %% of theirs, which have no times", a.Name, 100*owed).whatever()
+		return forGood(record.Fact{Code: record.CauseOwed, Arm: a.Name, Values: record.Values{"owed": j.owed(a.Name)}})
 	case m.Name != "goodput" && j.over[a.Name]:
-		return refused(record.CauseOverload, nil, "overload: the backlog of %s grows all through the window, so only its goodput can be compared", a.Name).whatever()
+		return forGood(record.Fact{Code: record.CauseOverload, Arm: a.Name})
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // Data of pool that are wrong in block 3 alone leave that block out for every arm, and it
@@ -88,13 +89,13 @@ func TestOverload(t *testing.T) {
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
-	if got, want := verdictOf(t, r.Verdicts, "pool", "p99").Reason, "overload: the backlog of pool grows all through the window, so only its goodput can be compared"; got != want {
+	if got, want := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason), "overload: the backlog of pool grows all through the window, so only its goodput can be compared"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
 		t.Errorf("got the doubts %q", got)
 	}
-	if got, want := r.Headline, "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
+	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
 		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
 	}
 }
@@ -168,14 +169,14 @@ func TestFullQueueStands(t *testing.T) {
 		got := asserted(t, s, texts...)
 		for i, text := range texts {
 			if got[text].Outcome != c.want[i] {
-				t.Errorf("%s: %s: got %s, %q; want %s", c.name, text, got[text].Outcome, got[text].Reason, c.want[i])
+				t.Errorf("%s: %s: got %s, %q; want %s", c.name, text, got[text].Outcome, words(got[text].Reason), c.want[i])
 			}
 		}
-		if why := got[texts[1]].Reason; !strings.HasPrefix(why, c.why) {
+		if why := words(got[texts[1]].Reason); !strings.HasPrefix(why, c.why) {
 			t.Errorf("%s: the mean is refused for %q, want %q", c.name, why, c.why)
 		}
 		r := s.judged(t)
-		over := slices.ContainsFunc(r.Doubts, func(d record.Doubt) bool { return d.Arm == "pool" && strings.HasPrefix(d.Text, "overloaded") })
+		over := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Arm == "pool" && strings.HasPrefix(report.Say(d), "overloaded") })
 		if r.Valid != fakeBlocks || len(r.Refused) != 0 || over != c.overloaded {
 			t.Errorf("%s: %d valid blocks, refused %v, overloaded %v; want %d, none, %v", c.name, r.Valid, r.Refused, over, fakeBlocks, c.overloaded)
 		}
@@ -215,8 +216,8 @@ func TestRunRules(t *testing.T) {
 			r := c.run.judged(t)
 			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
 				for _, metric := range []string{"p50", "p90", "p99"} {
-					if v := verdictOf(t, r.Verdicts, arm, metric); v.Reason != reason || (v.Verdict == "REFUSED") != (reason != "") {
-						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, v.Reason, reason)
+					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict == "REFUSED") != (reason != "") {
+						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, words(v.Reason), reason)
 					}
 				}
 			}
@@ -234,7 +235,7 @@ func TestRunRules(t *testing.T) {
 			t.Errorf("got %v, want p99 alone refused", got)
 		}
 		want := "A/A: nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
-		if got := verdictOf(t, r.Verdicts, "pool", "p99").Reason; got[:50] != want[:50] {
+		if got := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); got[:50] != want[:50] {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if v := verdictOf(t, r.AA, "nethttp'", "p99"); v.Verdict != "SLOWER" {
@@ -256,7 +257,7 @@ func TestTooFewRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p99"); v.Reason != "too few requests: 600 a window, p99 needs 1100" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); words(v.Reason) != "too few requests: 600 a window, p99 needs 1100" {
 		t.Errorf("got %+v", v)
 	}
 	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {

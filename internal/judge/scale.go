@@ -2,11 +2,9 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -66,7 +64,7 @@ func (j *Judge) scales() (all []record.Scale) {
 			}
 		}
 		slices.SortStableFunc(s.Points, func(a, b record.ScalePoint) int { return cmp.Compare(a.N, b.N) })
-		if s.Why = j.unscalable(of[line], s.Points); s.Why == "" {
+		if s.Why = j.unscalable(of[line], s.Points); s.Why.None() {
 			fit(&s)
 		}
 		all = append(all, s)
@@ -88,17 +86,17 @@ func (j *Judge) scalePoint(a record.PlanArm) record.ScalePoint {
 	return p
 }
 
-// unscalable says why the law cannot be fitted to these points, "" if it can.
-func (j *Judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) string {
+// unscalable says why the law cannot be fitted to these points, if it cannot.
+func (j *Judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) (why record.Fact) {
 	if len(j.valid) == 0 {
-		return "no block counts"
+		return record.Fact{Code: record.ScaleNoBlock}
 	}
 	for _, a := range arms {
 		if a.Clients.Rate > 0 {
-			return fmt.Sprintf("the clients of %s keep a pace, which is their throughput", a.Name)
+			return record.Fact{Code: record.ScalePaced, Arm: a.Name}
 		}
 		if r := j.arm(a.Name); float64(r.Errors) > errorLimit*float64(r.Requests) {
-			return fmt.Sprintf("%d of %d requests to %s got no good reply", r.Errors, r.Requests, a.Name)
+			return record.Fact{Code: record.ScaleBadReplies, Arm: a.Name, Values: record.Values{"errors": float64(r.Errors), "requests": float64(r.Requests)}}
 		}
 	}
 	different := map[float64]bool{}
@@ -106,9 +104,9 @@ func (j *Judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) st
 		different[p.N] = true
 	}
 	if n := len(different); n < queueing.LeastUSL {
-		return fmt.Sprintf("%s of N, and %d are needed", prose.Plural(n, "value"), queueing.LeastUSL)
+		return record.Fact{Code: record.ScaleTooFew, Values: record.Values{"values": float64(n), "needed": queueing.LeastUSL}}
 	}
-	return ""
+	return why
 }
 
 // fit fills in the law's parameters, or why they are not identified.
@@ -120,10 +118,10 @@ func fit(s *record.Scale) {
 	u, err := queueing.FitUSL(n, x)
 	switch {
 	case err != nil:
-		s.Why = err.Error()
+		s.Why = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
 		return
 	case u.Unidentified != "":
-		s.Why = u.Unidentified
+		s.Why = record.Fact{Code: record.ScaleUnidentified, Names: record.Names{"why": u.Unidentified}}
 		return
 	}
 	estimate := func(e queueing.Estimate) *record.Estimate {

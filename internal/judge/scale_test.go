@@ -96,8 +96,8 @@ var sizes = []int{16, 1, 2, 4, 8, 24, 32, 48, 64}
 func TestScaleOfAClosedLoop(t *testing.T) {
 	t.Parallel()
 	s := swept{clients: sizes, x: lawful}.scale(t)
-	if s.Why != "" {
-		t.Fatalf("unidentified: %s", s.Why)
+	if !s.Why.None() {
+		t.Fatalf("unidentified: %s", words(s.Why))
 	}
 	for _, c := range []struct {
 		what            string
@@ -139,8 +139,8 @@ func TestScaleUnidentified(t *testing.T) {
 		}}},
 	} {
 		s := c.scale(t)
-		if !strings.Contains(s.Why, c.want) || s.Gain != nil || s.Points[0].Fitted != 0 {
-			t.Errorf("%s: got %q and lambda %v, want unidentified for %q", c.what, s.Why, s.Gain, c.want)
+		if !strings.Contains(words(s.Why), c.want) || s.Gain != nil || s.Points[0].Fitted != 0 {
+			t.Errorf("%s: got %q and lambda %v, want unidentified for %q", c.what, words(s.Why), s.Gain, c.want)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestScaleCountsTheServed(t *testing.T) {
 			t.Client.Asked, t.Client.Starved, t.Client.Pending = 80, 16, record.Pending{Requests: 16, Early: 16}
 		}
 	}}.scale(t)
-	if last := s.Points[len(s.Points)-1]; last.N != 64 || s.Why != "" {
-		t.Errorf("got N = %v, %q; want the 64 that were served of 80", last.N, s.Why)
+	if last := s.Points[len(s.Points)-1]; last.N != 64 || !s.Why.None() {
+		t.Errorf("got N = %v, %q; want the 64 that were served of 80", last.N, words(s.Why))
 	}
 }

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -35,33 +34,33 @@ const (
 )
 
 // TwinOf is the station that an arm's twin is, or why it has none.
-func TwinOf(a record.PlanArm) (st queueing.Station, note, why string) {
+func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
-		return st, "", "unknown discipline: another program"
+		return st, "", record.Fact{Code: record.TwinOfProgram}
 	case s == nil:
-		return st, "", "the record does not say how it schedules"
+		return st, "", record.Fact{Code: record.TwinNotRecorded}
 	case s.Unknown != "":
-		return st, "", s.Unknown
+		return st, "", record.Fact{Code: record.TwinUnknown, Names: record.Names{"why": s.Unknown}}
 	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
-		return st, "", "its clients think, keep a pace, reconnect or pipeline, and the twin's just send when they are answered"
+		return st, "", record.Fact{Code: record.TwinOfClients}
 	case s.Overflow == "drop" && c.KeepAlive:
-		return st, "", "a dropped request keeps its connection until the client gives up, which the twin's does not"
+		return st, "", record.Fact{Code: record.TwinOfDrops}
 	}
 	st = Station(*s)
 	if s.Sticky && c.KeepAlive {
 		switch n := c.Connections + c.Idle; {
 		case n > s.Workers:
-			return st, "", fmt.Sprintf("a worker keeps its connection, so %d of %d kept ones are never served", n-s.Workers, n)
+			return st, "", record.Fact{Code: record.TwinSticky, Values: record.Values{"waiting": float64(n - s.Workers), "connections": float64(n)}}
 		case st.Pick == queueing.TwoChoices && !st.Steal:
-			return st, "", "two kept connections may have the same worker by chance, and the second is never served"
+			return st, "", record.Fact{Code: record.TwinOfChance}
 		}
 		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
 	shared := st.Kind == queueing.Pool || st.Kind == queueing.Goroutines
 	if n := c.Connections; st.Aging != (queueing.Aging{}) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
-		return st, "", "its kept connections bound the queue, which an ideal one that ages does not know"
+		return st, "", record.Fact{Code: record.TwinOfAging}
 	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
 		st.Places, st.Blocks, st.Oldest = n, true, false // a request waits for a free connection
 	}
@@ -71,7 +70,7 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note, why string) {
 			note = "each connection on a loop taken by chance"
 		}
 	}
-	return st, note, ""
+	return st, note, why
 }
 
 // imagine fills in the figures of a window's twin, or why there is none.
@@ -81,39 +80,39 @@ func (j *Judge) imagine(w *held, t record.TrialRecord) {
 	}
 	arm := j.planned(t.Arm)
 	if arm == nil {
-		w.noTwin = "the plan has no such arm"
+		w.noTwin = record.Fact{Code: record.TwinOfNoArm}
 		return
 	}
 	st, _, why := TwinOf(*arm)
-	if why == "" {
+	if why.None() {
 		why = j.replay(w, t, st, arm.Clients)
 	}
 	w.noTwin = why
 }
 
 // replay runs a window through its twin and says why it could not.
-func (j *Judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why string) {
+func (j *Judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why record.Fact) {
 	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 	iter := window.PerIter(j.run.Env)
 	switch {
 	case len(t.Requests) > mostTwin:
-		return fmt.Sprintf("%d requests a trial are more than the %d it replays", len(t.Requests), mostTwin)
+		return record.Fact{Code: record.TwinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
 	case !slices.ContainsFunc(t.Requests, asked):
-		return "what each request costs is not known"
+		return record.Fact{Code: record.TwinCostUnknown}
 	case t.Server.CPU < 0 || iter <= 0:
-		return "the server's CPU time was not measured"
+		return record.Fact{Code: record.TwinCPUUnknown}
 	}
 	beyond, ok := beyondDemand(t, iter)
 	if !ok {
-		return "no good reply in a window"
+		return record.Fact{Code: record.TwinNoReply}
 	}
 	alone, measured := play(st, c, t, iter, 0), play(st, c, t, iter, beyond)
 	loses := func(p queueing.Prediction) bool { return p.Loss != nil && *p.Loss > 0 }
 	switch {
 	case c.Closed() && (loses(alone) || loses(measured)):
-		return "clients that are refused ask again at once, and would for ever"
+		return record.Fact{Code: record.TwinAsksAgain}
 	case alone.Mean == nil || measured.Mean == nil:
-		return "it served no request of a window"
+		return record.Fact{Code: record.TwinServedNone}
 	}
 	measured.Quantile = nil // which holds the replay
 	w.twin = measured
@@ -121,7 +120,7 @@ func (j *Judge) replay(w *held, t record.TrialRecord, st queueing.Station, c rec
 		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
 		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
 	})
-	return ""
+	return why
 }
 
 // beyondDemand is the server's CPU time in the window, less the demands of the good
@@ -194,7 +193,7 @@ func (j *Judge) twin(pa record.PlanArm) *record.Twin {
 		return nil
 	}
 	st, note, _ := TwinOf(pa)
-	if why := j.withoutTwin(pa.Name, st); why != "" {
+	if why := j.withoutTwin(pa.Name, st); !why.None() {
 		return &record.Twin{Why: why}
 	}
 	good, mean := j.series(pa.Name, "good_mean"), j.series(pa.Name, twinMean)
@@ -206,7 +205,7 @@ func (j *Judge) twin(pa record.PlanArm) *record.Twin {
 		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(j.series(pa.Name, twinIdeal)),
 		Overhead: spread(j.series(pa.Name, twinOverhead)), Beyond: spread(j.series(pa.Name, twinBeyond)),
 	}
-	if j.refuseFigure("p99", pa.Name) == "" {
+	if j.refuseFigure("p99", pa.Name).None() {
 		tw.P99, tw.MeasuredP99 = spread(j.series(pa.Name, twinP99)), spread(j.series(pa.Name, "p99"))
 	}
 	loss, lost := spread(j.series(pa.Name, twinLoss)), spread(j.series(pa.Name, "loss"))
@@ -216,21 +215,21 @@ func (j *Judge) twin(pa record.PlanArm) *record.Twin {
 	return tw
 }
 
-// withoutTwin says why an arm has no twin over the valid blocks, "" if it has.
-func (j *Judge) withoutTwin(arm string, st queueing.Station) string {
+// withoutTwin says why an arm has no twin over the valid blocks, if so.
+func (j *Judge) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
 	if endless := st.Places == 0 || st.Blocks; j.over[arm] && endless {
-		return "overload: its backlog grows all through the window"
+		return record.Fact{Code: record.TwinOverload}
 	}
 	for _, block := range j.valid {
 		w := j.windows[block][arm]
-		if w.noTwin != "" {
+		if !w.noTwin.None() {
 			return w.noTwin
 		}
 		if math.IsNaN(w.Values["good_mean"]) {
-			return "no good reply to a request of a window"
+			return record.Fact{Code: record.TwinNoGoodReply}
 		}
 	}
-	return ""
+	return why
 }
 
 // spread is that of one value a block, at least one, none of them NaN.

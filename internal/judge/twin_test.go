@@ -106,13 +106,13 @@ func TestTwinTellsOverheadFromInterference(t *testing.T) {
 	}
 	for i, want := range []record.Answer{record.Passed, record.Passed, record.Undecided} {
 		if e := r.Expectations[i]; e.Outcome != want {
-			t.Errorf("%s: got %s, %q; want %s", e.Text, e.Outcome, e.Reason, want)
+			t.Errorf("%s: got %s, %q; want %s", e.Text, e.Outcome, words(e.Reason), want)
 		}
 	}
-	if reason := r.Expectations[2].Reason; !strings.Contains(reason, "it is a riddle") {
+	if reason := words(r.Expectations[2].Reason); !strings.Contains(reason, "it is a riddle") {
 		t.Errorf("got the reason %q, want why there is no twin", reason)
 	}
-	if w := r.Arms[2].Twin; w == nil || w.Why != "it is a riddle" || w.Mean != nil {
+	if w := r.Arms[2].Twin; w == nil || words(w.Why) != "it is a riddle" || w.Mean != nil {
 		t.Errorf("got the twin %+v, want none and why", w)
 	}
 }
@@ -190,7 +190,7 @@ func TestNoTwin(t *testing.T) {
 	run.Plan.Arms[3].Mode, run.Plan.Arms[3].Station = "", nil
 	r := judgedRun(t, s, run)
 	for arm, want := range map[int]string{0: "what each request costs is not known", 3: "unknown discipline"} {
-		if w := r.Arms[arm].Twin; w == nil || !strings.Contains(w.Why, want) {
+		if w := r.Arms[arm].Twin; w == nil || !strings.Contains(words(w.Why), want) {
 			t.Errorf("arm %d: got the twin %+v, want none because %q", arm, w, want)
 		}
 	}
@@ -231,14 +231,14 @@ func TestTwinOf(t *testing.T) {
 		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: .01}, "think"},
 	} {
 		st, _, why := TwinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
-		got := why
-		if why == "" {
+		got := words(why)
+		if why.None() {
 			got = st.Kind.String() + " of " + jsonOf(st.Workers) + ", places " + jsonOf(st.Places)
 			if st.Blocks {
 				got += " outside"
 			}
 		}
-		if got != c.want && !(why != "" && strings.Contains(why, c.want)) {
+		if got != c.want && !(!why.None() && strings.Contains(words(why), c.want)) {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}
 	}
@@ -272,7 +272,7 @@ func TestTwinPlaysClients(t *testing.T) {
 	} {
 		w := &held{Window: window.Window{Values: map[string]float64{}}}
 		why := j.replay(w, trial, c.station, clients)
-		if mean := w.Values[twinMean]; c.why == "" && (why != "" || math.Abs(mean-.02) > 1e-9) || !strings.Contains(why, c.why) {
+		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
 		}
 		if c.why == "" && math.Abs(*w.twin.Throughput-500) > 1e-6 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -25,14 +24,14 @@ func (j *Judge) verdicts() {
 		c := stats.Compare(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name), comparisons)
 		why := cmp.Or(j.refusal, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin))
 		if why == nil && c.Decision == stats.Refused {
-			why = refused(record.CauseUnfit, nil, "%s", c.Reason)
+			why = refused(unfitFor(c))
 		}
 		j.result.AA = append(j.result.AA, verdict(c, base, twin, why))
 		switch {
 		case why != nil:
-			broken[m.Name] = why.because(record.CauseAA, "A/A: ")
+			broken[m.Name] = &refusal{record.Fact{Code: record.CauseAA, Because: []record.Fact{why.Fact}}, why.final}
 		case c.Decision == stats.Faster || c.Decision == stats.Slower:
-			broken[m.Name] = refused(record.CauseAA, map[string]float64{"ratio": c.Ratio}, "A/A: %s differs from its own copy at %s by %+.1f %%, so the set-up tells identical programs apart", base.Name, m.Name, 100*(c.Ratio-1))
+			broken[m.Name] = refused(record.Fact{Code: record.CauseAA, Baseline: base.Name, Metric: m.Name, Values: record.Values{"ratio": c.Ratio}})
 		}
 	}
 	for i, a := range arms[2:] {
@@ -43,7 +42,7 @@ func (j *Judge) verdicts() {
 			switch {
 			case why != nil:
 			case c.Decision == stats.Refused:
-				why = refused(record.CauseUnfit, nil, "%s", c.Reason)
+				why = refused(unfitFor(c))
 			case c.Decision != stats.Inconclusive:
 				why = j.check(c, against.Name, a.Name)
 			}
@@ -60,10 +59,12 @@ func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
 	b, a := j.series(base, metric), j.series(arm, metric)
 	said := newCall(c, b, a)
+	against := func(code record.Code, values record.Values, names record.Names) *refusal {
+		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
+	}
 	of := func(name string) disturbance { return disturbance{name, j.series(base, name), j.series(arm, name)} }
 	if first, last, p, drifts := said.drifts(); drifts {
-		return refused(record.CauseDrift, map[string]float64{"first": math.Exp(first), "last": math.Exp(last), "p": p},
-			"drift: against %s it is %s in the first half of the blocks and %s in the last", base, stats.Change(math.Exp(first)), stats.Change(math.Exp(last)))
+		return against(record.CauseDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
 	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling)}
 	for _, d := range checked {
@@ -71,32 +72,28 @@ func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
 			continue
 		}
 		if more, made := said.shareImbalance(d); made {
-			return refused(record.CauseImbalance, map[string]float64{d.name: more},
-				"imbalance: %s differs between %s and %s by %+.1f %% of the CPU time, and the ratio follows it by enough to make the verdict", d.name, base, arm, 100*more)
+			return against(record.CauseImbalance, record.Values{"more": more}, record.Names{"share": d.name})
 		}
 	}
 	if _, timed := window.Quantiles[metric]; timed {
 		late := of(window.Lateness + metric)
 		if more, made := said.lateImbalance(late, b, a); late.known() && made {
-			return refused(record.CauseImbalance, map[string]float64{late.name: more},
-				"imbalance: %s was asked later than %s by %.3g ms at %s, which is enough to make the verdict", arm, base, 1e3*more, metric)
+			return against(record.CauseImbalance, record.Values{"more": more}, nil)
 		}
 		checked = append(checked, late)
 		if sent := newCall(c, j.series(base, metric+window.FromSent), j.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
-			ratio := math.Exp(stats.Median(sent.x))
-			return refused(record.CauseSensitivity, map[string]float64{"sent": ratio}, "sensitivity: counted from the sending, it is %s", stats.Change(ratio))
+			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
 	if clean, failing := j.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
-		ratio := math.Exp(stats.Median(clean))
-		return refused(record.CauseSensitivity, map[string]float64{"clean": ratio}, "sensitivity: without the %s in which requests failed it is %s", prose.Plural(failing, "block"), stats.Change(ratio))
+		return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {
 		if !d.known() {
 			continue
 		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return refused(record.CauseSensitivity, map[string]float64{"calm": math.Exp(calm)}, "sensitivity: in the half of the blocks with the least %s it is %s", noun(d.name), stats.Change(math.Exp(calm)))
+			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": noun(d.name)})
 		}
 	}
 	return nil
@@ -116,7 +113,12 @@ func (j *Judge) without(said call, base, arm string) (clean []float64, failing i
 	return clean, failing
 }
 
-// noun is a disturbance in words.
+// unfitFor says why the figures of a comparison cannot be compared.
+func unfitFor(c stats.Comparison) record.Fact {
+	return record.Fact{Code: record.CauseUnfit, Names: record.Names{"error": c.Reason}}
+}
+
+// noun is a disturbance, those of the several quantiles as one.
 func noun(name string) string {
 	for q := range window.Quantiles {
 		if name == window.Lateness+q {
@@ -180,7 +182,7 @@ func Primaries() (n int) {
 func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if why != nil {
-		v.Verdict, v.Reason, v.Code, v.Values = string(stats.Refused), why.text, why.code, why.values
+		v.Verdict, v.Reason = string(stats.Refused), why.Fact
 		return v
 	}
 	v.Verdict, v.Ratio, v.Low, v.High, v.Look = c.Metric.Word(c.Decision), c.Ratio, c.Low, c.High, c.Look

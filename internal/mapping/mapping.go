@@ -176,9 +176,9 @@ func (r *Run) describe(c *experiment.Comparison) {
 		}
 	}
 	if r.Map.Env.Virtualised {
-		r.Map.Doubts = append(r.Map.Doubts, record.Doubt{Text: "a virtual machine: neighbours and the hypervisor are in the noise"})
+		r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.Virtualised})
 	}
-	r.Map.Doubts = append(r.Map.Doubts, record.Doubt{Text: "one host, loopback, synthetic demand; each cell has its own doubts in its record"})
+	r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.OneHost, Names: record.Names{"part": "cell"}})
 }
 
 // replay tells the grid what the cells say.
@@ -302,7 +302,7 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	case err != nil && (r.failed || dir == nil || run.Result == nil):
 		return err
 	case err != nil:
-		v = record.CellVerdict{Decision: record.Rejected, Reason: err.Error()}
+		v = record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}}
 	default:
 		v = judge.Outcome(run.Result, r.Map.Plan.Metric)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
+	"schedlab/internal/record"
 )
 
 // isAddress reports whether an arm's command is the address of a server that runs
@@ -47,7 +48,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
 	if p.Found = Listener(ctx, u.Hostname(), port); p.Found == 0 {
-		p.Doubts = append(p.Doubts, fmt.Sprintf("CPU time, memory and CPUs are not known: no process that listens on %s can be found (it is another user's, in another network namespace, or on another machine)", p.Addr))
+		p.Doubts = append(p.Doubts, record.Fact{Code: record.NoListenerFound, Names: record.Names{"addr": p.Addr}})
 	}
 	return p, nil
 }

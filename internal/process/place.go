@@ -1,8 +1,6 @@
 package process
 
 import (
-	"fmt"
-
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
@@ -16,13 +14,12 @@ func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 		return
 	}
 	side.CPUs, side.Foreign = where.String(), -1
-	why := "it set its own affinity"
+	f := record.Fact{Code: record.OtherCPUs, Names: record.Names{"cpus": where.Words(), "servers": c.Server.Words()}}
 	if p.cmd == nil {
-		why = "it was not started here"
+		f.Names["attached"] = "yes"
 	}
-	shared := ""
 	if rest := where.Without(c.Load); len(rest) < len(where) {
-		shared = fmt.Sprintf("; it shares %s with the load, and they disturb each other", where.Without(rest).Words())
+		f.Names["shared"] = where.Without(rest).Words()
 	}
-	side.Doubts = append(side.Doubts, fmt.Sprintf("may run on %s, not on the servers' %s alone: %s%s", where.Words(), c.Server.Words(), why, shared))
+	side.Doubts = append(side.Doubts, f)
 }

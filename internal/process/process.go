@@ -18,6 +18,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/prose"
+	"schedlab/internal/record"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,9 +48,9 @@ type Process struct {
 	dir     string    // its directory, "" when its command names none
 	log     *tail
 	exited  chan struct{}
-	err     error    // how it ended; read after exited is closed
-	dialed  int      // connections opened to see whether it is ready
-	Doubts  []string // raised at its start
+	err     error         // how it ended; read after exited is closed
+	dialed  int           // connections opened to see whether it is ready
+	Doubts  []record.Fact // raised at its start
 
 	readyLimit, stopLimit time.Duration
 }

@@ -19,3 +19,15 @@ func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSpace(first)
 }
+
+// PerSecond writes a rate with a comma between every three digits.
+func PerSecond(rate float64) string {
+	if rate < 100 {
+		return fmt.Sprintf("%.3g/s", rate)
+	}
+	digits := fmt.Sprintf("%.0f", rate)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits + "/s"
+}

@@ -15,7 +15,7 @@ const (
 type Expectation struct {
 	Text    string `json:"text"`    // as the scenario has it
 	Outcome Answer `json:"outcome"` // pass, fail or REFUSED
-	Reason  string `json:"reason"`  // the evidence, or why it was refused
+	Reason  Fact   `json:"reason"`  // the evidence, or why it was refused
 }
 
 // A Prediction is what one queueing model gives for an arm from measured inputs.
@@ -25,7 +25,7 @@ type Prediction struct {
 	Model   string             `json:"model"`             // as the scenario names it
 	Formula string             `json:"formula,omitempty"` // what it came to for this arm
 	Values  map[string]float64 `json:"values"`
-	Why     string             `json:"why,omitempty"` // it does not apply to the arm: why
+	Why     Fact               `json:"why,omitzero"` // it does not apply to the arm: why
 }
 
 // A Level is one value of a varied factor that makes an arm what it is.
@@ -60,7 +60,7 @@ type Station struct {
 // seconds of a good reply; what was measured beyond Ideal is Overhead and
 // Interference.
 type Twin struct {
-	Why  string `json:"why,omitempty"`  // there is none: why; nothing else is set then
+	Why  Fact   `json:"why,omitzero"`   // there is none: why; nothing else is set then
 	Note string `json:"note,omitempty"` // what it takes for granted
 
 	Measured *Spread `json:"measured,omitempty"` // mean response time of good replies

@@ -55,7 +55,7 @@ type Attack struct {
 	Jain        float64 `json:"jain"`                // of the answers on those asked; 0 when not applicable
 	FirstReply  float64 `json:"first_reply"`         // slowest first reply of a kept connection
 	FirstError  float64 `json:"first_error"`         // when the first request failed, -1 for none
-	Doubts      []Doubt `json:"doubts"`
+	Doubts      []Fact  `json:"doubts"`
 
 	Idle      *IdleConns `json:"idle,omitempty"`
 	Sessions  *Sessions  `json:"sessions,omitempty"`

@@ -64,7 +64,7 @@ type ArmCapacity struct {
 	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of those windows
 	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
-	NoTheory      string       `json:"no_theory,omitempty"` // why there are none
+	NoTheory      Fact         `json:"no_theory,omitzero"` // why there are none
 }
 
 // Decided reports whether the arm's capacity has a bound.
@@ -111,7 +111,7 @@ type RateTheory struct {
 	Metric  string      `json:"metric"`         // of Curve and Rate
 	Rate    float64     `json:"rate,omitempty"` // 0: the model has no figure, or no such rate
 	Curve   []RatePoint `json:"curve"`
-	Why     string      `json:"why,omitempty"` // Rate is 0
+	Why     Fact        `json:"why,omitzero"` // Rate is 0
 }
 
 // A RatePoint is a response time at a rate.
@@ -126,7 +126,7 @@ type searchedArm struct {
 	Mode    string   `json:"mode"`
 	Command string   `json:"command"`
 	Role    Role     `json:"role"`
-	Load    string   `json:"load,omitempty"`
+	Clients Clients  `json:"clients,omitzero"`
 	Procs   int      `json:"procs,omitempty"`
 	XMax    *float64 `json:"x_max,omitempty"`
 }
@@ -138,7 +138,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if r.Capacity != nil {
 		arms := []searchedArm{}
 		for _, a := range r.Arms {
-			arms = append(arms, searchedArm{a.Name, a.Mode, a.Command, a.Role, a.Load, a.Procs, a.XMax})
+			arms = append(arms, searchedArm{a.Name, a.Mode, a.Command, a.Role, a.Clients, a.Procs, a.XMax})
 		}
 		v = struct {
 			plain

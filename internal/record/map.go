@@ -32,7 +32,7 @@ type Map struct {
 	Cells    []Cell    `json:"cells"`            // all, row by row: the first X of the first Y first
 	Theory   *Border   `json:"theory,omitempty"` // nil where none reaches
 	Headline string    `json:"headline"`
-	Doubts   []Doubt   `json:"doubts"`
+	Doubts   []Fact    `json:"doubts"`
 }
 
 // A MapPlan is what a map was asked to be; resuming needs nothing else.
@@ -105,7 +105,7 @@ type CellVerdict struct {
 	Ratio    float64      `json:"ratio,omitempty"`  // Arm / baseline at Metric, with its interval
 	Low      float64      `json:"low,omitempty"`
 	High     float64      `json:"high,omitempty"`
-	Reason   string       `json:"reason,omitempty"` // of a refusal
+	Reason   Fact         `json:"reason,omitzero"` // of a refusal
 }
 
 // CellDecision says how a cell was decided.

@@ -13,29 +13,32 @@ const Schema = 1
 // computed from its trials. Times are seconds, ratios are 0..1 or plain
 // quotients (1.42 is "42 % more").
 type Result struct {
-	Schema   int       `json:"schema"`
-	Run      string    `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
-	Dir      string    `json:"dir"`                // where its record lies
-	Scenario string    `json:"scenario"`           // scenario name
-	Question string    `json:"question"`           // what the scenario asks, one sentence
-	Status   Status    `json:"status"`             // complete, interrupted or partial
-	Seed     uint64    `json:"seed"`               // seed of every trace and order
-	Rate     float64   `json:"rate"`               // offered requests per second
-	Sendable float64   `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
-	Asked    string    `json:"asked,omitempty"`    // what the requests are when a file says so, in words
-	Window   float64   `json:"window"`             // measured seconds of one trial
-	Planned  int       `json:"planned"`            // blocks planned, at most
-	Valid    int       `json:"valid"`              // blocks that entered the verdicts: all whose data are right
-	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
-	Started  time.Time `json:"started"`
-	Env      Env       `json:"env"`
-	Arms     []Arm     `json:"arms"`     // baseline first, then its copy, then challengers in plan order
-	Verdicts []Verdict `json:"verdicts"` // challengers × metrics, in plan order
-	AA       []Verdict `json:"aa"`       // the baseline against its own copy, per metric
-	Winner   string    `json:"winner"`   // an arm's name, "trade" or "undecided"
-	Headline string    `json:"headline"` // the answer in one sentence
-	Doubts   []Doubt   `json:"doubts"`   // every reservation, in order of weight
-	Refused  []Refusal `json:"refused"`  // blocks left out, and why
+	Schema   int        `json:"schema"`
+	Run      string     `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
+	Dir      string     `json:"dir"`                // where its record lies
+	Scenario string     `json:"scenario"`           // scenario name
+	Question string     `json:"question"`           // what the scenario asks, one sentence
+	Status   Status     `json:"status"`             // complete, interrupted or partial
+	Seed     uint64     `json:"seed"`               // seed of every trace and order
+	Rate     float64    `json:"rate"`               // offered requests per second
+	Sendable float64    `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
+	Asked    string     `json:"asked,omitempty"`    // what the requests are when a file says so, in words
+	Window   float64    `json:"window"`             // measured seconds of one trial
+	Planned  int        `json:"planned"`            // blocks planned, at most
+	Valid    int        `json:"valid"`              // blocks that entered the verdicts: all whose data are right
+	Ran      int        `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
+	Started  time.Time  `json:"started"`
+	Env      Env        `json:"env"`
+	Arms     []Arm      `json:"arms"`     // baseline first, then its copy, then challengers in plan order
+	Verdicts []Verdict  `json:"verdicts"` // challengers × metrics, in plan order
+	AA       []Verdict  `json:"aa"`       // the baseline against its own copy, per metric
+	Winner   string     `json:"winner"`   // an arm's name, "trade" or "undecided"
+	Answer   Conclusion `json:"answer"`
+	// Headline is the answer in one sentence. Records have none: report adds it to the JSON
+	// it prints.
+	Headline string    `json:"headline,omitempty"`
+	Doubts   []Fact    `json:"doubts"`  // every reservation, in order of weight
+	Refused  []Refusal `json:"refused"` // blocks left out, and why
 	// Expectations are the scenario's assertions, in its order.
 	Expectations []Expectation `json:"expectations"`
 	// NotChecked names the validity rules that nothing was known for.
@@ -71,12 +74,12 @@ const (
 // An Arm is one contestant's figures: medians over the valid blocks of the
 // per-block values. A quantile is nil when its window had too few requests.
 type Arm struct {
-	Name    string `json:"name"`
-	Mode    string `json:"mode"`    // "" for a foreign command
-	Command string `json:"command"` // the command line a person can rerun
-	Role    Role   `json:"role"`
-	Load    string `json:"load,omitempty"`  // what its clients did, in words
-	Procs   int    `json:"procs,omitempty"` // GOMAXPROCS of its server, 0 for the environment's
+	Name    string  `json:"name"`
+	Mode    string  `json:"mode"`    // "" for a foreign command
+	Command string  `json:"command"` // the command line a person can rerun
+	Role    Role    `json:"role"`
+	Clients Clients `json:"clients,omitzero"` // what its clients did
+	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, 0 for the environment's
 	// Attached says that it ran already: nothing of its server was set here. CPUs is
 	// where it may run, when that is not only where the plan has servers.
 	Attached bool     `json:"attached,omitempty"`
@@ -170,45 +173,22 @@ type Point struct {
 
 // A Verdict is one metric of one arm against the baseline.
 type Verdict struct {
-	Metric   string      `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
-	Primary  bool        `json:"primary"`
-	Baseline string      `json:"baseline"`
-	Arm      string      `json:"arm"`
-	Verdict  string      `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
-	Ratio    float64     `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
-	Low      float64     `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
-	High     float64     `json:"high,omitzero"`
-	Blocks   int         `json:"blocks"`         // blocks judged
-	Look     int         `json:"look,omitempty"` // FASTER, SLOWER, SAME: the blocks after which it was decided
-	Won      int         `json:"won"`            // blocks in which the arm had the better value
-	Lost     int         `json:"lost"`           // blocks in which it had the worse one
-	Lean     string      `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
-	Needed   int         `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
-	Reason   string      `json:"reason"`         // REFUSED: why, in words
-	Code     RefusalCode `json:"code,omitempty"` // REFUSED: why
-	// Values are the figures that the Reason tells, by name, in seconds and ratios.
-	Values map[string]float64 `json:"values,omitempty"`
+	Metric   string  `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
+	Primary  bool    `json:"primary"`
+	Baseline string  `json:"baseline"`
+	Arm      string  `json:"arm"`
+	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
+	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
+	High     float64 `json:"high,omitzero"`
+	Blocks   int     `json:"blocks"`          // blocks judged
+	Look     int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks after which it was decided
+	Won      int     `json:"won"`             // blocks in which the arm had the better value
+	Lost     int     `json:"lost"`            // blocks in which it had the worse one
+	Lean     string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
+	Needed   int     `json:"needed"`          // INCONCLUSIVE: blocks that would decide it; else 0
+	Reason   Fact    `json:"reason,omitzero"` // REFUSED: why
 }
-
-// A RefusalCode says what a verdict is refused for.
-type RefusalCode string
-
-// The reasons.
-const (
-	CauseNoBlocks    RefusalCode = "no-blocks"    // no block has right data
-	CauseUnfit       RefusalCode = "unfit"        // a value is 0, not finite or not there
-	CauseFewRequests RefusalCode = "few-requests" // too few in a window for the quantile
-	CauseUnknownCPU  RefusalCode = "unknown-cpu"  // the server's CPU time is not known
-	CauseErrors      RefusalCode = "errors"       // requests without a good reply
-	CauseStatusMix   RefusalCode = "status-mix"   // the arms answer with different statuses
-	CauseOverload    RefusalCode = "overload"     // the backlog of one grows in most windows
-	CauseStarvation  RefusalCode = "starvation"   // clients of a closed loop were never answered
-	CauseOwed        RefusalCode = "owed"         // paced clients did not send what they were to
-	CauseAA          RefusalCode = "aa"           // the baseline differs from its own copy
-	CauseDrift       RefusalCode = "drift"        // the ratios move over the run, from one side to the other
-	CauseImbalance   RefusalCode = "imbalance"    // a disturbance differs between the arms by enough to make the verdict
-	CauseSensitivity RefusalCode = "sensitivity"  // the calmer half of the blocks, or times from the sending, say the opposite
-)
 
 // Disturbed is what disturbed an arm's windows, or the load that asked it: medians over
 // the blocks, and the worst of them. They are noise that the intervals hold, unless a
@@ -218,20 +198,6 @@ type Disturbed struct {
 	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that others than it used; -1 unknown
 	Steal     float64            `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
 	Throttled float64            `json:"throttled"` // share of the window for which CPU limits held processes back; -1 unknown
-}
-
-// A Doubt is a reservation about a result, printed beside it.
-type Doubt struct {
-	Arm  string `json:"arm,omitempty"`
-	Text string `json:"text"`
-}
-
-// String is the doubt in a line, the arm it is about in front.
-func (d Doubt) String() string {
-	if d.Arm == "" {
-		return d.Text
-	}
-	return d.Arm + ": " + d.Text
 }
 
 // A Refusal is why one block is left out of every verdict: its data are wrong.
@@ -254,3 +220,55 @@ type Law struct {
 	Value   float64 `json:"value"`
 	Limit   float64 `json:"limit"`
 }
+
+// A Conclusion is what the verdicts of a comparison come to.
+type Conclusion struct {
+	Outcome   AnswerKind `json:"outcome"`
+	Faster    []string   `json:"faster,omitempty"`   // arms that beat what they are compared with
+	Standings []Standing `json:"standings"`          // of each challenger, in plan order
+	Starving  []string   `json:"starving,omitempty"` // arms that left connections without an answer, where no standing tells
+	Reason    Fact       `json:"reason,omitzero"`    // NoVerdict: why
+}
+
+// An AnswerKind says what a comparison comes to.
+type AnswerKind string
+
+// The kinds.
+const (
+	NoVerdict   AnswerKind = "no-verdict"   // every verdict is refused
+	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so that none wins
+	OneWins     AnswerKind = "one-wins"     // a winner
+	SeveralWin  AnswerKind = "several-win"  // several beat the baseline, and were not compared with one another
+	ATrade      AnswerKind = "trade"        // better at one metric, worse at another
+	ATie        AnswerKind = "tie"          // all are the same
+	TieForBest  AnswerKind = "tie-for-best" // some are the same, the others slower
+	OpenOutcome AnswerKind = "undecided"
+)
+
+// A Standing is what the verdicts on one challenger come to.
+type Standing struct {
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"` // that it is compared with
+	Rank     Rank   `json:"rank"`
+	// Differs names the settings of a closed loop for which response times follow the
+	// load and say nothing of the servers: only work done and its cost are compared then.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// A Rank is where a challenger stands beside what it is compared with.
+type Rank string
+
+// The ranks.
+const (
+	RankFaster     Rank = "faster"
+	RankSlower     Rank = "slower"
+	RankTrade      Rank = "trade"
+	RankSame       Rank = "same"
+	RankPartlySame Rank = "partly-same" // the same at some metrics, undecided otherwise
+	RankOpen       Rank = "undecided"
+	KeepsUp        Rank = "keeps-up"     // where the other's backlog grows: more goodput
+	FallsBehind    Rank = "falls-behind" // its own backlog grows: less goodput
+	OtherLoad      Rank = "other-load"   // see Differs
+	StarvesClients Rank = "starves"      // so many that the times of the others say nothing
+	NoTimesBeside  Rank = "no-times"     // the other does
+)

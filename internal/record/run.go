@@ -57,7 +57,7 @@ type Plan struct {
 	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
 	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
-	Doubts      []Doubt   `json:"doubts"`            // raised while planning
+	Doubts      []Fact    `json:"doubts"`            // raised while planning
 	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
 	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
 	Asked       string    `json:"asked,omitempty"`   // what its requests are when a file says so, in words

@@ -11,7 +11,7 @@ type Scale struct {
 	Points []ScalePoint `json:"points"` // by N, one for each arm; none without a valid block
 	// Why says that the law's parameters are not identified, or not to be had; nothing
 	// below is set then, nor is a point's Fitted.
-	Why string `json:"why,omitempty"`
+	Why Fact `json:"why,omitzero"`
 
 	Gain       *Estimate `json:"gain,omitempty"`       // lambda: throughput of one client, per second
 	Contention *Estimate `json:"contention,omitempty"` // sigma: ratio of the work that is serial
@@ -21,8 +21,8 @@ type Scale struct {
 	Peak       float64   `json:"peak,omitempty"`       // X(N*), per second
 }
 
-// At returns the fitted throughput with n clients, per second. It needs a Scale whose
-// Why is empty.
+// At returns the fitted throughput with n clients, per second. It needs a Scale without
+// a Why.
 func (s *Scale) At(n float64) float64 {
 	return s.Gain.Value * n / (1 + s.Contention.Value*(n-1) + s.Coherence.Value*n*(n-1))
 }

@@ -40,8 +40,8 @@ type ServerSide struct {
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
 	// CPUs is where it may run, when that is not only where the plan has servers.
-	CPUs   string   `json:"cpus,omitempty"`
-	Doubts []string `json:"doubts,omitempty"` // what could not be read of it, or is not as planned
+	CPUs   string `json:"cpus,omitempty"`
+	Doubts []Fact `json:"doubts,omitempty"` // what could not be read of it, or is not as planned
 }
 
 // A Footprint is what a server, with all its processes, holds beside CPU time.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -89,10 +90,19 @@ func Attack(w io.Writer, a *record.Attack) error {
 			row("generator", "%s", generated(g))
 		}
 		for i, d := range a.Doubts {
-			row(fmt.Sprintf("[%d]", i+1), "%s", d.Text)
+			row(fmt.Sprintf("[%d]", i+1), "%s", Say(d))
 		}
 		_ = tw.Flush() // into a buffer
 	})
+}
+
+// AttackJSON writes the whole summary, its doubts with their text.
+func AttackJSON(w io.Writer, a *record.Attack) error {
+	full := *a
+	full.Doubts = texts(a.Doubts)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(full)
 }
 
 // generated says what the load side did.

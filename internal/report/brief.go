@@ -22,6 +22,7 @@ const (
 // Brief renders r for a first look in a terminal: the answer, the figures with what they
 // differ by, why, how sure that is, and where the rest is.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
+	r = InWords(r)
 	if o.Width <= 0 {
 		o.Width = 100
 	}
@@ -65,7 +66,7 @@ func briefly(r *record.Result, p printer, most int) (lines int) {
 // rest says how many doubts there are, and where all of the report is.
 func (p printer) rest(r *record.Result) {
 	if len(r.Doubts) > 0 {
-		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), r.Doubts[0]), p.o.Width-10))
+		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), Doubt(r.Doubts[0])), p.o.Width-10))
 	}
 	p.item("Report", command.Quote(r.Dir)+"/report.html, or --verbose")
 }
@@ -315,7 +316,7 @@ func unmet(r *record.Result) []string {
 	var lines []string
 	for _, e := range r.Expectations {
 		if e.Outcome != record.Passed {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason))
+			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.Text))
 		}
 	}
 	return append([]string{tally(r.Expectations)}, lines...)

@@ -43,7 +43,7 @@ func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
 		}
 		p.line("")
 		for i, d := range r.Doubts {
-			p.item(fmt.Sprintf("[%d]", i+1), d.String())
+			p.item(fmt.Sprintf("[%d]", i+1), Doubt(d))
 		}
 		if r.Note != "" {
 			p.item("Note", r.Note)
@@ -177,8 +177,8 @@ func capacityCost(r *record.Result) []string {
 // it does.
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
-		if a.NoTheory != "" && len(a.Windows) > 0 {
-			lines = append(lines, a.Name+": no prediction: "+a.NoTheory)
+		if !a.NoTheory.None() && len(a.Windows) > 0 {
+			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.Text)
 		}
 		for _, t := range a.Theories {
 			name := a.Name + ", " + t.Model
@@ -186,8 +186,8 @@ func capacityTheory(r *record.Result) (lines []string) {
 				name += " (" + t.Formula + ")"
 			}
 			switch {
-			case t.Why != "":
-				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why))
+			case !t.Why.None():
+				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.Text))
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
 				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
 			case a.Outcome != "between":
@@ -233,7 +233,7 @@ func capacityMarkdown(w io.Writer, r *record.Result) error {
 		line("\n![Response time over the rate, with the objective, the windows and theory](%s)", capacityChartFile)
 		line("\n### Reservations\n")
 		for i, d := range r.Doubts {
-			line("- [%d] %s", i+1, md(d.String()))
+			line("- [%d] %s", i+1, md(Doubt(d)))
 		}
 		if r.Note != "" {
 			line("- note: %s", md(r.Note))

@@ -24,15 +24,15 @@ func promised() *record.Result {
 		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
 		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
 		Headline: "No arm is sure to have the most capacity for p99<=10ms: nethttp 2,310/s to 2,480/s, shedding above 9,000/s, pool undecided.",
-		Doubts:   []record.Doubt{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
+		Doubts:   []record.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
 	}
-	load := "open loop, poisson over 64 connections"
+	load := record.Clients{Loop: "open", Arrivals: "poisson", Connections: 64, KeepAlive: true}
 	for i, name := range []string{"nethttp", "shedding", "pool", "late", "frail", "sleepy"} {
 		role := record.Challenger
 		if i == 0 {
 			role = record.Baseline
 		}
-		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Load: load, XMax: new(3000.), Command: "schedlab serve --mode " + name})
+		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Clients: load, XMax: new(3000.), Command: "schedlab serve --mode " + name})
 	}
 	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
 		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[string]float64{"p99": p99},
@@ -58,7 +58,7 @@ func promised() *record.Result {
 			theory.Curve = append(theory.Curve, record.RatePoint{Rate: rate, Seconds: at(rate) * .9})
 		}
 	}
-	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}, Why: "the model has no figure for p99"}}
+	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}, Why: said("the model has no figure for p99")}}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, AgainKept: 1, AgainOf: 2,
 		Text:    "shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery undecided: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
@@ -71,14 +71,14 @@ func promised() *record.Result {
 	late := record.ArmCapacity{
 		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
 		Text:    "late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower",
-		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: "how it schedules is not known: it is another program",
+		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: said("how it schedules is not known: it is another program"),
 	}
 	frail := record.ArmCapacity{
 		Name: "frail", Outcome: "died", XMax: 2500, Text: "frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory",
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
-		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{}, NoTheory: "the CPU time of a request was not measured in a window without errors",
+		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{}, NoTheory: said("the CPU time of a request was not measured in a window without errors"),
 		Text: "sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile",
 	}
 	r.Capacity = &record.Capacity{

@@ -17,10 +17,8 @@ import (
 // curves on one line each. Lists are never null. A figure that is no number is
 // an error.
 func JSON(w io.Writer, r *record.Result) error {
-	full := *r
-	full.Arms, full.Verdicts, full.AA = list(r.Arms), list(r.Verdicts), list(r.AA)
-	full.Doubts, full.Refused, full.NotChecked = list(r.Doubts), list(r.Refused), list(r.NotChecked)
-	full.Expectations = list(r.Expectations)
+	full := *InWords(r)
+	full.Refused, full.NotChecked = list(r.Refused), list(r.NotChecked)
 	for i, a := range full.Arms {
 		full.Arms[i].Curve = list(a.Curve)
 	}
@@ -51,6 +49,7 @@ func compact(indented []byte) []byte {
 // CSV writes one row per arm and metric in base units (seconds, 1/s), the
 // verdict beside the value. The baseline has no verdict, its copy the A/A one.
 func CSV(w io.Writer, r *record.Result) error {
+	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
@@ -87,7 +86,7 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 				won = ""
 			}
 			return []string{find(metric).word(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
-				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason}
+				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.Text}
 		}
 	}
 	return make([]string, 8)

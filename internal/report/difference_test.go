@@ -107,7 +107,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 	}
 	steal := quick()
 	for i := range steal.Verdicts {
-		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "REFUSED", "steal"
+		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "REFUSED", said("steal")
 	}
 	if got := caveat(steal); got != "of a run without a verdict: no finding" {
 		t.Errorf("got %q of a run refused for steal", got)

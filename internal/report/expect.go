@@ -40,7 +40,7 @@ func (p printer) expectations(r *record.Result) {
 	p.prose("", tally(r.Expectations))
 	for _, e := range r.Expectations {
 		p.prose("  ", fmt.Sprintf("%-7s %s", e.Outcome, e.Text))
-		p.prose("          ", e.Reason)
+		p.prose("          ", e.Reason.Text)
 	}
 }
 
@@ -50,6 +50,6 @@ func markdownExpectations(line func(string, ...any), r *record.Result) {
 	}
 	line("\n### Expectations\n\n%s.\n", md(tally(r.Expectations)))
 	for _, e := range r.Expectations {
-		line("- **%s** `%s`: %s", e.Outcome, code(e.Text), md(e.Reason))
+		line("- **%s** `%s`: %s", e.Outcome, code(e.Text), md(e.Reason.Text))
 	}
 }

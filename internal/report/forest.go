@@ -80,11 +80,11 @@ func plant(r *record.Result) forest {
 
 func forestRowOf(v record.Verdict, x axis) forestRow {
 	m := find(v.Metric)
-	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason, Sentence: sentence(v)}
+	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason.Text, Sentence: sentence(v)}
 	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
-		if d.Reason = reason(v); v.Reason == "" && v.Lean != "" {
+		if d.Reason = reason(v); v.Reason.None() && v.Lean != "" {
 			d.Reason = "leans " + lean(v)
-		} else if v.Reason == "" && v.Needed > 0 {
+		} else if v.Reason.None() && v.Needed > 0 {
 			d.Reason = "needs " + plural(v.Needed, "block")
 		}
 		return d

@@ -68,6 +68,7 @@ type figuresRow struct {
 // Everything from outside is escaped; the result itself lies in the page as
 // JSON in the element with id "result".
 func HTML(w io.Writer, r *record.Result) error {
+	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityHTML(w, r)
 	}

@@ -71,6 +71,7 @@ func mapGrid(m *record.Map) (rows [][]string) {
 
 // MapText renders m for a terminal.
 func MapText(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	return emit(w, "text", func(b *bytes.Buffer) {
 		p := printer{b, TextOptions{Width: 100}}
 		if s := mapState(m); s != "" {
@@ -96,7 +97,7 @@ func MapText(w io.Writer, m *record.Map) error {
 			}
 		}
 		for _, d := range m.Doubts {
-			p.item("Doubt", d.String())
+			p.item("Doubt", Doubt(d))
 		}
 		if m.Plan.Note != "" {
 			p.item("Note", m.Plan.Note)
@@ -125,6 +126,7 @@ func (p printer) grid(rows [][]string) {
 
 // MapJSON writes the whole map, indented.
 func MapJSON(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	var raw bytes.Buffer
 	e := json.NewEncoder(&raw)
 	e.SetEscapeHTML(false)
@@ -137,6 +139,7 @@ func MapJSON(w io.Writer, m *record.Map) error {
 
 // MapCSV writes one row per cell, the first row of the map first.
 func MapCSV(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	return emit(w, "csv", func(b *bytes.Buffer) {
 		out := csv.NewWriter(b)
 		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error
@@ -148,7 +151,7 @@ func MapCSV(w io.Writer, m *record.Map) error {
 			}
 			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
 				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
-				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason)
+				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
 		}
 		out.Flush()
 	})
@@ -157,6 +160,7 @@ func MapCSV(w io.Writer, m *record.Map) error {
 // MapMarkdown renders m for an issue or a README, with its chart as map.svg beside
 // it. Everything that came from outside is escaped.
 func MapMarkdown(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	return emit(w, "markdown", func(b *bytes.Buffer) {
 		line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 		line("## %s", md(mapTitle(m)))
@@ -193,7 +197,7 @@ func MapMarkdown(w io.Writer, m *record.Map) error {
 			}
 		}
 		for _, d := range m.Doubts {
-			line("- %s", md(d.String()))
+			line("- %s", md(Doubt(d)))
 		}
 		line("\nRecord `%s`; render again with `%s`.", code(m.Dir), code(mapAgain(m)))
 	})

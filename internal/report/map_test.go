@@ -39,7 +39,7 @@ func atlas() *record.Map {
 			{X: 0, Y: 1, State: record.Inferred, CellVerdict: record.CellVerdict{Decision: record.Ties, Among: []string{"nethttp", "pool"}}},
 			{X: 1, Y: 1, State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.InDoubt, Metric: "goodput", Arm: "pool", Ratio: 0.97, Low: 0.93, High: 1.01}, Visits: 2, Order: 5,
 				Runs: []string{"cells/x2-y2/20261121-120200-demo-0003", "cells/x2-y2/20261121-120300-demo-0004"}, Seconds: 50.5, Border: true},
-			{X: 2, Y: 1, State: record.Voided, CellVerdict: record.CellVerdict{Decision: record.Rejected, Metric: "goodput", Reason: "drift: <p50>"}, Visits: 1, Order: 6, Seconds: 17, Short: short},
+			{X: 2, Y: 1, State: record.Voided, CellVerdict: record.CellVerdict{Decision: record.Rejected, Metric: "goodput", Reason: said("drift: <p50>")}, Visits: 1, Order: 6, Seconds: 17, Short: short},
 			{X: 0, Y: 2, State: record.Sampled, CellVerdict: wins("pool", 1.2), Visits: 1, Order: 3, Seconds: 17, Border: true},
 			{X: 1, Y: 2, State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.Trades, Metric: "goodput", Arm: "pool", Ratio: 0.7, Low: 0.6, High: 0.8}, Visits: 1, Order: 4, Seconds: 17, Border: true},
 			{X: 2, Y: 2, State: record.Unreached},
@@ -50,7 +50,7 @@ func atlas() *record.Map {
 			{Value: "0.7", Law: 2, From: 1, To: 3},
 		}},
 		Headline: "Of 9 cells, 5 of them measured: the rest is <inferred>.",
-		Doubts:   []record.Doubt{{Text: "one host & loopback"}},
+		Doubts:   []record.Fact{{Text: "one host & loopback"}},
 	}
 	return m
 }

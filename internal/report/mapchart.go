@@ -197,6 +197,7 @@ func mapTemplates() (*template.Template, error) {
 
 // MapSVG writes the chart alone, as an image that follows a light or dark scheme.
 func MapSVG(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	t, err := mapTemplates()
 	if err != nil {
 		return err
@@ -212,6 +213,7 @@ func MapSVG(w io.Writer, m *record.Map) error {
 // of their runs, which lie beside it. Everything from outside is escaped; the map
 // itself lies in the page as JSON in the element with id "result".
 func MapHTML(w io.Writer, m *record.Map) error {
+	m = mapInWords(m)
 	t, err := mapTemplates()
 	if err != nil {
 		return err

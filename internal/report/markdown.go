@@ -12,6 +12,7 @@ import (
 // Markdown renders r for an issue, a commit or a README. Everything that came
 // from outside is escaped.
 func Markdown(w io.Writer, r *record.Result) error {
+	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityMarkdown(w, r)
 	}

@@ -52,10 +52,10 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 			p.line("")
 			return
 		}
-		p.prose("  ", e.Result.Headline)
+		p.prose("  ", Headline(e.Result))
 		for _, x := range e.Result.Expectations {
 			p.prose("  ", fmt.Sprintf("%s %s", x.Outcome, x.Text))
-			p.prose("       ", x.Reason)
+			p.prose("       ", Say(x.Reason))
 		}
 		p.prose("  ", "Record "+e.Result.Dir)
 		p.line("")

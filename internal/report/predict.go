@@ -15,8 +15,8 @@ func predictions(r *record.Result) (lines []string) {
 			continue
 		}
 		for _, p := range a.Predictions {
-			if p.Why != "" {
-				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why))
+			if !p.Why.None() {
+				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.Text))
 				continue
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))

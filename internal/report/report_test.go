@@ -136,7 +136,7 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	v := func(verdict string, ratio, low, high float64, won, needed int, reason string) record.Verdict {
-		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: reason}
+		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: said(reason)}
 	}
 	for _, c := range []struct {
 		v    record.Verdict
@@ -186,7 +186,7 @@ func TestControlThatWasNotJudged(t *testing.T) {
 	t.Parallel()
 	aa := []record.Verdict{
 		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
-		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: "too few requests"},
+		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: said("too few requests")},
 	}
 	got := strings.ReplaceAll(controls(aa), nbsp, " ")
 	if want := "a against its own copy: p50 +1.0 % (-2.0 % to +3.0 %), p99 not judged: too few requests; none differs by what a verdict needs, as it must"; got != want || !allClean(aa) {

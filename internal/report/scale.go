@@ -28,7 +28,7 @@ func scaleTables(r *record.Result) (all []scaleTable) {
 		if len(s.Points) > 0 {
 			t.Rows = [][]string{{"clients", "goodput", "CPU/request"}}
 		}
-		if s.Why == "" {
+		if s.Why.None() {
 			t.Rows[0] = append(t.Rows[0], "fitted", "off")
 		}
 		for _, p := range s.Points {
@@ -36,7 +36,7 @@ func scaleTables(r *record.Result) (all []scaleTable) {
 			if p.CPU > 0 {
 				row[2] = seconds(p.CPU)
 			}
-			if s.Why == "" {
+			if s.Why.None() {
 				row = append(row, rate(p.Fitted), change(p.Goodput/p.Fitted))
 			}
 			t.Rows = append(t.Rows, row)
@@ -55,8 +55,8 @@ func clients(n float64) string {
 }
 
 func scaleSentence(s *record.Scale) string {
-	if s.Why != "" {
-		return fmt.Sprintf("%s: unidentified: %s", s.Line, s.Why)
+	if !s.Why.None() {
+		return fmt.Sprintf("%s: unidentified: %s", s.Line, s.Why.Text)
 	}
 	between := func(e *record.Estimate, write func(float64) string) string {
 		return fmt.Sprintf("%s (%s to %s)", write(e.Value), write(e.Low), write(e.High))

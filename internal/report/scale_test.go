@@ -65,7 +65,7 @@ func TestScaleSaysWhatItKnows(t *testing.T) {
 			}
 		}
 	}
-	bare := &record.Result{Scales: []record.Scale{{Line: "goroutine", Points: []record.ScalePoint{}, Why: "0 valid blocks of 10 that are needed"}}}
+	bare := &record.Result{Scales: []record.Scale{{Line: "goroutine", Points: []record.ScalePoint{}, Why: said("0 valid blocks of 10 that are needed")}}}
 	for _, format := range []string{"text", "markdown", "html"} {
 		if got := rendered(t, format, bare); !strings.Contains(got, "goroutine: unidentified: 0 valid blocks") {
 			t.Errorf("%s: got %s, want why there is no law", format, got)

@@ -124,7 +124,7 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 	}
 	place, x := places(values, c.Left+14, c.Right-14)
 	for _, s := range scales {
-		if s.Why == "" && s.PeakAt > x.low && s.PeakAt < x.high {
+		if s.Why.None() && s.PeakAt > x.low && s.PeakAt < x.high {
 			figures = append(figures, s.Peak)
 		}
 	}
@@ -156,7 +156,7 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 	for i := range c.Lines {
 		c.Lines[i].join()
 		for k := range scales {
-			if s := &scales[k]; s.Line == c.Lines[i].Name && s.Why == "" {
+			if s := &scales[k]; s.Line == c.Lines[i].Name && s.Why.None() {
 				c.Lines[i].Fit, c.FitName = lawPath(s, x, y), "the Universal Scalability Law, fitted"
 			}
 		}

@@ -24,7 +24,7 @@ func quick() *record.Result {
 			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
 			Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5},
 		Winner: "trade", Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
-		Doubts: []record.Doubt{
+		Doubts: []record.Fact{
 			{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
 			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
 		},
@@ -96,7 +96,7 @@ func digits(v float64) float64 {
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
 	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Metric.Word(c.Decision),
-		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: string(c.Lean), Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: c.Reason}
+		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: string(c.Lean), Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: said(c.Reason)}
 }
 
 // shape is a two-humped distribution: most requests compute, one in five also
@@ -133,12 +133,12 @@ func interrupted() *record.Result {
 	for i, v := range r.Verdicts {
 		if v.Arm == "fasthttp" && v.Metric == "p99" {
 			r.Verdicts[i] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: "REFUSED", Blocks: 10,
-				Reason: "940 requests in the shortest window, p99 needs 1,000"}
+				Reason: said("940 requests in the shortest window, p99 needs 1,000")}
 		}
 	}
-	r.Arms[2].Twin = &record.Twin{Why: "unknown discipline: another program"}
+	r.Arms[2].Twin = &record.Twin{Why: said("unknown discipline: another program")}
 	r.Expectations = expecting()
-	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: "REFUSED", Blocks: 10, Reason: "too few requests"}
+	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: "REFUSED", Blocks: 10, Reason: said("too few requests")}
 	r.AA[0].Verdict, r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = "SLOWER", 1.08, 1.02, 1.12
 	return r
 }
@@ -155,7 +155,7 @@ func hopeless() *record.Result {
 	r.AA = nil
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: "errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset"}
+		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "REFUSED", Blocks: 4, Reason: said("errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset")}
 		if v.Arm == "pool" {
 			v.Arm = r.Arms[3].Name
 		}
@@ -174,9 +174,9 @@ func hopeless() *record.Result {
 // expecting is what an interrupted run says of three assertions.
 func expecting() []record.Expectation {
 	return []record.Expectation{
-		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: record.Passed, Reason: "12.1 ms < 20 ms in the median; true in 10 of 10 blocks"},
-		{Text: `served("pool") == 64`, Outcome: record.Failed, Reason: "36 == 64 in the median; true in 0 of 10 blocks"},
-		{Text: `explained("queue") >= 0.8`, Outcome: record.Undecided, Reason: "timeline not recorded"},
+		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: record.Passed, Reason: said("12.1 ms < 20 ms in the median; true in 10 of 10 blocks")},
+		{Text: `served("pool") == 64`, Outcome: record.Failed, Reason: said("36 == 64 in the median; true in 0 of 10 blocks")},
+		{Text: `explained("queue") >= 0.8`, Outcome: record.Undecided, Reason: said("timeline not recorded")},
 	}
 }
 
@@ -233,7 +233,7 @@ func swept() *record.Result {
 			r.Arms = append(r.Arms, a)
 		}
 	}
-	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: "no queue of its own"}}
+	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: said("no queue of its own")}}
 	return r
 }
 
@@ -249,7 +249,7 @@ func scaled() *record.Result {
 		Contention: &record.Estimate{Value: .55, Low: .53, High: .57},
 		Coherence:  &record.Estimate{Value: 4.1e-5, Low: 3.6e-5, High: 4.6e-5},
 	}
-	flat := record.Scale{Line: "loop", Why: "the interval of kappa holds 0, so there may be no peak"}
+	flat := record.Scale{Line: "loop", Why: said("the interval of kappa holds 0, so there may be no peak")}
 	for i, n := range []float64{16, 1, 4, 64, 256, 1024, 2048} {
 		for _, s := range []*record.Scale{&law, &flat} {
 			a := arm
@@ -257,7 +257,7 @@ func scaled() *record.Result {
 			a.Family, a.Name = s.Line, s.Line+",connections="+clients
 			a.Levels = []record.Level{{Factor: "connections", Value: clients}}
 			p := record.ScalePoint{N: n, Goodput: 9_000, CPU: 110e-6 + 2e-6*float64(i)}
-			if s.Why == "" {
+			if s.Why.None() {
 				p.Fitted = law.At(n)
 				p.Goodput = p.Fitted * (1 + .01*float64(i%3-1))
 			}

@@ -20,6 +20,7 @@ type TextOptions struct {
 // Text renders r for a terminal: context, figures, the answer, the verdicts
 // and every reservation.
 func Text(w io.Writer, r *record.Result, o TextOptions) error {
+	r = InWords(r)
 	if o.Width <= 0 {
 		o.Width = 100
 	}
@@ -283,7 +284,7 @@ func (p printer) reservations(r *record.Result) {
 		p.item(first(i, "Sessions"), l)
 	}
 	for i, d := range r.Doubts {
-		p.item(fmt.Sprintf("[%d]", i+1), d.String())
+		p.item(fmt.Sprintf("[%d]", i+1), Doubt(d))
 	}
 	for i, l := range refusals(r.Refused) {
 		p.item(first(i, "Left out"), l)

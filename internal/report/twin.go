@@ -27,7 +27,7 @@ func twins(r *record.Result) *twinTable {
 		switch {
 		case a.Role == record.Copy || a.Twin == nil:
 		case a.Twin.Mean == nil:
-			t.Lines = append(t.Lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why))
+			t.Lines = append(t.Lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
 		default:
 			with = append(with, a)
 			if w := a.Twin; w.P99 != nil {

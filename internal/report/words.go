@@ -110,10 +110,10 @@ func needed(v record.Verdict) string {
 }
 
 func reason(v record.Verdict) string {
-	if v.Reason == "" {
+	if v.Reason.Text == "" {
 		return "no reason recorded"
 	}
-	return v.Reason
+	return v.Reason.Text
 }
 
 func pluralS(n int) string {
@@ -127,7 +127,7 @@ func pluralS(n int) string {
 // or some were judged.
 func oneReason(vs []record.Verdict) string {
 	for _, v := range vs {
-		if stats.Decision(v.Verdict) != stats.Refused || v.Reason != vs[0].Reason {
+		if stats.Decision(v.Verdict) != stats.Refused || reason(v) != reason(vs[0]) {
 			return ""
 		}
 	}
@@ -232,8 +232,8 @@ func offeredRate(r *record.Result) string {
 // loads lists what the arms' clients did, each once.
 func loads(arms []record.Arm) (all []string) {
 	for _, a := range arms {
-		if a.Load != "" && !slices.Contains(all, a.Load) {
-			all = append(all, a.Load)
+		if load := Load(a.Clients); a.Clients.Loop != "" && !slices.Contains(all, load) {
+			all = append(all, load)
 		}
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 func TestDescribeTrouble(t *testing.T) {
@@ -18,7 +19,7 @@ func TestDescribeTrouble(t *testing.T) {
 		"other programs (small ones, or gone before they were seen) used 14 % of the CPUs in use": {Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .14},
 		"20 % of CPU 3 (server and load) was stolen by the hypervisor":                            {Cause: record.Stolen, CPU: 3, Side: record.BothSides, Share: .2},
 	} {
-		if got := DescribeTrouble(tr); got != want {
+		if got := report.Say(took(tr)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -34,8 +35,8 @@ func TestOthersInResult(t *testing.T) {
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
 	}}}, result: &record.Result{}}
 	j.tellOthers()
-	want := []record.Doubt{{Text: "over the whole run of 41 s 12 % of CPU 0 (server) was stolen by the hypervisor; cc1 (pid 9) used 2 % of a CPU, mostly CPU 1 (load)"}}
-	if diff := cmp.Diff(want, j.result.Doubts); diff != "" {
+	want := []string{"over the whole run of 41 s 12 % of CPU 0 (server) was stolen by the hypervisor; cc1 (pid 9) used 2 % of a CPU, mostly CPU 1 (load)"}
+	if diff := cmp.Diff(want, doubtTexts(j.result)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if j.result.Others != j.run.Others || j.result.Env.StealRatio != .06 {
@@ -46,7 +47,7 @@ func TestOthersInResult(t *testing.T) {
 // While the run goes on, the sentence says so.
 func TestTroubleSoFar(t *testing.T) {
 	t.Parallel()
-	got := TroubleSoFar(record.Trouble{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12})
+	got := report.Say(TroubleSoFar(record.Trouble{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12}))
 	if want := "12 % of CPU 0 (server) was stolen by the hypervisor so far; intervals get wider, the run goes on"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-package judge
+package report
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// DescribeClients says a load in a few words, for the plan and the reports.
-func DescribeClients(c record.Clients) string {
+// Load says a load in a few words, for the plan and the reports.
+func Load(c record.Clients) string {
 	if c.Closed() {
 		parts := []string{"closed loop of " + prose.Plural(c.Connections, "client")}
 		for _, extra := range []struct {

@@ -1,0 +1,14 @@
+package judge
+
+import (
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+)
+
+// words is a reason as its reader sees it, "" for none.
+func words(f record.Fact) string {
+	if f.None() {
+		return ""
+	}
+	return report.Say(f)
+}

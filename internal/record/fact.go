@@ -1,0 +1,212 @@
+package record
+
+// A Fact is something to be said of a run, as data: a doubt, a reason, a part of an
+// answer. Package report words it; nothing else composes, compares or searches its words.
+type Fact struct {
+	Code     Code   `json:"code"`
+	Arm      string `json:"arm,omitempty"` // that it is about, "" for the run
+	Baseline string `json:"baseline,omitempty"`
+	Metric   string `json:"metric,omitempty"`
+	// Values are its figures by name: seconds, shares of 1, counts, rates per second.
+	Values map[string]float64 `json:"values,omitempty"`
+	// Names are what it names: CPUs, settings, files, what a system call said.
+	Names map[string]string `json:"names,omitempty"`
+	// Because are the facts that it rests on.
+	Because []Fact `json:"because,omitempty"`
+	// Text is the fact in words. Records have none: report adds it to the JSON it prints.
+	Text string `json:"text,omitempty"`
+}
+
+// Values and Names are written often where a fact is made.
+type (
+	Values = map[string]float64
+	Names  = map[string]string
+)
+
+// None reports whether it says nothing.
+func (f Fact) None() bool { return f.Code == "" }
+
+// Error makes a fact an error: its code.
+func (f Fact) Error() string { return string(f.Code) }
+
+// A Code says what a fact is. Each has one template in package report.
+type Code string
+
+// What a run's record lacks.
+const (
+	MissingTrials   Code = "missing-trials"
+	UnreadableTrial Code = "unreadable-trial"
+	TrialLeftOut    Code = "trial-left-out"
+	TrialFailed     Code = "trial-failed"
+	TrialOfNoArm    Code = "trial-of-no-arm"
+	TrialOfNoSearch Code = "trial-of-no-search"
+	OtherWindow     Code = "other-window"
+	SecondTrial     Code = "second-trial"
+	TrialsCut       Code = "trials-cut"
+	RunNotComplete  Code = "run-not-complete"
+	BlocksLeftOut   Code = "blocks-left-out"
+	WindowsRefused  Code = "windows-refused"
+)
+
+// Doubts about a server, the load or the machine.
+const (
+	StarvedConnections Code = "starved-connections"
+	GeneratorLimit     Code = "generator-limit"
+	Overloaded         Code = "overloaded"
+	UnsentRequests     Code = "unsent-requests"
+	StampsLost         Code = "stamps-lost"
+	OneCPU             Code = "one-cpu"
+	Virtualised        Code = "virtualised"
+	OneHost            Code = "one-host"
+	OthersUsedCPUs     Code = "others-used-cpus"
+	StolenTime         Code = "stolen-time"
+	InterruptTime      Code = "interrupt-time"
+	SoftIRQTime        Code = "softirq-time"
+	ProgramTime        Code = "program-time"
+	OwnTime            Code = "own-time"
+	PassingTime        Code = "passing-time"
+	StillGoingOn       Code = "still-going-on"
+	CPUTimeUnknown     Code = "cpu-time-unknown"
+	NoListenerFound    Code = "no-listener-found"
+	OtherCPUs          Code = "other-cpus"
+	MetricsUnreadable  Code = "metrics-unreadable"
+	Lingered           Code = "lingered"
+)
+
+// Doubts of a plan.
+const (
+	MachineUnfit        Code = "machine-unfit"
+	SharedCPUs          Code = "shared-cpus"
+	StickyPool          Code = "sticky-pool"
+	TooFewWorkers       Code = "too-few-workers"
+	IdleWorkers         Code = "idle-workers"
+	QueueNeverFull      Code = "queue-never-full"
+	QueueUnused         Code = "queue-unused"
+	OneCPUShared        Code = "one-cpu-shared"
+	OnePShared          Code = "one-p-shared"
+	ClientsDiffer       Code = "clients-differ"
+	ClosedLoop          Code = "closed-loop"
+	NothingToFit        Code = "nothing-to-fit"
+	TooFewToFit         Code = "too-few-to-fit"
+	OtherProgram        Code = "other-program"
+	RunsAlready         Code = "runs-already"
+	PipelineTooDeep     Code = "pipeline-too-deep"
+	ExpectationsLeftOut Code = "expectations-left-out"
+	LogLinesLeftOut     Code = "log-lines-left-out"
+	WholeSeconds        Code = "whole-seconds"
+	UnevenProbe         Code = "uneven-probe"
+	BudgetTooShort      Code = "budget-too-short"
+	BudgetEnded         Code = "budget-ended"
+	RateLowered         Code = "rate-lowered"
+	RateSendable        Code = "rate-sendable"
+	CannotBeDecided     Code = "cannot-be-decided"
+)
+
+// Doubts about an attack.
+const (
+	AttackStarved    Code = "attack-starved"
+	AttackLost       Code = "attack-lost"
+	AttackFailed     Code = "attack-failed"
+	AttackLate       Code = "attack-late"
+	AttackExhausted  Code = "attack-exhausted"
+	AttackShort      Code = "attack-short"
+	AttackCrowded    Code = "attack-crowded"
+	AttackRateMissed Code = "attack-rate-missed"
+	AttackStoodStill Code = "attack-stood-still"
+	AttackKeptAway   Code = "attack-kept-away"
+	AttackAtLimit    Code = "attack-at-limit"
+	AttackIdleLost   Code = "attack-idle-lost"
+	AttackCutOff     Code = "attack-cut-off"
+	AttackClosedLoop Code = "attack-closed-loop"
+)
+
+// Reasons against a verdict.
+const (
+	CauseNoBlocks    Code = "no-blocks"    // no block has right data
+	CauseUnfit       Code = "unfit"        // a value is 0, not finite or not there
+	CauseFewRequests Code = "few-requests" // too few in a window for the quantile
+	CauseUnknownCPU  Code = "unknown-cpu"  // the server's CPU time is not known
+	CauseErrors      Code = "errors"       // requests without a good reply
+	TooManyFailed    Code = "too-many-failed"
+	CauseStatusMix   Code = "status-mix"  // the arms answer with different statuses
+	CauseOverload    Code = "overload"    // the backlog of one grows in most windows
+	CauseStarvation  Code = "starvation"  // clients of a closed loop were never answered
+	CauseOwed        Code = "owed"        // paced clients did not send what they were to
+	CauseAA          Code = "aa"          // the baseline differs from its own copy
+	CauseDrift       Code = "drift"       // the ratios move over the run, from one side to the other
+	CauseImbalance   Code = "imbalance"   // a disturbance differs between the arms by enough to make the verdict
+	CauseSensitivity Code = "sensitivity" // the calmer half of the blocks, or times from the sending, say the opposite
+	LoadsDiffer      Code = "loads-differ"
+	NothingCompared  Code = "nothing-compared"
+	NoVerdictOn      Code = "no-verdict-on"
+)
+
+// What the blocks say of an expectation or an objective, and why they cannot.
+const (
+	Tally          Code = "tally" // in how many blocks it is true
+	Unreadable     Code = "unreadable"
+	OneProbe       Code = "one-probe"
+	TooFewBlocks   Code = "too-few-blocks"
+	BorderOpen     Code = "border-open"
+	Both           Code = "both"
+	VerdictOpen    Code = "verdict-open"
+	VerdictRefused Code = "verdict-refused"
+	VerdictAbsent  Code = "verdict-absent"
+	NoInterval     Code = "no-interval"
+	NeitherSide    Code = "neither-side"
+	IntervalOpen   Code = "interval-open"
+	NothingExplain Code = "nothing-to-explain"
+	NoChallenger   Code = "no-challenger"
+	NoSuchArm      Code = "no-such-arm"
+	NoTwin         Code = "no-twin"
+	FigureRefused  Code = "figure-refused"
+	NotMeasured    Code = "not-measured"
+	NoXMax         Code = "no-x-max"
+	BadReplies     Code = "bad-replies"
+	NoTimeline     Code = "no-timeline"
+	NoStamps       Code = "no-stamps"
+	NoSuchPhase    Code = "no-such-phase"
+	NoPrediction   Code = "no-prediction"
+	WindowTooShort Code = "window-too-short"
+	KeptInSome     Code = "kept-in-some"
+)
+
+// Why an arm has no ideal twin, or a theory no figure.
+const (
+	TwinOfProgram     Code = "twin-of-program"
+	TwinNotRecorded   Code = "twin-not-recorded"
+	TwinUnknown       Code = "twin-unknown"
+	TwinOfClients     Code = "twin-of-clients"
+	TwinOfDrops       Code = "twin-of-drops"
+	TwinSticky        Code = "twin-sticky"
+	TwinOfChance      Code = "twin-of-chance"
+	TwinOfAging       Code = "twin-of-aging"
+	TwinOfNoArm       Code = "twin-of-no-arm"
+	TwinTooLong       Code = "twin-too-long"
+	TwinCostUnknown   Code = "twin-cost-unknown"
+	TwinCPUUnknown    Code = "twin-cpuunknown"
+	TwinNoReply       Code = "twin-no-reply"
+	TwinAsksAgain     Code = "twin-asks-again"
+	TwinServedNone    Code = "twin-served-none"
+	TwinOverload      Code = "twin-overload"
+	TwinNoGoodReply   Code = "twin-no-good-reply"
+	ModelNoBlock      Code = "model-no-block"
+	ModelNoTwin       Code = "model-no-twin"
+	ModelOfClosed     Code = "model-of-closed"
+	ModelOfOpen       Code = "model-of-open"
+	ModelOfProgram    Code = "model-of-program"
+	ModelBeyond       Code = "model-beyond"
+	TheoryNoTime      Code = "theory-no-time"
+	TheoryOfProgram   Code = "theory-of-program"
+	TheoryNoStation   Code = "theory-no-station"
+	TheoryNoCPU       Code = "theory-no-cpu"
+	TheoryOfClosed    Code = "theory-of-closed"
+	TheoryNoFigure    Code = "theory-no-figure"
+	TheoryAbove       Code = "theory-above"
+	TheoryWithin      Code = "theory-within"
+	ScaleNoBlock      Code = "scale-no-block"
+	ScalePaced        Code = "scale-paced"
+	ScaleBadReplies   Code = "scale-bad-replies"
+	ScaleTooFew       Code = "scale-too-few"
+	ScaleUnidentified Code = "scale-unidentified"
+)

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Headline is the answer of a run in one sentence.
+func Headline(r *record.Result) string {
+	switch a := r.Answer; a.Outcome {
+	case "": // a search for capacity, or a run that compared nothing
+		return r.Headline
+	case record.NoVerdict:
+		return noVerdict(r)
+	case record.OtherLoads:
+		return "No one winner, for the arms' loads differ: " + standings(r)
+	case record.OneWins:
+		return r.Winner + " wins: " + standings(r)
+	case record.SeveralWin:
+		return fmt.Sprintf("%s each beat %s; compare them with one another: %s", strings.Join(a.Faster, " and "), r.Arms[0].Name, standings(r))
+	case record.ATrade:
+		return "A trade: " + standings(r)
+	case record.ATie:
+		return "A tie: " + standings(r)
+	case record.TieForBest:
+		return "A tie for the best: " + standings(r)
+	}
+	return "No single winner: " + standings(r)
+}
+
+// noVerdict is the headline of a run whose verdicts are all refused.
+func noVerdict(r *record.Result) string {
+	reason, starving := Say(r.Answer.Reason), strings.Join(starving(r), "; ")
+	switch {
+	case starving == "":
+	case restsOn(r.Answer.Reason, record.CauseStarvation):
+		reason = starving + ", and a closed loop has no times of those"
+	default:
+		reason += "; " + starving
+	}
+	return "No verdict: " + reason + "."
+}
+
+// restsOn reports whether a fact, or one that it rests on, has the code.
+func restsOn(f record.Fact, code record.Code) bool {
+	if f.Code == code {
+		return true
+	}
+	for _, of := range f.Because {
+		if restsOn(of, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// standings says how each challenger stands, and who starved connections.
+func standings(r *record.Result) string {
+	var clauses []string
+	for _, s := range r.Answer.Standings {
+		clauses = append(clauses, standing(r, s))
+	}
+	return strings.Join(append(clauses, starving(r)...), "; ") + "." + unequal(r)
+}
+
+// unequal is a sentence about arms that may run elsewhere than the others: a winner may
+// owe it to that. "" when there is none.
+func unequal(r *record.Result) string {
+	var where []string
+	for _, a := range r.Arms {
+		if a.CPUs != "" && a.Role != record.Copy {
+			where = append(where, fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs))
+		}
+	}
+	if len(where) == 0 || r.Env.ServerCPUs == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(where, ", "), r.Env.ServerCPUs)
+}
+
+// starving says of the arms that no standing tells of how many connections they starved.
+func starving(r *record.Result) (clauses []string) {
+	for _, name := range r.Answer.Starving {
+		clauses = append(clauses, name+" "+starvedBy(r, name))
+	}
+	return clauses
+}
+
+func starvedBy(r *record.Result, name string) string {
+	for _, a := range r.Arms {
+		if a.Name != name {
+			continue
+		}
+		if f := a.Fairness; f != nil {
+			return fmt.Sprintf("starved %d of %s", a.StarvedConnections, prose.Plural(f.Asked, "connection"))
+		}
+		return "starved " + prose.Plural(a.StarvedConnections, "connection")
+	}
+	return ""
+}
+
+// standing says in a clause how a challenger stands.
+func standing(r *record.Result, s record.Standing) string {
+	of := func(want ...stats.Decision) (all []record.Verdict) {
+		for _, v := range r.Verdicts {
+			for _, d := range want {
+				if v.Arm == s.Arm && v.Primary && find(v.Metric).Decision(v.Verdict) == d {
+					all = append(all, v)
+				}
+			}
+		}
+		return all
+	}
+	switch s.Rank {
+	case record.OtherLoad:
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
+	case record.StarvesClients:
+		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
+	case record.NoTimesBeside:
+		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
+	case record.KeepsUp:
+		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, goodputChange(r, s.Arm))
+	case record.FallsBehind:
+		return fmt.Sprintf("%s does not keep up with %s (%s)", s.Arm, s.Baseline, goodputChange(r, s.Arm))
+	case record.RankFaster:
+		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Faster)))
+	case record.RankSlower:
+		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Slower)))
+	case record.RankTrade:
+		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(of(stats.Faster)), changes(of(stats.Slower)))
+	case record.RankSame:
+		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline)
+	case record.RankPartlySame:
+		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.Arm, s.Baseline, metricNames(of(stats.Same)))
+	}
+	return undecided(s, of(stats.Inconclusive, stats.Refused))
+}
+
+// undecided says how far a challenger with nothing decided has come: to what it leans.
+func undecided(s record.Standing, open []record.Verdict) string {
+	leans := map[stats.Decision][]record.Verdict{}
+	blocks, needed := 0, 0
+	for _, v := range open {
+		blocks = max(blocks, v.Blocks)
+		if v.Lean != "" {
+			to := find(v.Metric).Decision(v.Lean)
+			leans[to] = append(leans[to], v)
+			needed = max(needed, v.Needed)
+		}
+	}
+	leaning := ""
+	for to, vs := range leans {
+		leaning = fmt.Sprintf(" and leans %s (%s)", strings.ToLower(string(to)), changes(vs))
+		if needed <= mostBlocks {
+			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
+		}
+	}
+	if len(leans) > 1 {
+		leaning = ""
+	}
+	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
+}
+
+// workDone lists the verdicts that stand where loads differ in a word each: what is done,
+// and its cost.
+func workDone(r *record.Result, arm string) string {
+	var parts []string
+	for _, v := range r.Verdicts {
+		if v.Arm != arm || v.Primary {
+			continue
+		}
+		text := fmt.Sprintf("%s %s", strings.ReplaceAll(v.Metric, "_", " "), v.Verdict)
+		if v.Verdict != string(stats.Refused) {
+			text += fmt.Sprintf(" (%+.1f %%)", 100*(v.Ratio-1))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// goodputChange is what an arm's goodput differs by.
+func goodputChange(r *record.Result, arm string) string {
+	for _, v := range r.Verdicts {
+		if v.Arm == arm && v.Metric == "goodput" {
+			return "goodput " + stats.Change(v.Ratio)
+		}
+	}
+	return ""
+}
+
+func changes(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Metric + " " + stats.Change(v.Ratio)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func metricNames(vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Metric
+	}
+	return strings.Join(parts, ", ")
+}

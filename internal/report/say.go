@@ -1,0 +1,156 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+	"text/template"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// Say writes a fact in words, without a full stop: its code's template, filled in. Of a
+// code that this version does not know it is the text that the fact came with, or the code.
+func Say(f record.Fact) string {
+	t := templates().Lookup(string(f.Code))
+	if f.Code == "" || t == nil {
+		if f.Text != "" {
+			return f.Text
+		}
+		return string(f.Code)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, f); err != nil { // a record that was written by another version
+		return fmt.Sprintf("%s (%v %v)", f.Code, f.Values, f.Names)
+	}
+	return b.String()
+}
+
+// Doubt is a fact in a line, the arm it is about in front.
+func Doubt(f record.Fact) string {
+	if f.Arm == "" {
+		return Say(f)
+	}
+	return f.Arm + ": " + Say(f)
+}
+
+// InWords is the result with the text of all its facts, and its headline.
+func InWords(r *record.Result) *record.Result {
+	all := *r
+	all.Headline = Headline(r)
+	all.Doubts = texts(r.Doubts)
+	all.Verdicts, all.AA, all.Expectations = reasoned(r.Verdicts), reasoned(r.AA), list(r.Expectations)
+	for i := range all.Expectations {
+		say(&all.Expectations[i].Reason)
+	}
+	say(&all.Answer.Reason)
+	all.Arms, all.Scales = list(r.Arms), slices.Clone(r.Scales)
+	for i := range all.Arms {
+		a := &all.Arms[i]
+		a.Predictions = slices.Clone(a.Predictions)
+		for k := range a.Predictions {
+			say(&a.Predictions[k].Why)
+		}
+		if a.Twin != nil {
+			twin := *a.Twin
+			say(&twin.Why)
+			a.Twin = &twin
+		}
+	}
+	for i := range all.Scales {
+		say(&all.Scales[i].Why)
+	}
+	if r.Capacity != nil {
+		c := *r.Capacity
+		c.Arms = slices.Clone(c.Arms)
+		for i := range c.Arms {
+			a := &c.Arms[i]
+			say(&a.NoTheory)
+			a.Theories = slices.Clone(a.Theories)
+			for k := range a.Theories {
+				say(&a.Theories[k].Why)
+			}
+		}
+		all.Capacity = &c
+	}
+	return &all
+}
+
+// mapInWords is the same of a map.
+func mapInWords(m *record.Map) *record.Map {
+	all := *m
+	all.Doubts, all.Cells = texts(m.Doubts), slices.Clone(m.Cells)
+	for i := range all.Cells {
+		say(&all.Cells[i].Reason)
+	}
+	return &all
+}
+
+// say sets a fact's text, if it says anything.
+func say(f *record.Fact) {
+	if !f.None() {
+		f.Text = Say(*f)
+	}
+}
+
+// texts are facts with their text.
+func texts(facts []record.Fact) []record.Fact {
+	all := list(facts)
+	for i := range all {
+		say(&all[i])
+	}
+	return all
+}
+
+func reasoned(verdicts []record.Verdict) []record.Verdict {
+	all := list(verdicts)
+	for i := range all {
+		say(&all[i].Reason)
+	}
+	return all
+}
+
+var (
+	parseOnce sync.Once
+	parsed    *template.Template
+)
+
+// templates are the messages, parsed.
+func templates() *template.Template {
+	parseOnce.Do(func() { parsed = parse() })
+	return parsed
+}
+
+func parse() *template.Template {
+	all := template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
+		"n":       func(v float64) string { return fmt.Sprintf("%.0f", v) },
+		"g":       func(v float64) string { return fmt.Sprintf("%g", v) },
+		"three":   func(v float64) string { return fmt.Sprintf("%.3g", v) },
+		"percent": func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
+		"share":   func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) },
+		"signed":  func(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) },
+		"ms":      func(v float64) string { return fmt.Sprintf("%.3g ms", 1e3*v) },
+		"ms1":     func(v float64) string { return fmt.Sprintf("%.1f ms", 1e3*v) },
+		"time":    func(v float64) string { return record.Duration(v).String() },
+		"plural":  func(v float64, word string) string { return prose.Plural(int(v), word) },
+		"per":     prose.PerSecond,
+		"change":  stats.Change,
+		"part": func(v float64) string {
+			if v < .0095 {
+				return fmt.Sprintf("%.1f %%", 100*v)
+			}
+			return fmt.Sprintf("%.0f %%", 100*v)
+		},
+		"sub":   func(a, b float64) float64 { return a - b },
+		"say":   Say,
+		"quote": func(s string) string { return fmt.Sprintf("%q", s) },
+	})
+	template.Must(all.Parse(parts))
+	for code, text := range messages {
+		template.Must(all.New(string(code)).Parse(text))
+	}
+	return all
+}
