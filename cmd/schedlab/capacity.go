@@ -163,10 +163,7 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 
 func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
-	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return nil, usage(err)
-	}
-	return c, err
+	return c, usageIfImpossible(err)
 }
 
 // writeSearch prints a search that has not begun.

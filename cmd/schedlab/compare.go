@@ -157,8 +157,8 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range all {
-		if err := f.stayLocal(cmd.Context(), p.scenario.Arms); err != nil {
+	for _, p := range all.Scenarios {
+		if err := f.stayLocal(cmd.Context(), p.Scenario.Arms); err != nil {
 			return err
 		}
 	}
@@ -169,15 +169,15 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), all)
-	case len(all) > 1:
+	case len(all.Scenarios) > 1:
 		return f.pack(cmd, all, show)
 	}
-	c, err := f.plan(all[0].scenario)
+	c, err := f.plan(all.Scenarios[0].Scenario)
 	if err != nil {
 		return err
 	}
-	if why := f.late(seconds(c.Planned().Estimate), 0); why != "" {
-		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %s", c.Planned().Scenario, why)}
+	if why := all.Late(seconds(c.Planned().Estimate), 0); why != nil {
+		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
 	code, err := f.compare(cmd, c, show)
 	if err == nil && code != exitDone {
@@ -265,10 +265,15 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
+	return c, usageIfImpossible(err)
+}
+
+// usageIfImpossible gives the exit code of wrong usage to an error that says what to change.
+func usageIfImpossible(err error) error {
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return nil, usage(err)
+		return usage(err)
 	}
-	return c, err
+	return err
 }
 
 // compare runs one comparison, writes its reports, and returns the exit code

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,50 +57,44 @@ func inDirectory(dir string) ([]string, error) {
 	return files, nil
 }
 
-// A packed is a scenario of a pack: planned, or with the reason why this
-// machine cannot run it.
-type packed struct {
-	scenario scenario.Scenario
-	lacks    error
-}
-
 // plans reads every scenario and finds what is wrong before anything runs. In a
 // pack, one that this machine is too small for is refused and not wrong.
-func (f *compareFlags) plans(names []string) (all []packed, err error) {
-	from := map[string]string{}
+func (f *compareFlags) plans(names []string) (experiment.Pack, error) {
+	all, from := experiment.Pack{Total: f.total}, map[string]string{}
 	for _, name := range names {
 		s, err := f.question(name)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		switch other, twice := from[s.Name]; {
 		case twice && filepath.Clean(other) == filepath.Clean(name):
-			return nil, usagef("scenario %q is named twice; drop one", name)
+			return all, usagef("scenario %q is named twice; drop one", name)
 		case twice:
-			return nil, usagef("scenarios %q and %q are both called %s; give each a name of its own", other, name, s.Name)
+			return all, usagef("scenarios %q and %q are both called %s; give each a name of its own", other, name, s.Name)
 		}
 		from[s.Name] = name
-		c, err := f.packed(s, len(names) > 1)
+		p, err := f.packed(s, len(names) > 1)
 		if err != nil && len(names) > 1 {
 			err = about(name, err)
 		}
 		if err != nil {
-			return nil, err
+			return all, err
 		}
-		all = append(all, c)
+		all.Scenarios = append(all.Scenarios, p)
 	}
 	return all, nil
 }
 
-func (f *compareFlags) packed(s scenario.Scenario, inPack bool) (c packed, err error) {
-	if c.scenario, err = f.withArms(s); err != nil {
-		return c, err
+func (f *compareFlags) packed(s scenario.Scenario, several bool) (p experiment.Packed, err error) {
+	if p.Scenario, err = f.withArms(s); err != nil {
+		return p, err
 	}
-	_, err = f.plan(c.scenario)
-	if bad, ok := errors.AsType[*experiment.Impossible](err); ok && bad.Machine && inPack {
-		c.lacks, err = bad, nil
+	if several {
+		p, err = experiment.PlanPacked(p.Scenario, f.Options)
+	} else {
+		_, err = experiment.Plan(p.Scenario, f.Options)
 	}
-	return c, err
+	return p, usageIfImpossible(err)
 }
 
 // about says which scenario of several an error is about.
@@ -112,24 +105,15 @@ func about(name string, err error) error {
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
 
-// late says why a scenario that takes so long does not run when so much of --total is
-// gone; "" when it does.
-func (f *compareFlags) late(need, gone time.Duration) string {
-	if f.total <= 0 || gone+need <= f.total {
-		return ""
-	}
-	return fmt.Sprintf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), f.total, max(0, f.total-gone).Round(time.Second))
-}
-
 // pack runs scenarios one after the other, each with a record of its own, and
 // writes what every assertion came to. An interrupt keeps what was done.
-func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) error {
-	out, began := cmd.OutOrStdout(), time.Now()
+func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
+	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
 	var failed error
-	for _, c := range all {
-		e := report.PackEntry{Scenario: c.scenario.Name, Question: c.scenario.Question, Expect: c.scenario.Expect}
-		err := f.entry(cmd.Context(), c, &e, began, show)
+	for r := range all.Run(cmd.Context(), f.Options, f.out, show.update) {
+		show.done()
+		e, err := f.entry(r)
 		if e.Result != nil && f.output != "text" {
 			err = errors.Join(err, render(cmd, f.output, e.Result))
 		}
@@ -139,12 +123,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) er
 				return werr
 			}
 		}
-		if err != nil {
-			failed = errors.Join(failed, err)
-		}
-		if cmd.Context().Err() != nil {
-			break
-		}
+		failed = errors.Join(failed, err)
 	}
 	if f.output == "text" {
 		if err := report.PackSummary(out, entries); err != nil {
@@ -154,36 +133,28 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []packed, show *progress) er
 	return packOutcome(entries, failed, f.strict)
 }
 
-// entry runs one scenario and fills in what it came to; the error is one that the
-// whole pack ends with.
-func (f *compareFlags) entry(ctx context.Context, s packed, e *report.PackEntry, began time.Time, show *progress) error {
-	if s.lacks != nil {
-		e.NotRun = s.lacks.Error()
-		return nil
+// entry is what the report says of one scenario, whose files it writes; the error is one
+// that the whole pack ends with.
+func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
+	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Expect}
+	if r.NotRun != nil {
+		e.NotRun = r.NotRun.Error()
+		return e, nil
 	}
-	c, err := f.plan(s.scenario)
-	if err != nil {
-		return err
-	}
-	if e.NotRun = f.late(seconds(c.Planned().Estimate), time.Since(began)); e.NotRun != "" {
-		return nil
-	}
-	dir, run, err := c.Run(ctx, f.out, show.update)
-	show.done()
-	if run.Result != nil && run.Trials > 0 {
-		e.Result = run.Result
-		err = errors.Join(err, writeReports(dir, run.Result))
+	if err = r.Err; r.Run.Result != nil && r.Run.Trials > 0 {
+		e.Result = r.Run.Result
+		err = errors.Join(err, writeReports(r.Dir, e.Result))
 	}
 	if err == nil {
-		return nil
+		return e, nil
 	}
 	if e.Result == nil {
 		e.NotRun = err.Error()
 	}
 	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
-		return nil // told as the reason, of this scenario alone
+		return e, nil // told as the reason, of this scenario alone
 	}
-	return f.failure(err, dir, run)
+	return e, f.failure(err, r.Dir, r.Run)
 }
 
 // packOutcome is the exit code a pack deserves.
@@ -213,21 +184,21 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 
 // writePlans prints what a pack would do, how long it would take, and what of it would
 // not fit into --total if all that runs takes as long as planned.
-func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
+func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	total, late := time.Duration(0), []string{}
-	for _, s := range all {
-		if s.lacks != nil {
-			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.scenario.Name, s.scenario.Question, s.lacks)
+	for _, s := range all.Scenarios {
+		if s.Lacks != nil {
+			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
 			continue
 		}
-		c, err := f.plan(s.scenario)
+		c, err := f.plan(s.Scenario)
 		if err != nil {
 			return err
 		}
 		need := seconds(c.Planned().Estimate)
-		if why := f.late(need, total); why != "" {
-			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %s\n\n", s.scenario.Name, s.scenario.Question, why)
-			late = append(late, s.scenario.Name)
+		if why := all.Late(need, total); why != nil {
+			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)
+			late = append(late, s.Scenario.Name)
 			continue
 		}
 		if err := writePlan(w, c); err != nil {
@@ -235,10 +206,10 @@ func (f *compareFlags) writePlans(w io.Writer, all []packed) error {
 		}
 		total += need
 	}
-	if len(all) < 2 {
+	if len(all.Scenarios) < 2 {
 		return nil
 	}
-	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
+	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all.Scenarios), total.Round(time.Second))
 	if len(late) > 0 {
 		fmt.Fprintf(w, "; not within --total %v: %s", f.total, strings.Join(late, ", "))
 	}
