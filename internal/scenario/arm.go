@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,24 +136,10 @@ func (a *Arm) set(key, value string) {
 
 // values reads the values of one factor.
 func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
-	d.at[path] = start(n)
-	list, err := d.list(path, n)
-	if err != nil {
-		return nil, err
+	if err = d.value(path, n, reflect.ValueOf(&values).Elem()); err == nil && len(values) == 0 {
+		err = d.errorf(path, "is empty; list the values, like [1, 4]")
 	}
-	if len(list) == 0 {
-		return nil, d.errorf(path, "is empty; list the values, like [1, 4]")
-	}
-	for i, item := range list {
-		inner := fmt.Sprintf("%s[%d]", path, i)
-		d.at[inner] = start(item)
-		text, err := d.text(inner, item)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, text)
-	}
-	return values, nil
+	return values, err
 }
 
 // title names an arm by its mode and flags: "pool workers=4" as pool,workers=4.
@@ -205,6 +192,22 @@ func (a *Arm) check() error {
 		}
 	}
 	return nil
+}
+
+// takes says why the arm's mode refuses a value of a serve flag; nil when it takes it.
+func (a *Arm) takes(flag, value string, modes map[string]Mode) error {
+	m, known := modes[a.Mode]
+	switch {
+	case a.Mode == "":
+		return fmt.Errorf("%s is another program, whose flags are its own; write an arm for each value", a.Name)
+	case !known:
+		return fmt.Errorf("%s has the unknown mode %q", a.Name, a.Mode)
+	case m.Check == nil:
+		return nil
+	}
+	with := Arm{Flags: maps.Clone(a.Flags)}
+	with.set(flag, value)
+	return m.Check(with.Flags)
 }
 
 // Sets reports whether the arm has a value of its own for a setting.

@@ -143,25 +143,13 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 	for i := range s.Arms {
 		a := &s.Arms[i]
 		if !client {
-			m, known := modes[a.Mode]
-			switch {
-			case !known && a.Mode == "":
-				refused = fmt.Errorf("%s is another program, whose flags are its own; write an arm for each value", a.Name)
-				continue
-			case !known:
-				unknown = fmt.Errorf("%s has the unknown mode %q", a.Name, a.Mode)
-				continue
-			}
-			flags := maps.Clone(a.Flags)
-			if flags == nil {
-				flags = map[string]string{}
-			}
-			flags[factor] = values[0]
-			if m.Check != nil {
-				if err := m.Check(flags); err != nil {
+			if err := a.takes(factor, values[0], modes); err != nil {
+				if _, known := modes[a.Mode]; known || a.Mode == "" {
 					refused = err
-					continue
+				} else {
+					unknown = err
 				}
+				continue
 			}
 		}
 		if variable && a.URL != "" {

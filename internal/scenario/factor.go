@@ -140,26 +140,16 @@ func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]Mode)
 	taken := false
 	for k := range s.Arms {
 		a := &s.Arms[k]
-		m, known := modes[a.Mode]
-		if !known {
+		if _, known := modes[a.Mode]; !known {
 			continue
 		}
-		takes := slices.ContainsFunc(f.Values, func(v string) bool {
-			flags := maps.Clone(a.Flags)
-			if flags == nil {
-				flags = map[string]string{}
-			}
-			flags[f.Name] = v
-			if m.Check == nil {
-				return true
-			}
-			err := m.Check(flags)
+		if slices.ContainsFunc(f.Values, func(v string) bool {
+			err := a.takes(f.Name, v, modes)
 			if err != nil {
 				refused = err
 			}
 			return err == nil
-		})
-		if takes {
+		}) {
 			taken = true
 			a.Flags = maps.Clone(a.Flags)
 			a.set(f.Name, value)
