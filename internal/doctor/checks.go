@@ -18,6 +18,17 @@ type seen struct {
 
 func fine(format string, args ...any) seen { return seen{OK, fmt.Sprintf(format, args...), ""} }
 
+// graded is s with the worse state that holds, if one does, and its fix.
+func (s seen) graded(bad, warn bool, fix string) seen {
+	switch {
+	case bad:
+		s.state, s.fix = Bad, fix
+	case warn:
+		s.state, s.fix = Warn, fix
+	}
+	return s
+}
+
 func unknown(format string, args ...any) seen { return seen{Unknown, fmt.Sprintf(format, args...), ""} }
 
 // checks are all of them, in the order they are reported.

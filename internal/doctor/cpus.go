@@ -108,12 +108,8 @@ func (m *Machine) cpuLimit() seen {
 	if !limited {
 		return fine("none")
 	}
-	s := fine("%.2f CPUs (%s), for %d in use", least, where, len(m.used()))
-	if least < float64(len(m.used())) {
-		s.state = Bad
-		s.fix = "run without the limit: docker run without --cpus, no cpu limit in the pod, or echo max > /" + where
-	}
-	return s
+	return fine("%.2f CPUs (%s), for %d in use", least, where, len(m.used())).
+		graded(least < float64(len(m.used())), false, "run without the limit: docker run without --cpus, no cpu limit in the pod, or echo max > /"+where)
 }
 
 func (m *Machine) governor() seen {

@@ -38,15 +38,11 @@ func (m *Machine) engine() seen {
 		return seen{}
 	}
 	s := fine("the load engine adds %v at p50 and %v at p99 (null server, %s/s)", rounded2(e.P50), rounded2(e.P99), grouped(e.Rate))
-	if e.P50 <= slowEngineP50 && e.P99 <= slowEngineP99 {
-		return s
-	}
-	s.state = Warn
-	s.fix = "give the load a CPU that nothing else runs on (--load-cpus, and see the checks of other programs and steal)"
+	fix := "give the load a CPU that nothing else runs on (--load-cpus, and see the checks of other programs and steal)"
 	if _, together := m.together(); together {
-		s.fix = m.cpus().fix
+		fix = m.cpus().fix
 	}
-	return s
+	return s.graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99, fix)
 }
 
 // time is nil when the engine was not measured.

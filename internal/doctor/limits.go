@@ -27,19 +27,11 @@ func (m *Machine) descriptors() seen {
 	}
 	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
 	s := fine("%d descriptors, hard limit %d: %d connections in each process", m.Files.Soft, m.Files.Hard, connections)
-	switch {
-	case connections < fewConnections:
-		s.state = Bad
-	case connections < mostConnections:
-		s.state = Warn
-	default:
-		return s
-	}
-	s.fix = "ulimit -n 65536 in the shell that starts schedlab"
+	fix := "ulimit -n 65536 in the shell that starts schedlab"
 	if m.Files.Hard < 65536 {
-		s.fix = "as root: prlimit --nofile=65536:65536 --pid $$ in the shell that starts schedlab; for good: nofile in /etc/security/limits.conf, or LimitNOFILE= of the service"
+		fix = "as root: prlimit --nofile=65536:65536 --pid $$ in the shell that starts schedlab; for good: nofile in /etc/security/limits.conf, or LimitNOFILE= of the service"
 	}
-	return s
+	return s.graded(connections < fewConnections, connections < mostConnections, fix)
 }
 
 const (
@@ -65,16 +57,7 @@ func (m *Machine) ports() seen {
 			s.found += fmt.Sprintf("; %d sockets in TIME_WAIT, in the way of load on the same server only", waiting)
 		}
 	}
-	switch {
-	case n < tooFewPorts:
-		s.state = Bad
-	case n < fewPorts:
-		s.state = Warn
-	default:
-		return s
-	}
-	s.fix = "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
-	return s
+	return s.graded(n < tooFewPorts, n < fewPorts, "sysctl -w net.ipv4.ip_local_port_range='1024 65535'")
 }
 
 const (
@@ -95,20 +78,12 @@ func (m *Machine) backlog() seen {
 	}
 	var fixes []string
 	if accept < smallBacklog {
-		s.state = Warn
 		fixes = append(fixes, "net.core.somaxconn=4096")
 	}
 	if known && syn < smallSyn {
-		s.state = Warn
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
-	if accept < tinyBacklog {
-		s.state = Bad
-	}
-	if len(fixes) > 0 {
-		s.fix = "sysctl -w " + strings.Join(fixes, " ")
-	}
-	return s
+	return s.graded(accept < tinyBacklog, len(fixes) > 0, "sysctl -w "+strings.Join(fixes, " "))
 }
 
 const (
@@ -122,17 +97,8 @@ func (m *Machine) memory() seen {
 	if !ok {
 		return unknown("the memory available is not told here")
 	}
-	s := fine("%d MiB available", free/mebibyte)
-	switch {
-	case free < tooLittle:
-		s.state = Bad
-	case free < littleMemory:
-		s.state = Warn
-	default:
-		return s
-	}
-	s.fix = "end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head), or use a larger machine"
-	return s
+	return fine("%d MiB available", free/mebibyte).graded(free < tooLittle, free < littleMemory,
+		"end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head), or use a larger machine")
 }
 
 const littleSwap = 16 << 20
@@ -183,18 +149,11 @@ func (m *Machine) output() seen {
 		return blocked(errors.New("its file system has no room for files"), elsewhere)
 	}
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
-	s := fine("%s can be written, %d MiB free", m.Out, free/mebibyte)
-	switch {
-	case free < leastRoom:
-		s.state = Bad
-	case free < m.Need:
-		s.state = Warn
-	default:
-		return s
+	if free >= max(leastRoom, m.Need) {
+		return fine("%s can be written, %d MiB free", m.Out, free/mebibyte)
 	}
-	s.found = fmt.Sprintf("only %d MiB free in %s; a record takes up to %d MiB", free/mebibyte, m.Out, m.Need/mebibyte)
-	s.fix = "make room there, or use --out DIR on another file system"
-	return s
+	return fine("only %d MiB free in %s; a record takes up to %d MiB", free/mebibyte, m.Out, m.Need/mebibyte).
+		graded(free < leastRoom, true, "make room there, or use --out DIR on another file system")
 }
 
 // existing is path, or the nearest directory above it that exists: where it would

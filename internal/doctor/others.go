@@ -53,23 +53,15 @@ func (m *Machine) others() seen {
 		found = append(found, "load average "+average)
 	}
 	s := fine("%s, over %v", strings.Join(found, ", "), u.Interval.Round(10*time.Millisecond))
-	switch {
-	case sum > muchForeign:
-		s.state = Bad
-	case sum > least:
-		s.state = Warn
-	default:
-		return s
-	}
-	s.fix = "look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus)"
+	fix := "look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus)"
 	if seenHere && len(busy) > 0 { // else they are many, and small
 		var pids []string
 		for _, p := range busy {
 			pids = append(pids, strconv.Itoa(p.PID))
 		}
-		s.fix = fmt.Sprintf("let them end, or hold them meanwhile: kill -STOP %[1]s, and afterwards kill -CONT %[1]s", strings.Join(pids, " "))
+		fix = fmt.Sprintf("let them end, or hold them meanwhile: kill -STOP %[1]s, and afterwards kill -CONT %[1]s", strings.Join(pids, " "))
 	}
-	return s
+	return s.graded(sum > muchForeign, sum > least, fix)
 }
 
 // Limits on the share of the CPUs' time that the hypervisor gives to others.
@@ -83,14 +75,7 @@ func (m *Machine) steal() seen {
 		return unknown("steal is not told here")
 	}
 	s := fine("%.1f %% of the CPUs' time over %v", 100*m.Usage.Steal, m.Usage.Interval.Round(10*time.Millisecond))
-	if m.Usage.Steal > someSteal {
-		s.state = Warn
-		if m.Usage.Steal > muchSteal {
-			s.state = Bad
-		}
-		s.fix = "use a machine with CPUs of its own (a dedicated instance), or another hour"
-	}
-	return s
+	return s.graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal, "use a machine with CPUs of its own (a dedicated instance), or another hour")
 }
 
 // Limits on the share of the last ten seconds in which somebody waited, percent.
@@ -106,13 +91,10 @@ func (m *Machine) pressure() seen {
 		return unknown("pressure is not told here (a kernel of 4.20 or later with psi=1 does)")
 	}
 	s := fine("some task waited for a CPU in %.1f %% and for memory in %.1f %% of the time", cpu, memory)
-	switch {
-	case memory > memoryPressure:
-		s.state, s.fix = Warn, "end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head)"
-	case cpu > cpuPressure:
-		s.state, s.fix = Warn, "let other programs end (see the check of other programs) and ask again after ten seconds"
+	if memory > memoryPressure {
+		return s.graded(false, true, "end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head)")
 	}
-	return s
+	return s.graded(false, cpu > cpuPressure, "let other programs end (see the check of other programs) and ask again after ten seconds")
 }
 
 // pressed reads avg10 of the line "some avg10=0.00 avg60=...".

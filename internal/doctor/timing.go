@@ -31,13 +31,8 @@ func (m *Machine) timer() seen {
 		return seen{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	s := fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50))
-	if p99 <= lateTimer {
-		return s
-	}
-	s.state = Warn
-	s.fix = "give the load CPUs that nothing else runs on (--load-cpus, and see the check of other programs)"
-	return s
+	return fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50)).
+		graded(false, p99 > lateTimer, "give the load CPUs that nothing else runs on (--load-cpus, and see the check of other programs)")
 }
 
 // quickWindow is the window of quick comparisons.
