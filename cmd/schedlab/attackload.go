@@ -192,7 +192,7 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 	if sum.Offered*f.duration.Seconds() > mostRequests {
 		return t, usagef("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.duration, mostRequests)
 	}
-	t = process.DrawTrace(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
+	t = process.Draw(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
 	if len(t.At) == 0 {
 		return t, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
 	}

@@ -99,14 +99,14 @@ func TestReplay(t *testing.T) {
 	if got := a.LogSpan(10); got != 400*time.Millisecond {
 		t.Errorf("four requests at 10/s last %v", got)
 	}
-	whole := a.DrawTrace(10, a.LogSpan(10), nil)
+	whole := a.Draw(10, a.LogSpan(10), nil)
 	if len(whole.At) != 4 || whole.Check() != nil || whole.At[3] < 300*time.Millisecond || len(whole.Which) != 4 {
 		t.Errorf("got %+v", whole)
 	}
 	// Its stretches are its parts, one after the other and from the start again.
 	var parts []uint32
 	for k := range 4 {
-		part := a.Part(k, 100*time.Millisecond, 10).DrawTrace(10, 100*time.Millisecond, nil)
+		part := a.Part(k, 100*time.Millisecond, 10).Draw(10, 100*time.Millisecond, nil)
 		for _, at := range part.At {
 			if at < 0 || at >= 100*time.Millisecond {
 				t.Errorf("stretch %d has a request at %v", k, at)

@@ -138,16 +138,10 @@ func (a Process) check() error {
 	return nil
 }
 
-// Draw lists the arrivals of a window [0, span), ascending, at a mean rate in
-// requests per second. Equal generators give equal lists. It is empty where
-// Check gives an error.
-func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
-	return a.DrawTrace(rate, span, rng).At
-}
-
-// DrawTrace is Draw with the demands a trace file states, or what a log asks; other
-// kinds have none.
-func (a Process) DrawTrace(rate float64, span time.Duration, rng *rand.Rand) Trace {
+// Draw lists the arrivals of a window [0, span), at a mean rate in requests per second, with
+// the demands that a trace file states, or the requests of a log. Equal generators give equal
+// lists. It is empty where Check gives an error.
+func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	if a.Check(rate) != nil || span <= 0 {
 		return Trace{}
 	}

@@ -31,7 +31,7 @@ func TestArrivalsKeepTheirRate(t *testing.T) {
 		"burst(12)": rate, "burst(12,5ms,396)": rate, "burst(8,1ms)": rate, "in-phase": rate, "in-phase(400)": rate,
 	} {
 		a := parsed(t, spec)
-		at := a.Draw(rate, span, seeded(3))
+		at := a.Draw(rate, span, seeded(3)).At
 		if !slices.IsSorted(at) || at[0] < 0 || at[len(at)-1] >= span {
 			t.Errorf("%s: arrivals from %v to %v, want ascending within [0, %v)", spec, at[0], at[len(at)-1], span)
 		}
@@ -43,11 +43,11 @@ func TestArrivalsKeepTheirRate(t *testing.T) {
 		if got := a.MeanRate(rate, span); got != mean {
 			t.Errorf("%s: mean rate %v, want %v", spec, got, mean)
 		}
-		if !slices.Equal(at, a.Draw(rate, span, seeded(3))) {
+		if !slices.Equal(at, a.Draw(rate, span, seeded(3)).At) {
 			t.Errorf("%s: the same seed gave other arrivals", spec)
 		}
 		random := spec == "poisson" || (a.Kind == KindRamp || a.Kind == KindSine) && !a.Even
-		if slices.Equal(at, a.Draw(rate, span, seeded(4))) == random {
+		if slices.Equal(at, a.Draw(rate, span, seeded(4)).At) == random {
 			t.Errorf("%s: another seed changed the arrivals: want %v", spec, random)
 		}
 	}
@@ -66,7 +66,7 @@ func TestArrivalsKeepTheirShape(t *testing.T) {
 	} {
 		for _, even := range []bool{true, false} {
 			end := map[bool]string{true: ",even)", false: ")"}[even]
-			at := parsed(t, spec+end).Draw(rate, span, seeded(9))
+			at := parsed(t, spec+end).Draw(rate, span, seeded(9)).At
 			for i := range slices {
 				from, to := float64(i)/slices*span.Seconds(), float64(i+1)/slices*span.Seconds()
 				got := 0.0
@@ -98,7 +98,7 @@ func TestBursts(t *testing.T) {
 		"in-phase(4)":      {0, 0, 0, 0, 40 * ms, 40 * ms, 40 * ms, 40 * ms},
 		"in-phase":         slices.Repeat([]time.Duration{0}, 64),
 	} {
-		if got := parsed(t, spec).Draw(100, 70*ms, nil); !slices.Equal(got, want) {
+		if got := parsed(t, spec).Draw(100, 70*ms, nil).At; !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", spec, got, want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestArrivalsAloneMoveTheResponseTime(t *testing.T) {
 		"in-phase(396)":     99_250 * time.Microsecond,
 	} {
 		var free, sum time.Duration
-		at := parsed(t, spec).Draw(rate, 396*100*time.Millisecond, seeded(2))
+		at := parsed(t, spec).Draw(rate, 396*100*time.Millisecond, seeded(2)).At
 		for _, a := range at {
 			free = max(free, a) + service
 			sum += free - a
@@ -186,7 +186,7 @@ func TestArrivalsCheckTheRate(t *testing.T) {
 		if err := test.a.Check(test.rate); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v at %v/s: got %v, want an error with %q", test.a, test.rate, err, test.want)
 		}
-		if got := test.a.Draw(test.rate, time.Second, seeded(1)); len(got) != 0 {
+		if got := test.a.Draw(test.rate, time.Second, seeded(1)).At; len(got) != 0 {
 			t.Errorf("%+v at %v/s: drew %d arrivals, want none", test.a, test.rate, len(got))
 		}
 	}
@@ -215,11 +215,11 @@ func TestTraceFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got := a.DrawTrace(0, time.Hour, nil)
+		got := a.Draw(0, time.Hour, nil)
 		if !slices.Equal(got.At, test.want.At) || !slices.Equal(got.Demand, test.want.Demand) {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
-		if part := a.DrawTrace(0, ms+1, nil); len(part.At) == 0 || part.At[len(part.At)-1] > ms || a.MeanRate(1, time.Second) != float64(len(got.At)) {
+		if part := a.Draw(0, ms+1, nil); len(part.At) == 0 || part.At[len(part.At)-1] > ms || a.MeanRate(1, time.Second) != float64(len(got.At)) {
 			t.Errorf("%s: the first %v have %v at a mean rate of %v", name, ms, part.At, a.MeanRate(1, time.Second))
 		}
 	}
@@ -294,7 +294,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %+v, written %q, which is %+v, %v", spec, a, a, again, err)
 		}
 		const span = 20 * time.Millisecond
-		at := a.WithConnections(8).Draw(500, span, seeded(1))
+		at := a.WithConnections(8).Draw(500, span, seeded(1)).At
 		if !slices.IsSorted(at) || len(at) > 0 && (at[0] < 0 || at[len(at)-1] >= span) {
 			t.Errorf("%q drew %v", spec, at)
 		}

@@ -37,7 +37,7 @@ func (p *plan) trace(l record.Clients, block int, span time.Duration, iters floa
 	if err != nil {
 		return arrivals.Trace{}, err
 	}
-	t := a.DrawTrace(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
+	t := a.Draw(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
 	if t.Demand == nil && p.scenario.AsksWork() {
 		t.Demand = scenario.Demands(p.scenario.Workload, len(t.At), seed, iters)
 	}

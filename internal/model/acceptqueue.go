@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errLinuxOnly says that this kernel does not report something. A backlog then cannot be read
+// back, and a drain waits for connections or cuts them at its timeout.
+var errLinuxOnly = errors.New("only Linux tells this of a socket")
+
 // setBacklog calls listen(2) again, the only way to choose the queue's length
 // after Go has opened the socket, and reads back what the kernel made of it.
 func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
@@ -43,8 +47,8 @@ func readQueue(ln *net.TCPListener) (q AcceptQueue, err error) {
 	return q, err
 }
 
-// AcceptQueue reads the accept queue of the i-th socket; ok is false when that
-// is closed.
+// AcceptQueue reads the accept queue of the i-th socket; ok is false when that socket is
+// closed.
 func (l *Listener) AcceptQueue(i int) (q AcceptQueue, ok bool) {
 	q, err := readQueue(l.sockets[i].tcp)
 	return q, err == nil

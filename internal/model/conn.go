@@ -8,38 +8,37 @@ import (
 	"time"
 )
 
-// A Conn is an accepted connection in any model. It embeds the TCP connection
-// itself, so ReadFrom, CloseWrite and SyscallConn stay, and owns Close, that
-// is, the done count, Read, to know which bytes have had their answer, and Write
-// for its timeline. Any goroutine may close it.
+// A Conn is an accepted connection in every mode without event loops. It embeds the TCP
+// connection itself, so ReadFrom, CloseWrite and SyscallConn stay. It has a Close of its own,
+// which counts, a Read that notes which bytes have been answered, and a Write for the
+// timeline. Any goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	entry
-	framing *framing // nil: nobody asks
+	framing *framing // nil: not watched
 }
 
 // An openConn is an open connection as the ledger and the drain see it. Any
 // goroutine may call its methods.
 type openConn interface {
 	ledgerEntry() *entry
-	quiet() bool // no byte of a request has come since the last answer
+	idle() bool // no byte of a request has come since the last answer
 	clientGone() bool
 	net.Conn
 }
 
-// An entry is what the ledger and the drain keep of a connection, whoever holds
-// its socket.
+// An entry is what the ledger and the drain know of a connection, of either kind.
 type entry struct {
 	listener *Listener
-	socket   *socket       // that accepted it
+	socket   *socket       // the one that accepted it
 	read     atomic.Uint64 // bytes
-	answered atomic.Uint64 // of those, by the end of the last answer; unanswered while a request is served
+	answered atomic.Uint64 // bytes read by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
 	linger   atomic.Bool // the client may still be sending when it is closed
 	fate     atomic.Uint32
-	waiting  atomic.Int64 // for a worker, since then by the timeline's clock; 0: not
+	waiting  atomic.Int64 // since when it waits for a worker, by the timeline's clock; 0: it does not
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
-	stamps   *stamps      // nil: nobody asks
+	stamps   *stamps      // nil: nothing is stamped
 }
 
 func (e *entry) ledgerEntry() *entry { return e }
@@ -53,7 +52,7 @@ const (
 	reasonShift = 8
 )
 
-// unanswered is more than can be read.
+// unanswered is more bytes than can be read.
 const unanswered = math.MaxUint64
 
 // Read counts what is read.
@@ -62,13 +61,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n > 0 { // net/http breaks off one read for each request
 		c.read.Add(uint64(n))
 		if c.framing != nil {
-			c.framing.see(p[:n])
+			c.framing.scan(p[:n])
 		}
 	}
 	return n, err
 }
 
-// receive reads, and stamps it.
+// receive reads, and stamps the read.
 func (c *Conn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil {
 		return c.TCPConn.Read(p)
@@ -80,37 +79,37 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 		n, err = c.TCPConn.Read(p)
 	}
 	if n > 0 {
-		c.stamps.sawRead(at)
+		c.stamps.noteRead(at)
 	}
 	return n, err
 }
 
-// Write stamps what waits for it, and lets the framing see the answers that no
-// handler made, and what had been read before each.
+// Write stamps the requests that wait for it. It shows the framing the answers that no handler
+// made, and how many bytes had been read before each.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
 	}
 	if c.framing != nil {
-		c.framing.sent(p)
-		c.framing.asked = c.read.Load()
+		c.framing.countOwnAnswer(p)
+		c.framing.readBeforeWrite = c.read.Load()
 	}
 	return c.TCPConn.Write(p)
 }
 
-// occupy says that a request is served. What it has to say is only news when the
-// request was read along with the one before.
-func (e *entry) occupy() {
+// beginRequest says that a request is served. That changes something only when the request
+// was read together with the one before, so that all bytes seemed answered.
+func (e *entry) beginRequest() {
 	if e.answered.Load() == e.read.Load() {
 		e.answered.Store(unanswered)
 	}
 }
 
-// unsettled reports whether something was read that is not answered yet.
-func (e *entry) unsettled() bool { return e.answered.Load() != e.read.Load() }
+// hasUnanswered reports whether something was read that is not answered yet.
+func (e *entry) hasUnanswered() bool { return e.answered.Load() != e.read.Load() }
 
-// settle says that every request read is answered.
-func (e *entry) settle() { e.answered.Store(e.read.Load()) }
+// markAnswered says that every request read so far is answered.
+func (e *entry) markAnswered() { e.answered.Store(e.read.Load()) }
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
@@ -118,7 +117,7 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	if c.linger.Load() {
-		c.readOut()
+		c.discardInput()
 	}
 	err := c.TCPConn.Close()
 	c.listener.release(c)
@@ -131,9 +130,9 @@ const (
 	lingerBytes = 4 << 20
 )
 
-// readOut ends our side and takes what the client still sends: closing a socket
-// with unread bytes resets it, and the reset overtakes the answer (RFC 9112 §9.6).
-func (c *Conn) readOut() {
+// discardInput closes our side and reads what the client still sends: closing a socket with
+// unread bytes resets it, and the reset overtakes the answer (RFC 9112 §9.6).
+func (c *Conn) discardInput() {
 	if c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
@@ -141,42 +140,41 @@ func (c *Conn) readOut() {
 	_, _ = io.Copy(io.Discard, io.LimitReader(c.TCPConn, lingerBytes))
 }
 
-// reject marks c as refused with an answer; drop, as closed without one. Both
-// come before Close.
+// reject marks the connection as refused with an answer; drop, as closed without one. Both
+// are called before Close.
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
-// cutOff closes a connection that a drain waits for no longer. With a request under
-// way it is dropped, unless it was turned away before, and true is reported; with
-// none it is done. Where the kernel does not tell, it counts as dropped.
+// cutOff closes a connection at the end of a drain's time. With a request in flight it counts
+// as dropped, unless it was turned away before, and cutOff reports true; an idle one counts
+// as done. Where the kernel does not say which it is, it counts as dropped.
 func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
-	e.linger.Store(false) // reading out takes time that is over
-	lost := !c.quiet() && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	e.linger.Store(false) // there is no time left to discard input
+	lost := !c.idle() && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
 	c.Close()
 	return lost
 }
 
-// quiet reports whether no byte of a request has come since the last answer,
-// so that closing c loses nothing the client had sent. Note: the kernel is asked
-// for all it ever received, because between a read and its record there may lie
-// any time, and the states that HTTP libraries tell are late (net/http, once a
-// head is complete) or early (fasthttp, before its first byte).
-func (c *Conn) quiet() bool {
+// idle reports whether no byte of a request has come since the last answer, so that closing c
+// loses nothing the client has sent. Note: it asks the kernel for the bytes received, because
+// any time may pass between a read and its count, and the states that HTTP libraries report
+// are late (net/http: once a head is complete) or early (fasthttp: before its first byte).
+func (c *Conn) idle() bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true // closed already
 	}
-	quiet := false
+	idle := false
 	err = raw.Control(func(fd uintptr) {
 		n, err := received(int(fd))
-		quiet = err == nil && n == c.answered.Load()
+		idle = err == nil && n == c.answered.Load()
 	})
-	return err != nil || quiet
+	return err != nil || idle
 }
 
-// clientGone reports whether the client has closed c, or its sending side: the
-// kernel does not tell these apart. It is false where the kernel tells neither.
+// clientGone reports whether the client has closed c, or its sending side: the kernel does not
+// distinguish these. It is false off Linux.
 func (c *Conn) clientGone() (gone bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -75,7 +75,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// visit connects and makes n requests, each to be answered with 200.
+// visit connects and makes n requests, each of which must be answered with 200.
 func (s *subject) visit(n int, request string) {
 	c, err := s.tryDial()
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *subject) visit(n int, request string) {
 	}
 }
 
-// Connections turned away are counted apart from those served.
+// Connections turned away are not counted as served.
 func TestCountingUnderOverload(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode, func(with *setup) {
@@ -158,8 +158,8 @@ func TestOpenAgreesWithKernel(t *testing.T) {
 	})
 }
 
-// kernelHolds waits until the kernel lists n connections of the server. One
-// listing is no proof: it is not atomic, and others open sockets meanwhile.
+// kernelHolds waits until the kernel lists n connections of the server. It looks repeatedly,
+// because a listing is not atomic and other sockets are opened meanwhile.
 func (s *subject) kernelHolds(n int) {
 	s.t.Helper()
 	eventually(s.t, "the kernel lists as many connections", func() bool {

@@ -18,7 +18,7 @@ import (
 func TestDescriptorsRunOut(t *testing.T) {
 	const files, clients = 128, 400
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		a := startApart(t, mode.Name, files)
+		a := startProcess(t, mode.Name, files)
 		judged(t, func() string {
 			var crowd []*client
 			for range clients {
@@ -78,7 +78,7 @@ func TestMaxConns(t *testing.T) {
 	})
 }
 
-// A server whose socket is taken away drains as if it had been told to.
+// A server whose socket is closed under it drains.
 func TestServeEndsWithItsSocket(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode)

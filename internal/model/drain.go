@@ -7,12 +7,12 @@ import (
 )
 
 // Serve runs m on l until ctx is done, or the socket fails, and then drains, in
-// this order: accept what already waits in the kernel and stop accepting;
-// answer everything with Connection: close; after a short grace close
-// connections that wait for nothing; drop the rest. It returns when every
-// connection is closed and every goroutine of m has ended, within timeout: the last
-// part of it, [patience], is for handlers whose connections were cut. A handler that
-// needs longer is left behind, with an error.
+// this order: it accepts the connections that already wait in the kernel and stops
+// accepting, answers everything with Connection: close, closes idle connections after a
+// short grace, and drops the rest. It returns when every connection is closed and every
+// goroutine of m has ended, within timeout: the last part of it, [handlerTime], is for
+// handlers whose connections were cut. If a handler needs longer, Serve returns an error
+// without waiting for it.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	served := make(chan error, 1)
 	go func() {
@@ -20,11 +20,11 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 		l.stopAccepting()
 	}()
 	select {
-	case <-l.swept: // the socket failed under the model
+	case <-l.allClosed: // the socket failed under the model
 	case <-ctx.Done():
 	}
 	began := time.Now()
-	d := Drain{Forced: l.drain(timeout - patience(timeout))}
+	d := Drain{Forced: l.drain(timeout - handlerTime(timeout))}
 	var err error
 	select {
 	case err = <-served:
@@ -35,19 +35,19 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	return d, err
 }
 
-// A Drain says how a server ended: connections cut with a request under way, and
-// the time from the order to the end.
+// A Drain says how a server ended: how many connections were cut with a request in flight,
+// and how long the drain took.
 type Drain struct {
 	Forced int
 	Took   time.Duration
 }
 
-// patience is the part of a drain's timeout that is left for handlers to end once
-// every connection is closed: a quarter, at most a second.
-func patience(timeout time.Duration) time.Duration { return min(timeout/4, time.Second) }
+// handlerTime is the part of a drain's timeout that handlers have to end once every
+// connection is closed: a quarter, at most a second.
+func handlerTime(timeout time.Duration) time.Duration { return min(timeout/4, time.Second) }
 
-// drain drains for that long, then cuts, and returns how many connections it cut
-// with a request under way.
+// drain drains for length, then cuts what is left, and returns how many connections it cut
+// with a request in flight.
 func (l *Listener) drain(length time.Duration) (forced int) {
 	l.draining.Store(true)
 	var ignoring error
@@ -56,25 +56,25 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 	}
 	began := time.Now()
 	for _, s := range l.sockets {
-		s.tcp.SetDeadline(began.Add(sweepQuiet)) // wakes an acceptor that sleeps in Accept
+		s.tcp.SetDeadline(began.Add(emptyQueueWait)) // wakes an acceptor that sleeps in Accept
 		if s.ready != nil {
 			_ = s.ready.SetReadDeadline(began)
 		}
 	}
 	for {
 		elapsed := time.Since(began)
-		if l.isSwept() && l.Counts().Open == 0 {
+		if isClosed(l.allClosed) && l.Counts().Open == 0 {
 			return 0
 		}
 		if elapsed >= length {
 			return l.force()
 		}
 		if elapsed >= grace {
-			if ignoring != nil { // newcomers could keep the accept queue from ever being empty
+			if ignoring != nil { // new connections could keep the accept queue from ever being empty
 				l.stopAccepting()
 			}
 			for _, c := range l.conns() {
-				if c.quiet() {
+				if c.idle() {
 					c.Close()
 				}
 			}
@@ -83,9 +83,10 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 	}
 }
 
-func (l *Listener) isSwept() bool {
+// isClosed reports whether a channel that is only ever closed has been.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-l.swept:
+	case <-c:
 		return true
 	default:
 		return false

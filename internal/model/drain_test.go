@@ -112,7 +112,7 @@ func TestDrainServesTheAcceptQueue(t *testing.T) {
 	})
 }
 
-// Connections that ask for nothing do not hold a drain, and are not forced.
+// Idle connections do not delay a drain, and do not count as forced.
 func TestDrainClosesTheQuiet(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode)
@@ -137,7 +137,7 @@ func TestDrainClosesTheQuiet(t *testing.T) {
 	})
 }
 
-// A request of which a part had come when the drain began is answered.
+// A request that had come in part when the drain began is answered.
 func TestDrainAnswersTheHalfSent(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -163,7 +163,7 @@ func TestDrainAnswersTheHalfSent(t *testing.T) {
 				}
 				io.WriteString(c, tc.first)
 				s.open(1)
-				quiet := s.dial() // its end tells that the drain is past its grace
+				quiet := s.dial() // it is closed when the drain's grace is over
 				s.open(2)
 				time.AfterFunc(0, func() { s.drain() })
 				if _, err := quiet.in.ReadByte(); err != io.EOF {
@@ -181,8 +181,8 @@ func TestDrainAnswersTheHalfSent(t *testing.T) {
 	}
 }
 
-// What is left at the end of a drain is cut, and counted as dropped; what was idle
-// is done. The handlers have the rest of the timeout to end.
+// Requests left at the end of a drain are cut, and their connections count as dropped; idle
+// ones count as done. The handlers have the rest of the timeout to end.
 func TestDrainForces(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s, g := gated(t, mode, func(with *setup) { with.Drain = 4 * time.Second })
@@ -207,7 +207,7 @@ func TestDrainForces(t *testing.T) {
 			t.Errorf("got %+v, want the idle one done and two dropped", c)
 		}
 		if err != nil {
-			t.Skipf("the gate opened too late: %v", err) // a machine that stands still for a second
+			t.Skipf("the gate opened too late: %v", err) // the machine was busy for a second
 		}
 		if r := s.model.Requests(); r.Aborted != 1 {
 			t.Errorf("got %+v, want one aborted", r)
@@ -220,7 +220,7 @@ func TestDrainForces(t *testing.T) {
 	})
 }
 
-// A drain too short for its grace cuts only who has a request under way.
+// A drain shorter than its grace drops only connections with a request in flight.
 func TestDrainWithoutTime(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		ln, drain := serveFor(t, mode, newSetup(t, mode), 100*time.Millisecond)
@@ -237,8 +237,7 @@ func TestDrainWithoutTime(t *testing.T) {
 	})
 }
 
-// A handler that does not end is left behind when the time is over, not later. A
-// machine that stands still gets another chance.
+// A drain does not wait for a handler beyond its timeout. It is tried again on a busy machine.
 func TestDrainHoldsItsTimeout(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		const timeout, slack, tries = time.Second, 300 * time.Millisecond, 8
@@ -304,7 +303,7 @@ func dial(t *testing.T, ln *model.Listener) *client {
 	return newClient(nc.(*net.TCPConn))
 }
 
-// Nothing is left when Serve returns: no goroutine and no descriptor. Not
+// When Serve returns, no goroutine and no descriptor is left. Not
 // parallel, because it looks at the whole process.
 func TestServeLeavesNothing(t *testing.T) {
 	for _, mode := range model.Modes() {

@@ -10,54 +10,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An eventLoop accepts, reads, parses and answers on one goroutine. A connection that has to wait in the middle of a request
-// leaves a suspended coroutine behind; one that waits for its next request leaves
-// nothing but its loopConn. Only post may be called from another goroutine.
+// An eventLoop accepts, reads, parses and answers on one goroutine. A connection that has to
+// wait in the middle of a request keeps a suspended coroutine; one that waits for its next
+// request keeps only its loopConn. Only send may be called from another goroutine.
 //
-// Sockets are watched edge-triggered: a loopConn remembers that it is readable
-// until a read has said otherwise, so a request costs one read and one write.
+// Sockets are watched edge-triggered: a loopConn counts as readable until a read finds
+// nothing, so a request costs one read and one write.
 type eventLoop struct {
 	fasthttpEngine
-	socket  *socket
-	lagged  func(time.Duration) // nil: not at all
-	raw     syscall.RawConn     // the listening socket
-	epoll   int
-	wake    int     // an eventfd
-	one     [8]byte // what is written to it; larger, the counter nobody reads would overflow
-	events  [maxBatch]unix.EpollEvent
-	conns   []*loopConn // by descriptor
-	open    int         // connections not forgotten yet
-	born    int32       // connections so far: tells a descriptor's users apart
-	idle    []*coroutine
-	ready   []*loopConn // readable, but others come first
-	wheel   wheel
-	door    door
-	now     time.Duration // the clock at the beginning of the turn
-	longest time.Duration // turn since the lag was last told
-	resting int           // connections that keep their coroutine
-	parking parking
-	spare   []post
+	socket         *socket
+	lagged         func(time.Duration) // nil: not at all
+	raw            syscall.RawConn     // the listening socket
+	epoll          int
+	wake           int     // an eventfd
+	wakeup         [8]byte // written to wake; 1, because larger values would overflow its counter, which nobody reads
+	events         [maxBatch]unix.EpollEvent
+	conns          []*loopConn // by descriptor
+	open           int         // connections of the loop
+	lastSerial     int32       // connections so far; numbers them, because descriptors are used again
+	idleCoroutines []*coroutine
+	ready          []*loopConn // readable, but waiting for their turn
+	wheel          wheel
+	accepting      acceptState
+	now            time.Duration // the clock at the beginning of the turn
+	longest        time.Duration // longest turn since the lag was last reported
+	keptCoroutines int           // idle connections that keep their coroutine
+	poller         goPoller
+	spareMessages  []message
 
-	mu     sync.Mutex // guards what follows
-	posted []post
-	asleep bool
+	mu       sync.Mutex // guards what follows
+	messages []message
+	asleep   bool
 }
 
 const (
 	maxBatch = 128
-	// nap bounds a wait for events, so that a drain and a closed socket are seen.
-	nap = wheelTick
-	// wakeEvent and doorEvent stand in an event where a descriptor is otherwise.
-	wakeEvent, doorEvent = -1, -2
+	// longestWait bounds a wait for events, so that a drain and a closed socket are noticed.
+	longestWait = wheelTick
+	// wakeEvent and listenerEvent are in an event in the place of a descriptor.
+	wakeEvent, listenerEvent = -1, -2
 )
 
-// A post is news of a connection from another goroutine.
-type post struct {
+// A message is sent to the loop by another goroutine, about a connection.
+type message struct {
 	conn *loopConn
-	done bool // its request has been computed; otherwise it has been closed
+	done bool // a worker has computed its request; otherwise the connection has been closed
 }
 
-// start makes the loop's descriptors; it serves s until that is closed.
+// start opens the loop's descriptors. The loop will serve s until that is closed.
 func (l *eventLoop) start(s *socket) error {
 	l.socket, l.epoll, l.wake = s, -1, -1
 	var err error
@@ -70,25 +70,25 @@ func (l *eventLoop) start(s *socket) error {
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	if err := l.makeParking(); err != nil {
+	if err := l.openPoller(); err != nil {
 		return err
 	}
 	l.wheel.begin(l.clock())
 	l.conns = nil
-	binary.NativeEndian.PutUint64(l.one[:], 1)
-	// Edge-triggered, every write to it is an event, and it need never be read.
+	binary.NativeEndian.PutUint64(l.wakeup[:], 1)
+	// Watched edge-triggered, every write to it is an event and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
 		return err
 	}
-	return l.watchDoor(unix.EPOLL_CTL_ADD, unix.EPOLLIN)
+	return l.watchListener(unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }
 
-// stop gives the loop's descriptors back.
+// stop closes the loop's descriptors.
 func (l *eventLoop) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asleep = false // who posts now must not write to another's descriptor
-	_ = l.parking.file.Close()
+	l.asleep = false // no sender may write to the descriptor any more: its number may be used again
+	_ = l.poller.file.Close()
 	for _, fd := range []int{l.epoll, l.wake} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
@@ -96,20 +96,20 @@ func (l *eventLoop) stop() {
 	}
 }
 
-// watch tells epoll about a descriptor.
-func (l *eventLoop) watch(op, fd int, events uint32, id, born int32) error {
-	return unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: born})
+// watch registers a descriptor with epoll, or changes its events.
+func (l *eventLoop) watch(op, fd int, events uint32, id, serial int32) error {
+	return unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: serial})
 }
 
 // loop serves until the socket is closed and every connection is gone.
 func (l *eventLoop) loop() error {
 	defer func() {
-		for _, co := range l.idle {
+		for _, co := range l.idleCoroutines {
 			co.stop()
 		}
-		l.idle = nil
+		l.idleCoroutines = nil
 	}()
-	for !l.door.closed || l.open > 0 {
+	for !l.accepting.closed || l.open > 0 {
 		events, err := l.poll()
 		if err != nil {
 			return err
@@ -129,49 +129,48 @@ func (l *eventLoop) loop() error {
 
 // poll waits for events.
 func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
-	wait := l.patience()
+	wait := l.maxWait()
 	if wait == 0 {
-		n, _ := l.glance()
+		n, _ := l.pollNow()
 		return l.events[:n], nil
 	}
-	n, err := l.park(wait)
+	n, err := l.pollWait(wait)
 	return l.events[:n], err
 }
 
-// turn attends to everything that has come. The door is last: one may enter, so that
-// a single loop under load has served one connection before it takes the next, or as
-// many as have been attended to and stay, so that a crowd that has its answers keeps
-// nobody outside.
+// turn handles events and messages, and accepts last: one connection, so that a single loop
+// under load serves a connection before it accepts the next; or as many as had events and
+// stay open, so that many kept connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
-	knock, stay := false, 0
+	acceptReady, stay := false, 0
 	for i := range events {
 		switch e := &events[i]; e.Fd {
-		case doorEvent:
-			knock = true
+		case listenerEvent:
+			acceptReady = true
 		case wakeEvent: // only ends the wait
 		default:
-			if c := l.conns[e.Fd]; c != nil && c.born == e.Pad {
-				c.signal(e.Events)
-				if c.awaits != gone {
+			if c := l.conns[e.Fd]; c != nil && c.serial == e.Pad {
+				c.handleEvents(e.Events)
+				if c.awaits != forgotten {
 					stay++
 				}
 			}
 		}
 	}
-	l.takePosted()
+	l.receiveMessages()
 	for waiting := len(l.ready); waiting > 0; waiting-- {
 		c := l.ready[0]
 		l.ready = l.ready[1:]
-		if c.awaits == turn {
+		if c.awaits == forTurn {
 			c.resume()
 		}
 	}
-	for l.attendDoor(knock, l.now) && stay > 1 {
+	for l.tryAccept(acceptReady, l.now) && stay > 1 {
 		stay--
 	}
 }
 
-// tick ends what has waited too long, and tells the lag.
+// tick ends waits whose deadline has passed, and reports the lag.
 func (l *eventLoop) tick(now time.Duration) {
 	l.wheel.advance(now, (*loopConn).expire)
 	if l.lagged != nil && l.longest > 0 {
@@ -180,54 +179,55 @@ func (l *eventLoop) tick(now time.Duration) {
 	}
 }
 
-// patience is how long to wait for events.
-func (l *eventLoop) patience() time.Duration {
+// maxWait is how long the loop may wait for events. It marks the loop as asleep unless that
+// is 0.
+func (l *eventLoop) maxWait() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.posted) > 0 || len(l.ready) > 0 {
+	if len(l.messages) > 0 || len(l.ready) > 0 {
 		return 0
 	}
 	l.asleep = true
 	switch {
-	case l.door.closed:
+	case l.accepting.closed:
 	case l.socket.Draining():
-		return sweepQuiet
-	case l.door.shut:
+		return emptyQueueWait
+	case l.accepting.paused:
 		return firstBackoff
 	}
-	return nap
+	return longestWait
 }
 
-// post tells the loop of a connection and wakes it if it sleeps. It never blocks.
-func (l *eventLoop) post(c *loopConn, done bool) {
+// send sends the loop a message about c, and wakes it if it sleeps. It never blocks.
+func (l *eventLoop) send(c *loopConn, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.posted = append(l.posted, post{c, done})
+	l.messages = append(l.messages, message{c, done})
 	if l.asleep {
 		l.asleep = false
-		_, _ = unix.Write(l.wake, l.one[:]) // an eventfd that is open takes it
+		_, _ = unix.Write(l.wake, l.wakeup[:]) // cannot fail on an open eventfd
 	}
 }
 
-func (l *eventLoop) takePosted() {
+func (l *eventLoop) receiveMessages() {
 	l.mu.Lock()
 	l.asleep = false
-	news := l.posted
-	l.posted = l.spare[:0]
+	batch := l.messages
+	l.messages = l.spareMessages[:0]
 	l.mu.Unlock()
-	for _, p := range news {
-		p.conn.news(p.done)
+	for _, p := range batch {
+		p.conn.handleMessage(p.done)
 	}
-	clear(news)
-	l.spare = news[:0] // only this goroutine uses it
+	clear(batch)
+	l.spareMessages = batch[:0] // only this goroutine uses it
 }
 
-// add takes a connection that has been accepted.
+// add registers a connection that has been accepted.
 func (l *eventLoop) add(fd int) {
-	l.born++
+	l.lastSerial++
 	c := &loopConn{
 		entry: entry{listener: l.socket.Listener, socket: l.socket},
-		loop:  l, fd: int32(fd), born: l.born, awaits: request,
+		loop:  l, fd: int32(fd), serial: l.lastSerial, awaits: forRequest,
 	}
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*loopConn, max(len(l.conns), 64))...)
@@ -238,10 +238,10 @@ func (l *eventLoop) add(fd int) {
 	l.socket.Ledger.accept(c)
 	c.readBy = l.now + l.limits.HeaderTimeout
 	l.wheel.arm(c, c.readBy)
-	// Every mode's connections are like this; the rest they have from the listener.
+	// As on every mode's connections; other options are inherited from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, watched, c.fd, c.born))
-	cut := l.socket.cut.Load() // force may have looked before c was there
+	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, readEvents, c.fd, c.serial))
+	cut := l.socket.cut.Load() // force may have run before c was in the ledger
 	if cut {
 		c.drop(DrainTimeout)
 	}
@@ -251,14 +251,14 @@ func (l *eventLoop) add(fd int) {
 	}
 }
 
-// forget ends the loop's knowledge of a closed connection.
+// forget removes a closed connection from the loop.
 func (l *eventLoop) forget(c *loopConn) {
-	if c.awaits == gone {
+	if c.awaits == forgotten {
 		return
 	}
-	c.awaits = gone
+	c.awaits = forgotten
 	l.wheel.disarm(c)
-	if l.conns[c.fd] == c { // its descriptor may have another user already
+	if l.conns[c.fd] == c { // another connection may have its descriptor already
 		l.conns[c.fd] = nil
 	}
 	l.open--

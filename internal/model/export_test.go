@@ -16,10 +16,9 @@ func ServeExchange(m Model, l *Listener) func(x *workload.Exchange) {
 	return func(x *workload.Exchange) { r.serve(x, c, r.clock()) }
 }
 
-// BusyShed takes every place for refusals of m until the returned function is
-// called.
-func BusyShed(m Model) (free func()) {
-	slots := m.(*poolModel).shed.slots
+// BusyRefuser takes every slot for refusals of m until the returned function is called.
+func BusyRefuser(m Model) (free func()) {
+	slots := m.(*poolModel).refuser.slots
 	for range cap(slots) {
 		slots <- struct{}{}
 	}

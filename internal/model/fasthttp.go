@@ -12,8 +12,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A fasthttpEngine reads, parses and answers requests with fasthttp; which
-// goroutine that happens on is the business of the models that embed it.
+// A fasthttpEngine reads, parses and answers requests with fasthttp. The models that embed it
+// decide on which goroutine.
 type fasthttpEngine struct {
 	*requests
 	server *fasthttp.Server
@@ -43,18 +43,18 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	return e
 }
 
-// track tells a connection when its requests are answered.
+// track notes when a connection's requests are answered.
 func track(nc net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle {
-		nc.(openConn).ledgerEntry().settle()
+		nc.(openConn).ledgerEntry().markAnswered()
 	}
 }
 
 // noLength is what fasthttp calls the length of a body that was not announced.
 const noLength = -2
 
-// limitBody gives a request that has a body the body's own time. A client of
-// HTTP/1.0 must not be told to continue (RFC 9110 §15.2).
+// limitBody sets the body's own timeout for a request that has one. A client of HTTP/1.0 must
+// not be sent 100 Continue (RFC 9110 §15.2).
 func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if !h.IsHTTP11() {
 		h.Del(fasthttp.HeaderExpect)
@@ -77,14 +77,14 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	c := ctx.Conn().(openConn)
 	h := inspect(&req.Header)
 	x.Seq = h.seq
-	if h.flaw != sound {
+	if h.flaw != noFlaw {
 		e.decline(x, refusals[h.flaw].status, refusals[h.flaw].body)
 		c.ledgerEntry().linger.Store(true)
 	} else {
 		e.serve(x, c, ctx.Time().Sub(e.epoch)) // fasthttp has just read the clock
 	}
 	if x.Status == noAnswer {
-		forsake(c, e.limits.IdleTimeout)
+		leaveUnanswered(c, e.limits.IdleTimeout)
 		return
 	}
 
@@ -117,17 +117,17 @@ const seqHeader = "X-Vegeta-Seq"
 
 const unsupportedCoding = "unsupported transfer coding\n"
 
-// end ends a connection whose next request fasthttp has not got. A client that sent
-// nothing has asked nothing, and gets no answer in any mode.
+// end ends a connection on which fasthttp failed to read the next request. A client that sent
+// nothing gets no answer, as in every mode.
 func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
 	if c := ctx.Conn().(openConn); c.ledgerEntry().read.Load() == 0 {
-		_ = c.Close() // fasthttp's answer goes nowhere
+		_ = c.Close() // so that fasthttp's answer is not sent
 		return
 	}
 	e.refuseBad(ctx, err)
 }
 
-// refuseBad answers what fasthttp could not parse; the connection then closes.
+// refuseBad answers a request that fasthttp could not parse; the connection then closes.
 func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	status, body := fasthttp.StatusBadRequest, "malformed request\n"
 	var small *fasthttp.ErrSmallBuffer
@@ -144,7 +144,7 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
-	if op == nil || op.Timeout() { // of others nobody hears
+	if op == nil || op.Timeout() { // otherwise the connection failed, and nobody gets the answer
 		r.tally.refuse(status)
 	}
 	ctx.SetStatusCode(status)
@@ -152,11 +152,11 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetBodyString(body)
 }
 
-// view is b as a string without a copy, valid while the request is.
+// view is b as a string without a copy, valid as long as the request.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// fasthttpModel is fasthttp's own scheduling: an elastic pool of workers, the
-// last to become free taking the next connection and keeping it until close.
+// fasthttpModel is fasthttp's own scheduling: an elastic pool of workers. The worker that
+// became free last takes the next connection, and keeps it until it closes.
 type fasthttpModel struct {
 	fasthttpEngine
 	conns sync.WaitGroup
@@ -168,9 +168,9 @@ func newFasthttp(cfg Config) Model {
 	return m
 }
 
-// Serve waits for the connections itself: fasthttp's returns while its workers
-// still serve. Of fasthttp's goroutines it leaves one, which looks for idle
-// workers every ten seconds and ends at its next look.
+// Serve waits for the connections itself: fasthttp's Serve returns while its workers still
+// serve. One of fasthttp's goroutines is left: it looks for idle workers every ten seconds
+// and ends at its next look.
 func (m *fasthttpModel) Serve(l *Listener) error {
 	err := m.server.Serve(l)
 	m.conns.Wait()

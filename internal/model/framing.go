@@ -7,35 +7,35 @@ import (
 	"sync/atomic"
 )
 
-// A framing watches the bytes of a connection for heads whose body two readers
-// could end at different places. It is for net/http, which removes what gives
-// them away before a handler runs, keeps the connection (go.dev/issue/80942), and
-// so takes the rest for a request.
+// A framing watches the bytes of a connection for request heads with ambiguous framing: two
+// readers could take the body to end at different places. It is for net/http, which removes
+// the conflicting fields before a handler runs and keeps the connection
+// (go.dev/issue/80942), so that it takes the rest of such a body for a request.
 //
-// It sees lines, not requests, so after the first body of a connection what looks
-// like such a head may be none; then a connection closes that need not. It misses
-// none. A line costs some 5 ns.
+// It sees lines, not requests. After the first body of a connection, lines of a body may look
+// like such a head, and then the connection closes without need. It misses no ambiguous
+// head. A line costs some 5 ns.
 type framing struct {
-	coded     atomic.Bool  // a transfer coding was named
-	ambiguous atomic.Bool  // beside a length, with no empty line between them
-	certain   atomic.Bool  // and no body came before, so that it was in a head
-	codedHead atomic.Int32 // the first head, counted from 1, that names a coding; 0: none before a body
-	crowded   atomic.Bool  // more lines stood together than a head may have
+	coded         atomic.Bool  // a transfer coding was named
+	ambiguous     atomic.Bool  // together with a length, with no empty line between them
+	ambiguousHead atomic.Bool  // so, before any body: it was a head for certain
+	codedHead     atomic.Int32 // the first head, counted from 1, that names a coding before any body; 0: none
+	tooManyLines  atomic.Bool  // more lines without an empty one than a head may have
 
-	// Of the connection's goroutine.
-	serving  bool   // a request is the handler's
-	requests int32  // that the handler has had
-	asked    uint64 // bytes read before the last write
-	tally    *tally
+	// Used by the connection's goroutine.
+	serving         bool   // a handler has a request
+	requests        int32  // that reached the handler
+	readBeforeWrite uint64 // bytes read before the last write
+	tally           *tally
 
-	// What follows belongs to the reader.
-	block  lineKinds                     // of the lines since the last empty one
-	lines  int32                         // since then
-	heads  int32                         // that are over, before the first body
-	bodies bool                          // what follows may be a body
-	tail   [len(transferCoding) + 1]byte // the beginning of a line that is not over
-	held   int
-	over   bool // the line is longer than its beginning, which has been looked at
+	// Used by the goroutine that reads.
+	block    lineKinds                     // among the lines since the last empty one
+	lines    int32                         // since then
+	heads    int32                         // that have ended, before the first body
+	bodies   bool                          // what follows may be a body
+	tail     [len(transferCoding) + 1]byte // the beginning of a line whose end has not come
+	tailLen  int
+	skipLine bool // the rest of the line is skipped: its beginning has been looked at
 }
 
 type lineKinds uint8
@@ -50,28 +50,28 @@ const (
 	contentLength  = "content-length"
 )
 
-// begins takes note of a request that reaches the handler.
-func (f *framing) begins() {
+// requestBegan counts a request that reaches the handler.
+func (f *framing) requestBegan() {
 	f.serving = true
 	f.requests++
 }
 
-// flaw is what the lines tell of r, the request that began last. A length beside a
-// coding can only be the first request's that has one. HTTP/1.0 has no codings, and
-// net/http takes a request that names one for a request without.
+// flaw is what the lines show to be wrong with r, the request that began last. A length
+// together with a coding can only be in the first request that has a coding. HTTP/1.0 has no
+// codings: net/http ignores one there.
 func (f *framing) flaw(r *http.Request) flaw {
 	switch {
-	case len(r.TransferEncoding) > 0 && f.certain.Load():
-		return ambiguous
+	case len(r.TransferEncoding) > 0 && f.ambiguousHead.Load():
+		return ambiguousFraming
 	case !r.ProtoAtLeast(1, 1) && f.codedHead.Load() == f.requests:
-		return foreign
-	case f.crowded.Load() && fields(r) > maxFields: // a body's lines may have been counted
-		return crowded
+		return unknownCoding
+	case f.tooManyLines.Load() && fields(r) > maxFields: // tooManyLines may have counted a body's lines
+		return tooManyFields
 	}
-	return sound
+	return noFlaw
 }
 
-// fields counts what net/http shows of a head, and Host, which it does not.
+// fields counts the fields of a head: those that net/http shows, and Host.
 func fields(r *http.Request) int {
 	n := 1
 	for _, values := range r.Header {
@@ -80,8 +80,8 @@ func fields(r *http.Request) int {
 	return n
 }
 
-// sent counts an answer that net/http makes by itself, without a handler.
-func (f *framing) sent(answer []byte) {
+// countOwnAnswer counts an answer that net/http sends by itself, without a handler.
+func (f *framing) countOwnAnswer(answer []byte) {
 	const status = len("HTTP/1.1 ")
 	if f.serving || len(answer) < status+3 {
 		return
@@ -91,19 +91,19 @@ func (f *framing) sent(answer []byte) {
 	}
 }
 
-// doubtful reports whether the connection must close after r (RFC 9112 §6.1).
-func (f *framing) doubtful(r *http.Request) bool {
+// mustClose reports whether the connection must close after r (RFC 9112 §6.1).
+func (f *framing) mustClose(r *http.Request) bool {
 	if !r.ProtoAtLeast(1, 1) {
-		return f.coded.Load() && f.codedHead.Load() <= f.requests // of a later head it is known
+		return f.coded.Load() && f.codedHead.Load() <= f.requests // a coding in a later head is of a later request
 	}
 	return len(r.TransferEncoding) > 0 && f.ambiguous.Load()
 }
 
-// see looks at the next bytes of the connection.
-func (f *framing) see(p []byte) {
+// scan looks at the next bytes of the connection.
+func (f *framing) scan(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
-		if end > 1 && f.held == 0 && !f.over && p[0]|0x20 != 't' && p[0]|0x20 != 'c' {
+		if end > 1 && f.tailLen == 0 && !f.skipLine && p[0]|0x20 != 't' && p[0]|0x20 != 'c' {
 			f.count()
 			p = p[end+1:]
 			continue
@@ -112,34 +112,34 @@ func (f *framing) see(p []byte) {
 		if end >= 0 {
 			line = p[:end]
 		}
-		if !f.over {
-			if f.held > 0 || end < 0 {
-				n := copy(f.tail[f.held:], line)
-				f.held += n
-				line = f.tail[:f.held]
+		if !f.skipLine {
+			if f.tailLen > 0 || end < 0 {
+				n := copy(f.tail[f.tailLen:], line)
+				f.tailLen += n
+				line = f.tail[:f.tailLen]
 			}
-			if end >= 0 || f.held == len(f.tail) {
+			if end >= 0 || f.tailLen == len(f.tail) {
 				f.begin(line, end >= 0)
 			}
 		}
 		if end < 0 {
 			return
 		}
-		f.held, f.over = 0, false
+		f.tailLen, f.skipLine = 0, false
 		p = p[end+1:]
 	}
 }
 
-// count counts a line of what may be a head: the request's own, and its fields.
+// count counts a line of what may be a head: the request line and the fields.
 func (f *framing) count() {
 	if f.lines++; f.lines == maxFields+2 {
-		f.crowded.Store(true)
+		f.tooManyLines.Store(true)
 	}
 }
 
-// begin looks at the beginning of a line, which may be all of it.
+// begin looks at the beginning of a line, or at all of it (whole).
 func (f *framing) begin(line []byte, whole bool) {
-	f.over = !whole
+	f.skipLine = !whole
 	if whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
 		if !f.bodies {
 			f.heads++
@@ -162,7 +162,7 @@ func (f *framing) begin(line []byte, whole bool) {
 	if f.block == codingLine|lengthLine {
 		f.ambiguous.Store(true)
 		if !f.bodies {
-			f.certain.Store(true)
+			f.ambiguousHead.Store(true)
 		}
 	}
 }

@@ -11,16 +11,15 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// gateModel is net/http with a bounded number of connections in service. It is
-// no pool: net/http still makes a goroutine for each connection, only never more
-// of them than there are places. Connections are accepted, and counted, as they
-// come, and then wait at the gate, first come first served.
+// gateModel is net/http with a bounded number of connections in service. It is no pool:
+// net/http still makes a goroutine for each connection in service. Connections are accepted,
+// and counted, as they come, and then wait at the gate, first come first served.
 type gateModel struct {
 	*nethttpModel
-	waited  func(time.Duration)
-	places  chan struct{}
-	waiting atomic.Int64
-	most    atomic.Int64 // connections that can be open, and so wait
+	waited   func(time.Duration)
+	places   chan struct{}
+	waiting  atomic.Int64
+	maxConns atomic.Int64 // the cap on open connections, and so on those that wait
 }
 
 func newGate(cfg Config) Model {
@@ -42,7 +41,7 @@ func newGate(cfg Config) Model {
 }
 
 func (m *gateModel) Serve(l *Listener) error {
-	m.most.Store(int64(l.MaxConns()))
+	m.maxConns.Store(int64(l.MaxConns()))
 	g := &gateListener{Listener: l, gate: m, arrivals: make(chan *Conn, l.MaxConns())}
 	var failed error
 	var acceptor sync.WaitGroup
@@ -85,10 +84,10 @@ func (l *gateListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// gateQueue is what can be watched of a gate: its places are the workers.
+// gateQueue is the gate as a queue: its places are the workers.
 type gateQueue gateModel
 
 func (g *gateQueue) Depth() int    { return int(g.waiting.Load()) }
-func (g *gateQueue) Capacity() int { return max(0, int(g.most.Load())-cap(g.places)) }
+func (g *gateQueue) Capacity() int { return max(0, int(g.maxConns.Load())-cap(g.places)) }
 func (g *gateQueue) Workers() int  { return cap(g.places) }
 func (g *gateQueue) Busy() int     { return len(g.places) }

@@ -8,9 +8,9 @@ import (
 	"schedlab/internal/dispatch"
 )
 
-// goroutineModel starts a goroutine per connection on fasthttp's parser: the
-// control that separates scheduling (against fasthttp) from the HTTP stack
-// (against nethttp).
+// goroutineModel is a goroutine per connection with fasthttp's parser. It is the control:
+// compared with fasthttp it differs in scheduling only, compared with nethttp in the HTTP
+// stack only.
 type goroutineModel struct{ fasthttpEngine }
 
 func newGoroutine(cfg Config) Model { return &goroutineModel{newFasthttpEngine(cfg)} }

@@ -7,28 +7,27 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A head is what fasthttp's parser does not say of a request: whether its head
-// is one that a strict reader would refuse, and whether the client wants the
-// connection closed, a token in any case and any place (RFC 9110 §7.6.1), of
-// which fasthttp knows a lone "close". It holds the fields that this package itself
-// wants, too: fasthttp takes some 40 ns for each, making its canonical name anew.
+// A head is what fasthttp's parser does not report of a request: whether a strict reader
+// would refuse its head, and whether the client wants the connection closed (a token in any
+// case and place, RFC 9110 §7.6.1; fasthttp sees a lone "close" only). It also holds the two
+// fields that this package reads: fasthttp takes some 40 ns to find each.
 type head struct {
 	flaw   flaw
 	closes bool
-	seq    string // of seqHeader, as long as the request is
-	timing bool   // timingHeader is there and not empty
+	seq    string // of seqHeader; valid as long as the request
+	timing bool   // timingHeader is present and not empty
 }
 
 // A flaw is a reason to refuse a request whose head fasthttp accepts.
 type flaw uint8
 
 const (
-	sound     flaw = iota
-	malformed      // a name that is no token, a folded line, a host that is none
-	ambiguous      // a length beside a transfer coding: two readers could differ (RFC 9112 §6.1)
-	foreign        // a transfer coding other than chunked: the identity of old
-	crowded        // too many fields
-	alien          // a protocol other than HTTP/1
+	noFlaw           flaw = iota
+	malformed             // a name that is no token, a folded line, an invalid host
+	ambiguousFraming      // a length and a transfer coding: two readers could differ (RFC 9112 §6.1)
+	unknownCoding         // a transfer coding other than chunked, such as the old identity
+	tooManyFields         // too many fields
+	wrongVersion          // a protocol other than HTTP/1
 )
 
 // refusals are the answers to flaws. The connection closes after any of them.
@@ -36,17 +35,17 @@ var refusals = [...]struct {
 	status int
 	body   string
 }{
-	malformed: {fasthttp.StatusBadRequest, "malformed request\n"},
-	ambiguous: {fasthttp.StatusBadRequest, "ambiguous message framing\n"},
-	foreign:   {fasthttp.StatusNotImplemented, unsupportedCoding},
-	crowded:   {fasthttp.StatusRequestHeaderFieldsTooLarge, "too many fields\n"},
-	alien:     {fasthttp.StatusHTTPVersionNotSupported, "unsupported protocol version\n"},
+	malformed:        {fasthttp.StatusBadRequest, "malformed request\n"},
+	ambiguousFraming: {fasthttp.StatusBadRequest, "ambiguous message framing\n"},
+	unknownCoding:    {fasthttp.StatusNotImplemented, unsupportedCoding},
+	tooManyFields:    {fasthttp.StatusRequestHeaderFieldsTooLarge, "too many fields\n"},
+	wrongVersion:     {fasthttp.StatusHTTPVersionNotSupported, "unsupported protocol version\n"},
 }
 
 // maxFields bounds the lines of a head, as nginx and Apache httpd do.
 const maxFields = 100
 
-// inspect reads a request's head once more. It costs some 55 ns for a usual one,
+// inspect reads a request's head again, after fasthttp. It costs some 55 ns for a usual head,
 // and allocates only for a target that is no path.
 func inspect(req *fasthttp.RequestHeader) head {
 	var h head
@@ -63,7 +62,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 		for colon < len(line) && line[colon] > ' ' && line[colon] != ':' {
 			colon++
 		}
-		// fasthttp lets a line continue the one before, and spaces stand in names.
+		// fasthttp accepts folded lines, and spaces in names.
 		if colon == 0 || colon == len(line) || line[colon] != ':' {
 			h.flaw = malformed
 			continue
@@ -74,7 +73,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 			if len(name) == len(transferCoding) && strings.EqualFold(name, transferCoding) {
 				coded = true
 				if !hasToken(value, "chunked") {
-					h.flaw = max(h.flaw, foreign)
+					h.flaw = max(h.flaw, unknownCoding)
 				}
 			}
 		case 'c':
@@ -100,18 +99,18 @@ func inspect(req *fasthttp.RequestHeader) head {
 		}
 	}
 	switch {
-	case h.flaw != sound:
+	case h.flaw != noFlaw:
 	case coded && sized:
-		h.flaw = ambiguous
+		h.flaw = ambiguousFraming
 	case fields > maxFields:
-		h.flaw = crowded
+		h.flaw = tooManyFields
 	case !isTarget(req):
 		h.flaw = malformed
 	}
 	if !req.IsHTTP11() {
 		switch version := view(req.Protocol()); {
 		case !strings.HasPrefix(version, "HTTP/1."):
-			h.flaw = alien
+			h.flaw = wrongVersion
 		case version != "HTTP/1.0" && !hosted:
 			h.flaw = malformed
 		}
@@ -119,8 +118,8 @@ func inspect(req *fasthttp.RequestHeader) head {
 	return h
 }
 
-// isTarget reports whether a request's target is one: a path whose escapes are
-// whole, an asterisk, an authority or a URL (RFC 9112 §3.2).
+// isTarget reports whether a request's target is valid: a path whose escapes are complete, an
+// asterisk, an authority or a URL (RFC 9112 §3.2).
 func isTarget(req *fasthttp.RequestHeader) bool {
 	target := view(req.RequestURI())
 	if target[0] != '/' {
@@ -150,7 +149,7 @@ func isHex(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
 }
 
-// hostBytes may stand in a host and its port (RFC 3986 §3.2.2).
+// hostBytes are allowed in a host and its port (RFC 3986 §3.2.2).
 const hostBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-.:;=[]_~"
 
 var inHost = func() (set [256]bool) {

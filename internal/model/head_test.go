@@ -38,7 +38,7 @@ func TestInspect(t *testing.T) {
 		{"GET * HTTP/1.1\r\nHost: a\r\n\r\n", head{}},
 		{"GET / HTTP/1.0\r\n\r\n", head{}},
 		{"GET / HTTP/1.2\r\n\r\n", head{flaw: malformed}},
-		{"GET / HTTP/2.0\r\nHost: a\r\n\r\n", head{flaw: alien}},
+		{"GET / HTTP/2.0\r\nHost: a\r\n\r\n", head{flaw: wrongVersion}},
 		{"GET /%2f?%zz HTTP/1.1\r\nHost: a\r\n\r\n", head{}},
 		{"GET /%2 HTTP/1.1\r\nHost: a\r\n\r\n", head{flaw: malformed}},
 		{"GET /%2g HTTP/1.1\r\nHost: a\r\n\r\n", head{flaw: malformed}},
@@ -49,10 +49,10 @@ func TestInspect(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", head{flaw: malformed}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n", head{closes: true}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nConnection: closed\r\n\r\n", head{}},
-		{"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", head{flaw: foreign}},
-		{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", head{flaw: ambiguous}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", head{flaw: unknownCoding}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", head{flaw: ambiguousFraming}},
 		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields-1) + "\r\n", head{}},
-		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields) + "\r\n", head{flaw: crowded}},
+		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields) + "\r\n", head{flaw: tooManyFields}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nx-vegeta-SEQ:  17 \r\nX-Vegeta-Seq: 18\r\nX-Server-timing: 1\r\n\r\n", head{seq: "17", timing: true}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nX-Vegeta-Seqs: 17\r\nX-Server-Timing: \r\n\r\n", head{}},
 	} {
@@ -69,8 +69,8 @@ func TestInspectDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkInspect is what a look at the whole head costs, and what the library
-// takes to find the two fields that are found on the way.
+// BenchmarkInspect measures inspect, and what the library takes to find the two fields that
+// inspect finds as well.
 func BenchmarkInspect(b *testing.B) {
 	h := parse(b, strings.Replace(usualHead, "\r\n\r\n", "\r\nX-Vegeta-Seq: 123456\r\n\r\n", 1))
 	for _, by := range []struct {
@@ -89,7 +89,7 @@ func BenchmarkInspect(b *testing.B) {
 	}
 }
 
-// A framing finds the same in any pieces.
+// A framing finds the same in whatever pieces the bytes come.
 func TestFraming(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -110,10 +110,10 @@ func TestFraming(t *testing.T) {
 		for size := 1; size <= len(tc.raw); size++ {
 			var f framing
 			for p := []byte(tc.raw); len(p) > 0; p = p[min(size, len(p)):] {
-				f.see(p[:min(size, len(p))])
+				f.scan(p[:min(size, len(p))])
 			}
-			if f.coded.Load() != tc.coded || f.ambiguous.Load() != tc.ambiguous || f.certain.Load() != tc.certain {
-				t.Errorf("%q in pieces of %d: got coded %v, ambiguous %v, certain %v", tc.raw, size, f.coded.Load(), f.ambiguous.Load(), f.certain.Load())
+			if f.coded.Load() != tc.coded || f.ambiguous.Load() != tc.ambiguous || f.ambiguousHead.Load() != tc.certain {
+				t.Errorf("%q in pieces of %d: got coded %v, ambiguous %v, certain %v", tc.raw, size, f.coded.Load(), f.ambiguous.Load(), f.ambiguousHead.Load())
 			}
 		}
 	}
@@ -137,9 +137,9 @@ func TestFramingCountsLines(t *testing.T) {
 		for _, size := range []int{1, 7, len(tc.raw)} {
 			var f framing
 			for p := []byte(tc.raw); len(p) > 0; p = p[min(size, len(p)):] {
-				f.see(p[:min(size, len(p))])
+				f.scan(p[:min(size, len(p))])
 			}
-			if got := f.crowded.Load(); got != tc.want {
+			if got := f.tooManyLines.Load(); got != tc.want {
 				t.Errorf("%d lines in pieces of %d: got crowded %v, want %v", strings.Count(tc.raw, "\n"), size, got, tc.want)
 			}
 		}
@@ -166,10 +166,10 @@ func (w *wire) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (w *wire) SetDeadline(time.Time) error      { return nil }
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
-func (w *wire) quiet() bool                      { return true }
+func (w *wire) idle() bool                       { return true }
 func (w *wire) clientGone() bool                 { return false }
 
-// FuzzHead holds the fasthttp stack to net/http's strictness: no first request
+// FuzzHead checks that the fasthttp stack is as strict as net/http: no first request
 // of a connection gets an answer that net/http, asked the same, refuses with 400
 // for its head. Empty lines before it do not count: a server should ignore them
 // (RFC 9112 §2.2), and net/http does not.
@@ -225,7 +225,7 @@ func oracleRefuses(raw []byte) bool {
 	return !reached && bytes.HasPrefix(theirs.out.Bytes(), []byte("HTTP/1.1 400"))
 }
 
-// A oneConn is a listener to which one client comes.
+// A oneConn is a listener with one connection.
 type oneConn struct{ conn net.Conn }
 
 func (l *oneConn) Accept() (net.Conn, error) {

@@ -19,8 +19,8 @@ func descriptors(t *testing.T) int {
 	return len(files)
 }
 
-// Clients that come and go, most of them rudely, are all counted, and every
-// descriptor comes back. It is not parallel: descriptors are the process's.
+// Clients that connect and leave, most of them by reset or in the middle of a request, are all
+// counted, and every descriptor is closed again. It is not parallel: descriptors are the process's.
 func TestHostileChurn(t *testing.T) {
 	for _, mode := range model.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {

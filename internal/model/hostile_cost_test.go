@@ -10,14 +10,14 @@ import (
 	"schedlab/internal/model"
 )
 
-// What a crowd that does nothing may cost.
+// Limits for the cost of a crowd that does nothing.
 const (
 	mostCores = 0.1      // of the processor, for all of it
 	mostHeap  = 16 << 10 // bytes a connection, besides what its stack must read a head into
 )
 
 // headBuffer is what a connection's head is read into: fasthttp's buffer is as long
-// as the longest head that it takes, also for a client of few words.
+// as the longest head that it accepts, for every client.
 func headBuffer(mode model.Mode) int64 {
 	if mode.Axes.Stack == "fasthttp" {
 		return int64(model.DefaultLimits().MaxHead)
@@ -25,17 +25,16 @@ func headBuffer(mode model.Mode) int64 {
 	return 0
 }
 
-// A crowd that does nothing costs next to nothing: no processor, and little heap
-// for each connection.
+// A crowd that does nothing costs no CPU time, and little heap for each connection.
 func TestHostileCrowdsCost(t *testing.T) {
 	atOnce := make(chan struct{}, sized(16, 4)) // or this process would run out of descriptors itself
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		for _, d := range dawdles() {
+		for _, d := range slowClients() {
 			t.Run(d.name, func(t *testing.T) {
 				atOnce <- struct{}{}
 				defer func() { <-atOnce }()
 				most := sized(500, 2000)
-				a := startApart(t, mode.Name, 0)
+				a := startProcess(t, mode.Name, 0)
 				if a.ask() != nil { // it has what the first request needs
 					t.Fatal("no first answer")
 				}
@@ -57,7 +56,7 @@ func TestHostileCrowdsCost(t *testing.T) {
 }
 
 // ask makes a request on a connection of its own.
-func (a *apart) ask() error {
+func (a *serverProcess) ask() error {
 	c, err := connect(a.addr)
 	if err != nil {
 		return err
@@ -70,9 +69,9 @@ func (a *apart) ask() error {
 	return err
 }
 
-// gather makes a crowd that stays until the test ends. Where its clients wait for a
-// worker they do not wait for each other.
-func (a *apart) gather(t *testing.T, n int, d dawdle) {
+// gather connects a crowd that stays until the test ends. Its clients connect concurrently
+// where they have to wait for a worker.
+func (a *serverProcess) gather(t *testing.T, n int, d slowClient) {
 	var begun sync.WaitGroup
 	defer begun.Wait()
 	for range n {

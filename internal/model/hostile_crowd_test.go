@@ -22,19 +22,19 @@ func sized(n, full int) int {
 	return n
 }
 
-// A dawdle is a way to hold a connection without using it.
-type dawdle struct {
+// A slowClient is a way to keep a connection open and hardly use it.
+type slowClient struct {
 	name  string
 	begin func(*client) error
 	drip  string // what comes later, so that it is slow and not dead
 	idle  bool   // between two requests
 }
 
-func dawdles() []dawdle {
+func slowClients() []slowClient {
 	send := func(raw string) func(*client) error {
 		return func(c *client) error { _, err := io.WriteString(c, raw); return err }
 	}
-	return []dawdle{
+	return []slowClient{
 		{"slow heads", send("GET /plaintext HTTP/1.1\r\nHo"), "s", false},
 		{"slow bodies", send("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\nhe"), "l", false},
 		{"slow readers", func(c *client) error {
@@ -46,24 +46,24 @@ func dawdles() []dawdle {
 	}
 }
 
-// held reports whether a dawdling client keeps one of few workers from others,
-// which is what the mode is there to show.
-func held(mode model.Mode, d dawdle) bool {
+// holdsWorkers reports whether such clients occupy the workers of a mode, which is what the
+// mode is there to show.
+func holdsWorkers(mode model.Mode, d slowClient) bool {
 	return mode.Sticky || mode.Name == "pool-requeue" && !d.idle
 }
 
-// probedIn bounds 95 % of the answers among a crowd, on a machine that holds still.
+// probedIn bounds 95 % of the response times with a crowd connected, on an idle machine.
 const probedIn = 50 * time.Millisecond
 
-// Crowds of clients that send or read slowly, or nothing, keep nobody from being
-// served; where they hold the workers, it is for as long as the timeouts allow.
+// With crowds of clients that send or read slowly, or not at all, other clients are served;
+// where the crowd occupies the workers, that lasts no longer than the timeouts.
 func TestHostileCrowds(t *testing.T) {
 	t.Parallel()
 	for _, mode := range model.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {
-			for _, d := range dawdles() {
+			for _, d := range slowClients() {
 				t.Run(d.name, func(t *testing.T) {
-					if held(mode, d) {
+					if holdsWorkers(mode, d) {
 						crowdedOut(t, mode, d)
 					} else {
 						crowdSurvived(t, mode, d)
@@ -74,8 +74,8 @@ func TestHostileCrowds(t *testing.T) {
 	}
 }
 
-// crowdSurvived sends many requests while a crowd is there that no timeout ends.
-func crowdSurvived(t *testing.T, mode model.Mode, d dawdle) {
+// crowdSurvived sends many requests with a crowd connected that no timeout ends.
+func crowdSurvived(t *testing.T, mode model.Mode, d slowClient) {
 	most := sized(500, 2000)
 	s := start(t, mode, func(with *setup) {
 		with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
@@ -125,8 +125,8 @@ func (s *subject) probe(n int) (took []time.Duration) {
 	return took
 }
 
-// crowdedOut sends requests behind three dawdling clients for each worker.
-func crowdedOut(t *testing.T, mode model.Mode, d dawdle) {
+// crowdedOut sends requests behind three slow clients for each worker.
+func crowdedOut(t *testing.T, mode model.Mode, d slowClient) {
 	const short, workers, rounds = 300 * time.Millisecond, 4, 3
 	s := start(t, mode, func(with *setup) {
 		with.Workers = workers
@@ -151,8 +151,8 @@ func crowdedOut(t *testing.T, mode model.Mode, d dawdle) {
 	s.open(0)
 }
 
-// gather makes a crowd and waits until all of it is there.
-func (s *subject) gather(n int, d dawdle) []*client {
+// gather connects a crowd and waits until all of it is connected.
+func (s *subject) gather(n int, d slowClient) []*client {
 	s.t.Helper()
 	clients := make([]*client, n)
 	var all sync.WaitGroup

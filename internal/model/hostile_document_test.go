@@ -70,8 +70,8 @@ func (seen outcomes) modeTable() string {
 			}
 		}
 		fmt.Fprintf(&b, "| %s | %d refused, %d closed, %d served | ", mode.Name, refused, closed, served)
-		for _, d := range dawdles() {
-			if held(mode, d) {
+		for _, d := range slowClients() {
+			if holdsWorkers(mode, d) {
 				b.WriteString("others wait | ")
 			} else {
 				b.WriteString("all answered | ")

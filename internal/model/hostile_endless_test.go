@@ -10,8 +10,8 @@ import (
 	"schedlab/internal/model"
 )
 
-// A request that never ends, and comes fast, ends at a limit of bytes or at the
-// body's time, and the server holds no more of it than it may (RFC 9112 §7.1.1,
+// A request that comes fast and never ends is cut at a limit of bytes or at the body's
+// timeout, and the server buffers no more of it than allowed (RFC 9112 §7.1.1,
 // §7.1.2).
 func TestHostileEndlessBodies(t *testing.T) {
 	const short = 500 * time.Millisecond

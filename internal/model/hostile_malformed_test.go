@@ -12,15 +12,15 @@ import (
 	"schedlab/internal/model"
 )
 
-// refusing are the statuses that refuse a request for what it is; 404 is not
-// among them, so that the request sent behind is told from it.
+// refusing are the statuses of a refused request. 404 is not among them: it is the answer to
+// the request sent after it.
 var refusing = []int{400, 405, 408, 413, 414, 431, 501, 505}
 
-// afterwards follows every hostile request: nobody may answer it, unless what
-// came before was rightly served and the connection kept.
+// afterwards follows every hostile request. It must not be answered, unless the request before
+// was rightly served and the connection kept.
 const afterwards = "GET /absent HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 
-// send sends the request and another behind it, and says how that ended.
+// send sends the request and another after it, and says how that ended.
 func (tc hostileCase) send(c *client) (outcome string, err error) {
 	defer c.Close()
 	go io.WriteString(c, tc.raw+afterwards) // the refusal may come before all is written
@@ -51,7 +51,7 @@ func (tc hostileCase) send(c *client) (outcome string, err error) {
 }
 
 // What is malformed, ambiguous or oversized ends in a refusal or a close, the
-// request smuggled behind it reaches nobody, and the next client is served.
+// request smuggled after it is not served, and the next client is.
 // docs/hostile.md says how each ends.
 func TestHostileRequests(t *testing.T) {
 	cases := hostileRequests()

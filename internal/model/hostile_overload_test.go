@@ -25,7 +25,7 @@ const (
 	overloadRate    = float64(overloadWorkers) / 0.020 // the capacity, in requests a second
 )
 
-// What a mode that refuses owes at any overload, on a machine that holds still.
+// What a mode that refuses must achieve at any overload, on an idle machine.
 const (
 	leastGoodput = 0.8                    // of the capacity
 	refusedIn    = 20 * time.Millisecond  // 95 % of the refusals
@@ -34,8 +34,8 @@ const (
 	mostGrowth   = 64 << 20               // of the heap, in bytes, at any time
 )
 
-// Modes that refuse what they cannot serve keep serving what they can, at any
-// overload, and are as before when it ends. Not parallel: it is about time.
+// Modes that refuse requests serve at their capacity under any overload, and recover when it
+// ends. Not parallel: it measures times.
 func TestHostileOverload(t *testing.T) {
 	for _, mode := range model.Modes() {
 		if !refuses(mode) {
@@ -64,8 +64,7 @@ func TestHostileOverload(t *testing.T) {
 	}
 }
 
-// Modes that are told to let everybody wait, or cannot do else, answer everybody
-// in the end, and are as before when they have.
+// Modes that never refuse answer every request in the end, and recover.
 func TestHostileRush(t *testing.T) {
 	for _, mode := range model.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestHostileRush(t *testing.T) {
 	}
 }
 
-// An outcome is what an overload's requests came to, by time to the answer.
+// An outcome counts how the requests of an overload ended, with their response times.
 type outcome struct {
 	rate     float64 // requests a second
 	lasted   time.Duration
@@ -116,7 +115,7 @@ func (o *outcome) String() string {
 		ms(o.served, 0.95), o.failed, o.recovery.Round(time.Millisecond), float64(o.grown)/(1<<20))
 }
 
-// wrong says what is not as it must be.
+// wrong says which limit was missed; "" for none.
 func (o *outcome) wrong() string {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
@@ -154,8 +153,8 @@ func (s *subject) overload(rate float64, lasts time.Duration) *outcome {
 	return o
 }
 
-// recovery is the time until a lone client is served as if nothing had been, and is
-// again at once: three answers in a row, of which the work is not counted.
+// recovery is the time until a single client is served as before the overload: three answers
+// in a row, whose work is not counted.
 func (s *subject) recovery() time.Duration {
 	began := time.Now()
 	for row := 0; ; {

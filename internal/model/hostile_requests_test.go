@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A hostileCase is a request that no server may take at its word.
+// A hostileCase is a request that a server must not trust.
 type hostileCase struct {
 	rfc, name, raw string
 	// served says that a server may answer it as a request all the same, for the

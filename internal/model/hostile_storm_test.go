@@ -12,11 +12,11 @@ import (
 	"schedlab/internal/model"
 )
 
-// Hostile requests in random order, some of them broken off, disturb nobody who
-// asks for something ordinary meanwhile, and leave nothing behind in memory.
+// Hostile requests in random order, some of them broken off, do not disturb ordinary requests,
+// and leave nothing behind in memory.
 func TestHostileStorm(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		w := &storm{t: t, apart: startApart(t, mode.Name, 0), cases: hostileRequests()}
+		w := &storm{t: t, serverProcess: startProcess(t, mode.Name, 0), cases: hostileRequests()}
 		if err := w.ask(); err != nil { // it has what the first request needs
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestHostileStorm(t *testing.T) {
 			}
 		})
 		all.Wait()
-		t.Logf("%v: %d ordinary requests beside %d hostile ones; heap grown by %d KiB at most", lasts, w.answered.Load(), w.sent.Load(), grown>>10)
+		t.Logf("%v: %d ordinary requests with %d hostile ones; heap grown by %d KiB at most", lasts, w.answered.Load(), w.sent.Load(), grown>>10)
 		if grown >= mostGrowth {
 			t.Errorf("the heap grew by %d MiB, want less than %d", grown>>20, mostGrowth>>20)
 		}
@@ -53,7 +53,7 @@ func TestHostileStorm(t *testing.T) {
 
 // A storm is hostile and ordinary clients of one server until its end.
 type storm struct {
-	*apart
+	*serverProcess
 	t                       *testing.T
 	cases                   []hostileCase
 	end                     time.Time
@@ -87,7 +87,7 @@ func (w *storm) attack(random *rand.Rand) {
 	}
 }
 
-// keep makes ordinary requests on one connection, which is never taken away.
+// keep makes ordinary requests on one connection, which stays open.
 func (w *storm) keep(request, want string) {
 	c := w.dial()
 	if c == nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// received is the number of bytes the kernel ever received on a connection.
+// received is the number of bytes the kernel has received on a connection so far.
 func received(fd int) (uint64, error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -15,15 +15,15 @@ func received(fd int) (uint64, error) {
 	return info.Bytes_received, nil
 }
 
-// hungUp reports whether the other end of a connection sends no more.
+// hungUp reports whether the other end has closed the connection or its sending side.
 func hungUp(fd int) bool {
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(poll, 0)
 	return err == nil && n > 0
 }
 
-// acceptQueue is how many connections wait on a listening socket, and at most:
-// there tcpi_unacked and tcpi_sacked hold these.
+// acceptQueue is how many connections wait on a listening socket, and the limit: for such a
+// socket tcpi_unacked and tcpi_sacked hold these.
 func acceptQueue(fd int) (depth, limit int, err error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -33,8 +33,8 @@ func acceptQueue(fd int) (depth, limit int, err error) {
 }
 
 // ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
-// be emptied for good: closing the socket resets whatever waits there, requests
-// included. A client ignored tries again after a second and is then refused.
+// be emptied for good: closing the socket resets the connections that wait there, requests
+// included. A client that is ignored tries again after a second and is then refused.
 func ignoreNew(fd int) error {
 	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
 	program := []unix.SockFilter{

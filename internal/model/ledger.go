@@ -42,9 +42,9 @@ type Counts struct {
 	Done     uint64             // served and closed
 	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
 	Dropped  [numReasons]uint64 // closed without an answer, by reason
-	Open     uint64             // accepted and not yet closed, counted on its own
-	// GaveUp is how many of those done had been closed by their client, or closed for
-	// sending, when a worker took them.
+	Open     uint64             // accepted and not yet closed, counted independently
+	// GaveUp is how many of Done their client had closed, or closed for sending, when a
+	// worker took them.
 	GaveUp uint64
 }
 
@@ -56,6 +56,19 @@ func (c Counts) Turned() (n uint64) {
 	return n
 }
 
+// Plus is the sum of two readings of different servers.
+func (c Counts) Plus(d Counts) Counts {
+	c.Accepted += d.Accepted
+	c.Done += d.Done
+	c.GaveUp += d.GaveUp
+	for i := range c.Rejected {
+		c.Rejected[i] += d.Rejected[i]
+		c.Dropped[i] += d.Dropped[i]
+	}
+	c.Open += d.Open
+	return c
+}
+
 // A Ledger counts connections: each once when it is accepted and once when
 // its socket is closed, whatever the model does between. It is safe for
 // concurrent use; an event costs one short lock, and there are two events per
@@ -63,7 +76,7 @@ func (c Counts) Turned() (n uint64) {
 type Ledger struct {
 	mu     sync.Mutex
 	open   map[openConn]struct{}
-	counts Counts // Open is kept in the map
+	counts Counts // without Open, which is the length of the map
 }
 
 // Counts returns one consistent reading.
@@ -119,8 +132,8 @@ func (l *Ledger) close(c openConn) {
 // SocketCounts are the connections of one listening socket.
 type SocketCounts struct{ Accepted, Open uint64 }
 
-// SocketCounts is one consistent reading of the connections of every socket, in
-// the order of [Listener.AcceptQueue].
+// SocketCounts returns one consistent reading of the connections of every socket, in the
+// order of [Listener.AcceptQueue].
 func (l *Listener) SocketCounts() []SocketCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,8 +26,8 @@ type Socket struct {
 	Sockets int
 	// Shared lets other processes of this user listen on the address as well.
 	Shared bool
-	// Timeline takes the stamps of every request; nil: nothing is stamped.
-	// KernelStamps adds when the kernel had its bytes, on Linux.
+	// Timeline collects the stamps of every request; nil: nothing is stamped.
+	// KernelStamps adds when the kernel received its bytes, on Linux.
 	Timeline     *timeline.Ring
 	KernelStamps bool
 }
@@ -37,27 +37,27 @@ type Socket struct {
 const sendBuffer = 256 << 10
 
 const (
-	firstBackoff = 5 * time.Millisecond
-	longBackoff  = time.Second
-	sweepQuiet   = time.Millisecond       // an accept queue silent for this long is empty
-	grace        = 250 * time.Millisecond // answering Connection: close before idle connections are closed
-	drainTick    = 5 * time.Millisecond
+	firstBackoff   = 5 * time.Millisecond
+	longBackoff    = time.Second
+	emptyQueueWait = time.Millisecond       // an accept queue that stays empty for this long is taken as empty for good
+	grace          = 250 * time.Millisecond // answering Connection: close before idle connections are closed
+	drainTick      = 5 * time.Millisecond
 )
 
-// A Listener accepts connections for one model, counts them, holds them under
-// a cap, survives running out of descriptors, and drains. It is one socket, or
+// A Listener accepts connections for one model, counts them, caps their number,
+// survives running out of descriptors, and drains. It is one socket, or
 // several that share an address. Accept is safe for concurrent use.
 type Listener struct {
 	Ledger
-	sockets  []*socket
-	backlog  int
-	slots    chan struct{}
-	draining atomic.Bool
-	cut      atomic.Bool // the drain is past its timeout: nothing may stay open
-	reading  atomic.Int64
-	swept    chan struct{} // closed when no accept queue is read any more
-	warn     func(msg string, args ...any)
-	full     seldom
+	sockets     []*socket
+	backlog     int
+	slots       chan struct{}
+	draining    atomic.Bool
+	cut         atomic.Bool // the drain is past its timeout: nothing may stay open
+	openSockets atomic.Int64
+	allClosed   chan struct{} // closed when every listening socket is
+	warn        func(msg string, args ...any)
+	fullWarning warnLimiter
 
 	ring         *timeline.Ring // nil: nothing is stamped
 	kernelStamps bool
@@ -73,8 +73,8 @@ type socket struct {
 	counts SocketCounts // guarded by the Ledger's lock
 }
 
-// Listen opens the sockets. warn gets rare events as a message and key-value
-// pairs, as slog takes them; it may be nil.
+// Listen opens the sockets. warn is called with rare events, as a message and key-value pairs
+// like slog's; it may be nil.
 func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
 	return onFreePort(s.Addr, func() (*Listener, error) { return s.listenAll(ctx, warn) })
 }
@@ -84,10 +84,10 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		warn = func(string, ...any) {}
 	}
 	l := &Listener{
-		slots: make(chan struct{}, s.MaxConns),
-		swept: make(chan struct{}),
-		warn:  warn,
-		ring:  s.Timeline, kernelStamps: s.KernelStamps,
+		slots:     make(chan struct{}, s.MaxConns),
+		allClosed: make(chan struct{}),
+		warn:      warn,
+		ring:      s.Timeline, kernelStamps: s.KernelStamps,
 	}
 	if s.Sockets > 1 && !s.Shared {
 		addr, err := s.probe(ctx)
@@ -103,7 +103,7 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		}
 		sock := &socket{Listener: l, tcp: ln, closed: make(chan struct{})}
 		l.sockets = append(l.sockets, sock)
-		l.reading.Add(1)
+		l.openSockets.Add(1)
 		if s.Sockets > 1 {
 			if sock.ready, err = ln.File(); err != nil {
 				return nil, errors.Join(err, l.Close())
@@ -178,7 +178,7 @@ func (s *socket) Accept() (net.Conn, error) {
 	if err != nil {
 		<-s.slots
 		s.stop()
-		if !errors.Is(err, net.ErrClosed) { // a socket that failed takes the others along
+		if !errors.Is(err, net.ErrClosed) { // when one socket fails, all stop
 			s.stopAccepting()
 		}
 		return nil, err
@@ -186,7 +186,7 @@ func (s *socket) Accept() (net.Conn, error) {
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
 	s.stamp(&c.entry)
 	s.Ledger.accept(c)
-	if s.cut.Load() { // force may have looked before c was there
+	if s.cut.Load() { // force may have run before c was in the ledger
 		cutOff(c)
 	}
 	return c, nil
@@ -194,14 +194,14 @@ func (s *socket) Accept() (net.Conn, error) {
 
 // warnFull says that accepting stops at the cap.
 func (l *Listener) warnFull() {
-	if !l.Draining() && l.full.now() {
+	if !l.Draining() && l.fullWarning.allow() {
 		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", l.MaxConns())
 	}
 }
 
 // await waits until a connection waits, or a drain begins. Only then does one of
-// several sockets take a place among the open connections: a place taken before
-// would be kept from the others for as long as nobody comes to this one.
+// several sockets take one of the slots: taken before, the slot would be missing to the
+// other sockets until a connection comes to this one.
 func (s *socket) await() {
 	if s.ready == nil || s.Draining() {
 		return
@@ -210,7 +210,7 @@ func (s *socket) await() {
 	if err != nil {
 		return
 	}
-	// It fails when a drain or a close wakes it, which the accept then finds.
+	// It fails when a drain or a close wakes it. The accept that follows notices.
 	_ = raw.Read(func(fd uintptr) bool {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)
@@ -221,7 +221,7 @@ func (s *socket) await() {
 func (s *socket) accept() (*net.TCPConn, error) {
 	for backoff := firstBackoff; ; backoff = min(2*backoff, longBackoff) {
 		if s.Draining() {
-			s.tcp.SetDeadline(time.Now().Add(sweepQuiet))
+			s.tcp.SetDeadline(time.Now().Add(emptyQueueWait))
 		}
 		tc, err := s.tcp.AcceptTCP()
 		switch {
@@ -235,7 +235,7 @@ func (s *socket) accept() (*net.TCPConn, error) {
 			continue
 		case errors.Is(err, net.ErrClosed):
 			return nil, net.ErrClosed
-		case !passing(err):
+		case !temporary(err):
 			return nil, err
 		}
 		s.warn("accepting failed, trying again", "error", err, "after", backoff)
@@ -247,8 +247,8 @@ func (s *socket) accept() (*net.TCPConn, error) {
 	}
 }
 
-// passing reports whether an accept error goes away by itself.
-func passing(err error) bool {
+// temporary reports whether an accept error goes away by itself.
+func temporary(err error) bool {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
 		if errors.Is(err, e) {
 			return true
@@ -269,16 +269,16 @@ func (l *Listener) stopAccepting() {
 	}
 }
 
-// stop closes the socket, and with the last one says that all are.
+// stop closes the socket. The last one closes allClosed.
 func (s *socket) stop() {
 	s.close.Do(func() {
-		close(s.closed) // first: who finds the socket closed must learn here that it was meant
+		close(s.closed) // first: whoever finds the socket closed must be able to see that this was intended
 		s.tcp.Close()
 		if s.ready != nil {
 			_ = s.ready.Close()
 		}
-		if s.reading.Add(-1) == 0 {
-			close(s.swept)
+		if s.openSockets.Add(-1) == 0 {
+			close(s.allClosed)
 		}
 	})
 }

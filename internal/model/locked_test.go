@@ -6,15 +6,14 @@ import (
 	"testing"
 )
 
-// A worker or a connection with a thread of its own costs that thread, and for each
-// request that it waits for a hand-over from one thread to another, which free
-// goroutines do without.
+// A worker or connection with a thread of its own costs that thread, and a switch of threads
+// for each request that it waits for, which free goroutines do without.
 func TestLockedWorkersCost(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ free, locked string }{{"pool", "threadpool"}, {"goroutine", "threads"}} {
 		t.Run(tc.locked, func(t *testing.T) {
-			var free, locked toll
-			for range 3 { // who has to wait for a CPU hands over as well, so a busy machine hides the difference
+			var free, locked cost
+			for range 3 { // on a busy machine free goroutines switch threads as well, which hides the difference
 				free, locked = alternate(t, tc.free), alternate(t, tc.locked)
 				t.Logf("%s: %v; %s: %v", tc.free, free, tc.locked, locked)
 				if locked.switches >= dearer*free.switches {
@@ -31,27 +30,27 @@ func TestLockedWorkersCost(t *testing.T) {
 	}
 }
 
-// dearer is how much more a locked worker hands over, at least.
+// dearer is how many more switches a locked worker makes, at least.
 const dearer = 1.5
 
-// A toll is what serving took.
-type toll struct {
+// A cost is what serving took.
+type cost struct {
 	threads  int
 	switches float64 // voluntary, for each request
 }
 
-func (l toll) String() string {
+func (l cost) String() string {
 	return fmt.Sprintf("%d threads, %.2f context switches a request", l.threads, l.switches)
 }
 
 // alternating is how many clients alternate: one for each worker.
 const alternating = 8
 
-// alternate makes requests on kept connections in turn, so that every one wakes
-// somebody who waits.
-func alternate(t *testing.T, mode string) toll {
+// alternate makes requests on kept connections in turn, so that each one wakes a goroutine that
+// waits.
+func alternate(t *testing.T, mode string) cost {
 	const rounds = 250
-	a := startApart(t, mode, 0)
+	a := startProcess(t, mode, 0)
 	var clients []*client
 	for range alternating {
 		c, err := connect(a.addr)
@@ -78,5 +77,5 @@ func alternate(t *testing.T, mode string) toll {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return toll{len(tasks), float64(switches) / (rounds * alternating)}
+	return cost{len(tasks), float64(switches) / (rounds * alternating)}
 }

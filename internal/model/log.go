@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// warnEvery bounds how often a state that lasts, or comes and goes, is warned of.
+// warnEvery is the shortest time between two warnings of the same state.
 const warnEvery = 10 * time.Second
 
-// A seldom says yes at most once in [warnEvery]. It is safe for concurrent use.
-// Somebody who sets the machine's clock neither silences it nor makes it talk.
-type seldom struct{ last atomic.Pointer[time.Time] }
+// A warnLimiter allows a warning at most once in [warnEvery]. It is safe for concurrent use,
+// and setting the machine's clock does not disturb it.
+type warnLimiter struct{ last atomic.Pointer[time.Time] }
 
-func (s *seldom) now() bool {
+func (s *warnLimiter) allow() bool {
 	last := s.last.Load()
 	if last != nil && time.Since(*last) < warnEvery {
 		return false
@@ -22,8 +22,8 @@ func (s *seldom) now() bool {
 	return s.last.CompareAndSwap(last, new(time.Now()))
 }
 
-// quietLog keeps what an HTTP library says of broken clients out of the log
-// unless it is asked for: it is not news, and clients must not fill a disk.
+// quietLog logs what an HTTP library says of broken clients at level debug: it is of no use in
+// general, and clients must not be able to fill a disk.
 type quietLog struct{ *slog.Logger }
 
 func (q quietLog) Printf(format string, args ...any) { q.Debug(fmt.Sprintf(format, args...)) }

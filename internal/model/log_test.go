@@ -31,8 +31,7 @@ func (l *logbook) String() string {
 	return l.text.String()
 }
 
-// At the connection cap the log says what stops and which flag to change, and not
-// again for ten seconds, however often the cap is reached.
+// At the connection cap the log says so and which flag to change, at most once in ten seconds.
 func TestWarnsAtTheConnectionCap(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		const most = 3
@@ -74,7 +73,7 @@ func TestWarnsAtTheConnectionCap(t *testing.T) {
 	})
 }
 
-// What waits long for a place behind the acceptor says so too.
+// A long wait for a place behind the acceptor is logged, too.
 func TestWarnsOfStalledRequests(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, want string }{
@@ -107,8 +106,8 @@ func TestWarnsOfStalledRequests(t *testing.T) {
 	}
 }
 
-// An acceptor that waits long for a place in the queue says so, and which flags to
-// change; one that need not wait says nothing.
+// When an acceptor waits long for a place in the queue, the log says so and which flags to
+// change; otherwise it says nothing.
 func TestWarnsOfAStalledAcceptor(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pool", "pool-perworker", "pool-ring", "threadpool"} {

@@ -9,13 +9,13 @@ import (
 	"schedlab/internal/workload"
 )
 
-// loopModel is event loops, one for each of the listener's sockets: no connection
-// has a goroutine, and a handler runs where its request was read. A handler that
-// waits makes every connection of its loop wait.
+// loopModel is event loops, one for each of the listener's sockets. No connection has a
+// goroutine, and a handler runs on the loop that read its request. A handler that waits
+// makes every connection of its loop wait.
 type loopModel struct {
-	fasthttpEngine // of which every loop has a copy with a server of its own
+	fasthttpEngine // every loop has a copy, with a server of its own
 	cfg            Config
-	offload        func(*workload.Exchange, openConn) // a request of a connection; nil: handlers run inline
+	offload        func(*workload.Exchange, openConn) // runs a connection's request; nil: handlers run inline
 }
 
 func newLoop(cfg Config) Model { return newLoopModel(cfg) }
@@ -35,7 +35,7 @@ func (m *loopModel) Serve(l *Listener) error {
 			if err == nil {
 				err = loop.loop()
 			}
-			if err != nil && !loop.socketClosed() { // a drain may be earlier than a loop
+			if err != nil && !loop.socketClosed() { // a drain may close the socket before its loop starts
 				failed[i] = err
 				l.stopAccepting()
 			}
@@ -47,13 +47,13 @@ func (m *loopModel) Serve(l *Listener) error {
 
 func (m *loopModel) Queue() dispatch.Queue { return nil }
 
-// newEventLoop makes a loop that counts with the others. The library's server
-// keeps its connections in a map under a lock, so each loop has its own.
+// newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
+// its connections in a map under a lock, so each loop has a server of its own.
 func (m *loopModel) newEventLoop() *eventLoop {
 	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged}
 	l.server.ConnState = trackLoop
-	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the
-	// clock for each. The body's remains, which a request without one does not have.
+	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the clock
+	// for each. Only the body's is left to fasthttp; a request without a body has none.
 	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
 	l.requests.tally, l.epoch, l.zero = m.tally, m.epoch, m.zero
 	if m.offload != nil {
@@ -62,13 +62,13 @@ func (m *loopModel) newEventLoop() *eventLoop {
 	return l
 }
 
-// offloadModel is event loops that read, parse and write, and a fixed number of
-// workers behind one bounded queue that run handlers. A connection whose request
-// a worker has is suspended, and its loop serves others.
+// offloadModel is event loops that read, parse and write, and a fixed number of workers
+// behind one bounded queue that run handlers. While a worker has its request a connection
+// is suspended, and its loop serves others.
 type offloadModel struct {
 	*loopModel
-	pool dispatch.Dispatcher[*loopConn]
-	door *entrance[*loopConn]
+	pool      dispatch.Dispatcher[*loopConn]
+	submitter *submitter[*loopConn]
 }
 
 func newLoopOffload(cfg Config) Model {
@@ -77,13 +77,13 @@ func newLoopOffload(cfg Config) Model {
 		m.tookRequest(c, wait)
 	}, func(c *loopConn) {
 		dequeued(c.exchange)
-		m.contain(c.exchange)
-		c.loop.post(c, true)
+		m.runHandler(c.exchange)
+		c.loop.send(c, true)
 	}, func(c *loopConn, why dispatch.Why) {
 		m.turnAway(c.exchange, c, why)
-		c.loop.post(c, true)
+		c.loop.send(c, true)
 	}))
-	m.door = newEntrance(cfg, m.pool, "a loop with all its connections")
+	m.submitter = newSubmitter(cfg, m.pool, "a loop with all its connections")
 	m.loopModel.offload = func(x *workload.Exchange, c openConn) { m.dispatch(c.(httpConn).loopConn, x) }
 	return m
 }
@@ -97,14 +97,14 @@ func (m *offloadModel) Serve(l *Listener) error {
 
 func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 
-// dispatch has a worker compute x, a request of c. Under the policy to block the
-// loop waits for a place in the queue, and everything on it.
+// dispatch has a worker compute x, a request of c. With --overflow block the loop, and every
+// connection on it, waits for a place in the queue.
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
-	m.door.put(c)
+	m.submitter.submit(c)
 	for !c.computed {
-		c.wait(worker)
+		c.wait(forWorker)
 	}
 	c.exchange = nil
 }

@@ -72,7 +72,7 @@ func TestLoopSingleTakesWhatItServes(t *testing.T) {
 	}
 }
 
-// A handler that waits holds up its loop, and nobody when workers run it.
+// A handler that waits holds up its loop, unless workers run it.
 func TestLoopIsHeldUp(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -191,7 +191,7 @@ func TestLoopServesInSteps(t *testing.T) {
 	})
 }
 
-// An idle connection of a loop has no goroutine, no coroutine and no buffers.
+// An idle connection of a loop has no goroutine, coroutine or buffers.
 // Not parallel: goroutines are counted in the whole process.
 func TestLoopIdleConnectionsHoldNothing(t *testing.T) {
 	const clients, resting = 400, 128
@@ -271,7 +271,7 @@ func TestLoopEndsABodyWithoutPause(t *testing.T) {
 				default:
 				}
 				if _, err := c.ask(get("/work?sleep=5ms")); err != nil {
-					t.Errorf("beside the flood: %v", err)
+					t.Errorf("during the flood: %v", err)
 					return
 				}
 			}

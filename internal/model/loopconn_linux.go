@@ -14,64 +14,62 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A loopConn is a connection of an event loop. Its Read and Write are for the
-// coroutine that serves it: where a socket would block they give the thread back
-// to the loop. Close is for anybody.
+// A loopConn is a connection of an event loop. Its Read and Write are for the coroutine that
+// serves it: where the socket would block they suspend the coroutine. Any goroutine may call
+// Close.
 //
-// Between two requests nobody serves it, unless the loop has few connections. A
-// Read that would wait for the first byte of a request reports [io.EOF], which
-// fasthttp takes for the end, and the Close that follows leaves the socket open.
+// Between two requests no coroutine serves it, unless the loop has few connections: a Read
+// that would wait for the first byte of a request reports [io.EOF], which fasthttp takes for
+// the end, and the Close that follows leaves the socket open.
 type loopConn struct {
 	entry
-	mu   sync.Mutex // guards the descriptor's being open
-	loop *eventLoop
-	fd   int32
-	born int32 // the number of the connection in its loop
+	mu     sync.Mutex // held while the descriptor is used, and to close it
+	loop   *eventLoop
+	fd     int32
+	serial int32 // the number of the connection in its loop
 
 	// What follows belongs to the loop's goroutine.
-	serving  *coroutine
-	awaits   awaits
-	readable bool // until a read says otherwise
-	writable bool
-	hungUp   bool               // the client sends no more: what is short of the buffer may be the last
-	watched  bool               // for writing, too
-	expired  bool               // what it waited for did not come in time
-	begun    bool               // fasthttp has begun with a request, and the next is not the first
-	parking  bool               // it is to be left open between two requests
-	computed bool               // the worker is done with its request
-	reads    int                // since it last let others go first
-	exchange *workload.Exchange // in the worker's hands
+	serving      *coroutine
+	awaits       awaits
+	readable     bool // until a read says otherwise
+	writable     bool
+	hungUp       bool               // the client has closed its side: after a short read there may be an end to read
+	watchesWrite bool               // epoll watches for writing as well
+	expired      bool               // what it waited for did not come in time
+	begun        bool               // fasthttp has begun the first request of this coroutine
+	parked       bool               // Close is to leave the socket open: no request is under way
+	computed     bool               // the worker has computed its request
+	reads        int                // since it last waited
+	exchange     *workload.Exchange // the request that a worker has
 
 	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
-	tick            int64         // of the wheel; 0: in none
-	earlier, later  *loopConn     // in the same tick
+	tick            int64         // its slot in the wheel; 0: none
+	earlier, later  *loopConn     // neighbours in the slot
 }
 
-// awaits says what a connection waits for.
+// awaits is what a connection waits for.
 type awaits uint8
 
 const (
-	nothing awaits = iota // it is being served
-	request               // the first byte of a request; nobody serves it
-	resting               // the same, with its coroutine
-	reading
-	writing
-	turn   // for others to go first
-	worker // for its request to be computed
-	gone   // closed and forgotten
+	notWaiting     awaits = iota // it is running
+	forRequest                   // for the first byte of a request, without a coroutine
+	forNextRequest               // for the same, with its coroutine
+	forRead
+	forWrite
+	forTurn   // for its turn: others go first
+	forWorker // for its request to be computed
+	forgotten // closed and forgotten
 )
 
-// watched are the events of every connection; what it may write is only asked
-// when a write has found the socket full.
-const watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+// readEvents are the events watched for on every connection. Writing is watched only after a
+// write found the socket's buffer full.
+const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
-// mostReads is how often a connection is read before others go first, if they
-// have come.
-const mostReads = 16
+// maxReads is how often a connection is read before others get their turn.
+const maxReads = 16
 
-// signal takes note of events and goes on with the connection if it waited for
-// them.
-func (c *loopConn) signal(events uint32) {
+// handleEvents notes events, and resumes the connection if it waited for them.
+func (c *loopConn) handleEvents(events uint32) {
 	const failed = unix.EPOLLHUP | unix.EPOLLERR
 	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|failed) != 0 {
 		c.readable = true
@@ -83,31 +81,31 @@ func (c *loopConn) signal(events uint32) {
 		c.writable = true
 	}
 	switch {
-	case c.awaits == request && c.readable:
+	case c.awaits == forRequest && c.readable:
 		c.loop.serveConn(c)
-	case (c.awaits == reading || c.awaits == resting) && c.readable, c.awaits == writing && c.writable:
+	case (c.awaits == forRead || c.awaits == forNextRequest) && c.readable, c.awaits == forWrite && c.writable:
 		c.resume()
 	}
 }
 
-// news is what another goroutine has to say.
-func (c *loopConn) news(computed bool) {
+// handleMessage handles what another goroutine has sent: computed, or closed.
+func (c *loopConn) handleMessage(computed bool) {
 	switch {
 	case computed:
 		c.computed = true
-		if c.awaits == worker {
+		if c.awaits == forWorker {
 			c.resume()
 		}
-	case c.awaits == request:
+	case c.awaits == forRequest:
 		c.loop.forget(c)
-	case c.awaits == resting || c.awaits == reading || c.awaits == writing || c.awaits == turn:
-		c.resume() // finds out
+	case c.awaits == forNextRequest || c.awaits == forRead || c.awaits == forWrite || c.awaits == forTurn:
+		c.resume() // its Read or Write notices
 	}
 }
 
 // expire ends a wait whose deadline has passed.
 func (c *loopConn) expire() {
-	if c.awaits == request {
+	if c.awaits == forRequest {
 		c.shut()
 		c.loop.forget(c)
 		return
@@ -119,22 +117,21 @@ func (c *loopConn) expire() {
 // deadline is the end of the present wait for the client, 0 if there is none.
 func (c *loopConn) deadline() time.Duration {
 	switch c.awaits {
-	case request, resting, reading:
+	case forRequest, forNextRequest, forRead:
 		return c.readBy
-	case writing:
+	case forWrite:
 		return c.writeBy
 	}
 	return 0
 }
 
-// resume goes on where wait was called.
+// resume continues the coroutine where it called wait.
 func (c *loopConn) resume() {
-	c.awaits = nothing
+	c.awaits = notWaiting
 	c.serving.resume()
 }
 
-// wait suspends the coroutine. What it waits for may not have come when it
-// returns.
+// wait suspends the coroutine. When it returns, what it waited for need not have happened.
 func (c *loopConn) wait(what awaits) {
 	c.awaits = what
 	c.reads = 0
@@ -144,9 +141,8 @@ func (c *loopConn) wait(what awaits) {
 	c.serving.yield(struct{}{})
 }
 
-// late reports whether the deadline of reading has passed, by the clock of the
-// loop's turn. The wheel tells those that wait; who sends without pause never
-// makes its connection wait for him.
+// late reports whether the deadline of reading has passed, by the clock of the loop's turn.
+// The wheel expires connections that wait; one whose client sends without pause never waits.
 func (c *loopConn) late() bool { return c.readBy != 0 && c.loop.now > c.readBy }
 
 // Read returns what has come, and counts it as [Conn.Read] does.
@@ -154,25 +150,25 @@ func (c *loopConn) Read(p []byte) (int, error) {
 	for {
 		switch {
 		case c.expired || c.late():
-			c.expired = false // the answer has a time of its own
+			c.expired = false // the answer has a deadline of its own
 			return 0, timedOut("read")
 		case c.closed.Load():
 			return 0, net.ErrClosed
-		case !c.readable && !c.unsettled() && c.fate.Load() == served:
-			if !c.rest() {
-				c.parking = true
+		case !c.readable && !c.hasUnanswered() && c.fate.Load() == served:
+			if !c.awaitNextRequest() {
+				c.parked = true
 				return 0, io.EOF
 			}
 			continue
 		case !c.readable:
-			if c.readBy == 0 { // the clock is only read for a head that came in parts
+			if c.readBy == 0 { // the clock is only read when a head comes in pieces
 				c.readBy = c.loop.clock() + c.loop.limits.HeaderTimeout
 			}
-			c.wait(reading)
+			c.wait(forRead)
 			continue
-		case c.reads == mostReads:
+		case c.reads == maxReads:
 			c.loop.ready = append(c.loop.ready, c)
-			c.wait(turn)
+			c.wait(forTurn)
 			continue
 		}
 		c.reads++
@@ -180,9 +176,9 @@ func (c *loopConn) Read(p []byte) (int, error) {
 		switch {
 		case n > 0:
 			if c.stamps != nil {
-				c.stamps.sawRead(at)
+				c.stamps.noteRead(at)
 			}
-			c.readable = n == len(p) || c.hungUp // an edge came with the last byte, and none will come again
+			c.readable = n == len(p) || c.hungUp // epoll has reported the last byte, and will report nothing more
 			c.read.Add(uint64(n))
 			return n, nil
 		case err == unix.EAGAIN:
@@ -196,26 +192,26 @@ func (c *loopConn) Read(p []byte) (int, error) {
 	}
 }
 
-// mostResting is how many connections of a loop keep their coroutine and buffers
-// between two requests, which saves each request some 0.25 µs.
-const mostResting = 128
+// maxKeptCoroutines is how many connections of a loop keep their coroutine and buffers between
+// two requests, which saves each request some 0.25 µs.
+const maxKeptCoroutines = 128
 
-// rest waits for the next request and reports true, or reports false if c is to
-// give its coroutine back.
-func (c *loopConn) rest() bool {
+// awaitNextRequest waits for the next request with the coroutine kept. It reports false, and
+// does not wait, if c has to give its coroutine back.
+func (c *loopConn) awaitNextRequest() bool {
 	l := c.loop
-	if l.resting == mostResting || c.read.Load() == 0 {
+	if l.keptCoroutines == maxKeptCoroutines || c.read.Load() == 0 {
 		return false
 	}
-	l.resting++
+	l.keptCoroutines++
 	c.readBy = l.now + l.limits.IdleTimeout
-	c.wait(resting)
-	l.resting--
+	c.wait(forNextRequest)
+	l.keptCoroutines--
 	c.readBy = 0
 	return true
 }
 
-// Write returns when all of p is in the kernel's hands.
+// Write returns when the kernel has taken all of p.
 func (c *loopConn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
@@ -250,19 +246,19 @@ func (c *loopConn) waitWritable() error {
 	if c.writeBy == 0 {
 		c.writeBy = c.loop.clock() + c.loop.limits.WriteTimeout
 	}
-	if !c.watched { // asked for anew, epoll looks whether it has happened meanwhile
-		c.watched = true
-		if err := c.loop.watch(unix.EPOLL_CTL_MOD, int(c.fd), watched|unix.EPOLLOUT, c.fd, c.born); err != nil {
+	if !c.watchesWrite { // when it is changed, epoll reports what has become ready meanwhile
+		c.watchesWrite = true
+		if err := c.loop.watch(unix.EPOLL_CTL_MOD, int(c.fd), readEvents|unix.EPOLLOUT, c.fd, c.serial); err != nil {
 			return os.NewSyscallError("epoll_ctl", err)
 		}
 	}
 	for !c.writable && !c.expired && !c.closed.Load() {
-		c.wait(writing)
+		c.wait(forWrite)
 	}
 	return nil
 }
 
-// receive reads what has come, and says when, if the kernel is asked.
+// receive reads what has come, and when it came if the kernel's stamps are asked for.
 func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
 		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
@@ -273,10 +269,10 @@ func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 	return n, k.times(n), err
 }
 
-// transfer reads or writes the socket while it is open. The lock is free but for
-// a drain: some 10 ns. The call cannot block, and Go's scheduler is not told of
-// it: a thread that has not met the scheduler for 10 ms, as a busy loop's, would
-// lose its P in any call that it is told of, thousands of times a second.
+// transfer reads or writes the socket while it is open. The lock is contended in a drain only
+// and costs some 10 ns. The call cannot block, so it is raw, hidden from Go's scheduler: a
+// busy loop's thread, which has not entered the scheduler for 10 ms, would lose its P in
+// every ordinary system call, thousands of times a second.
 func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
 	c.mu.Lock()
 	if c.closed.Load() {
@@ -295,16 +291,16 @@ func timedOut(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
 
-// Close closes the socket once and counts it, and tells the loop.
+// Close closes the socket once and counts it, and sends the loop a message.
 func (c *loopConn) Close() error {
 	if !c.shut() {
 		return net.ErrClosed
 	}
-	c.loop.post(c, false)
+	c.loop.send(c, false)
 	return nil
 }
 
-// shut is Close on the loop; it reports whether the socket was open.
+// shut is Close for the loop's goroutine. It reports whether the socket was open.
 func (c *loopConn) shut() bool {
 	c.mu.Lock()
 	if !c.closed.CompareAndSwap(false, true) {
@@ -317,21 +313,21 @@ func (c *loopConn) shut() bool {
 	return true
 }
 
-// readOut is [Conn.readOut] without a goroutine to wait on.
-func (c *loopConn) readOut() {
+// discardInput is [Conn.discardInput] that waits on the loop.
+func (c *loopConn) discardInput() {
 	c.mu.Lock()
 	failed := c.closed.Load() || unix.Shutdown(int(c.fd), unix.SHUT_WR) != nil
 	c.mu.Unlock()
 	if failed {
 		return
 	}
-	c.answered.Store(unanswered) // so that a Read waits
+	c.answered.Store(unanswered) // so that Read waits
 	c.readBy = c.loop.clock() + lingerTime
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, lingerBytes))
 }
 
-// quiet reports whether no byte of a request has come since the last answer.
-func (c *loopConn) quiet() bool {
+// idle reports whether no byte of a request has come since the last answer.
+func (c *loopConn) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed.Load() {
@@ -351,8 +347,7 @@ func (c *loopConn) clientGone() bool {
 // LocalAddr is the server's address.
 func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
-// RemoteAddr is the client's address, asked of the kernel: an error's message
-// needs it, a request does not.
+// RemoteAddr asks the kernel for the client's address: only error messages need it.
 func (c *loopConn) RemoteAddr() net.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -368,15 +363,15 @@ func (c *loopConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{}
 }
 
-// SetReadDeadline bounds every later Read, also one that parks.
+// SetReadDeadline bounds every later Read.
 func (c *loopConn) SetReadDeadline(t time.Time) error {
-	c.readBy = c.loop.reading(t)
+	c.readBy = c.loop.clockAt(t)
 	return nil
 }
 
 // SetWriteDeadline bounds every later Write.
 func (c *loopConn) SetWriteDeadline(t time.Time) error {
-	c.writeBy = c.loop.reading(t)
+	c.writeBy = c.loop.clockAt(t)
 	return nil
 }
 
@@ -385,8 +380,8 @@ func (c *loopConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// reading is the loop's clock at t, 0 for the zero time.
-func (l *eventLoop) reading(t time.Time) time.Duration {
+// clockAt is t by the loop's clock, 0 for the zero time.
+func (l *eventLoop) clockAt(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}

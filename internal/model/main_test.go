@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) {
 	dispatch.ReleaseDefault()
-	if mode := os.Getenv(apartMode); mode != "" {
-		os.Exit(serveApart(mode))
+	if mode := os.Getenv(processMode); mode != "" {
+		os.Exit(serveInProcess(mode))
 	}
 	flag.Parse()
 	flag.Set("test.parallel", "16") // tests here wait for timers more than they compute

@@ -1,8 +1,7 @@
-// Package model holds the scheduling models: the ways in which connections
-// and requests meet goroutines. Every model serves the same handlers, over the
-// same sockets, with the same timeouts and the same counting; only the
-// scheduling differs. The package does no measuring of its own: it calls what
-// it was given.
+// Package model holds the scheduling models: how connections and requests are assigned to
+// goroutines. Every model serves the same handlers, over the same sockets, with the same
+// timeouts and the same counters; only the scheduling differs. The package keeps no metrics:
+// it calls the functions that it is given.
 package model
 
 import (
@@ -29,31 +28,31 @@ type Model interface {
 // A Config is what every model is given.
 type Config struct {
 	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
-	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not at all
-	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not at all
-	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not at all
+	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
+	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not called
+	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
 	Limits
 	Workers    int                 // fixed workers, where the mode has them
 	QueueDepth int                 // places in the queue, where the mode has one
 	Overflow   dispatch.Overflow   // what a full queue does
-	Sojourned  func(time.Duration) // called with each time from the queue's entrance to the end of the work; nil: not at all
+	Sojourned  func(time.Duration) // called with each time from joining the queue to the end of the work; nil: not called
 	Locked     bool                // each worker has a thread of its own
 	Closure    bool                // jobs travel as closures
-	Pick       dispatch.Pick       // of the workers' queues
+	Pick       dispatch.Pick       // which of the workers' queues a job joins
 	Steal      bool                // idle workers take from the others' queues
-	Spin       int                 // looks at an empty queue before a worker sleeps
+	Spin       int                 // how often a worker looks at an empty queue before it sleeps
 	Executor   dispatch.Kind       // Ants or Pond instead of the mode's own
-	Target     time.Duration       // wait that CoDel stays near
-	Interval   time.Duration       // for which it must be exceeded
+	Target     time.Duration       // CoDel's target for the wait
+	Interval   time.Duration       // for how long CoDel lets waits exceed it
 	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none
 	Log        *slog.Logger        // rare events only, never requests
 }
 
-// Limits bound what a client can hold, in every mode.
+// Limits bound the time and memory that a client can use, in every mode.
 type Limits struct {
-	HeaderTimeout time.Duration // whole head, from accept or from its first byte
-	BodyTimeout   time.Duration // whole body, from the end of the head
-	WriteTimeout  time.Duration // whole answer
+	HeaderTimeout time.Duration // for the whole head, from accept or from its first byte
+	BodyTimeout   time.Duration // for the whole body, from the end of the head
+	WriteTimeout  time.Duration // for the whole answer
 	IdleTimeout   time.Duration // between two requests
 	MaxHead       int           // bytes of a request head; more is answered 431
 	MaxBody       int           // bytes of a request body; more is answered 413
@@ -71,8 +70,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// DefaultWait is how long a request waits for its turn in a mode that bounds
-// the wait, unless told otherwise.
+// DefaultWait is how long a request may wait for its turn in a mode that bounds the wait,
+// unless told otherwise.
 const DefaultWait = 100 * time.Millisecond
 
 // serverName is the Server header of every mode.

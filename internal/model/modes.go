@@ -25,8 +25,8 @@ func (a Axes) String() string {
 		a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
 }
 
-// A Mode is a named point on the axes, and all that other packages may know of a
-// model: none of them asks for a mode's name.
+// A Mode is a named point on the axes, with all that other packages need to know of a model:
+// none of them asks for a mode's name.
 type Mode struct {
 	Name     string
 	Summary  string
@@ -37,20 +37,20 @@ type Mode struct {
 	// Flags are the serve flags that mean something to the mode besides those every
 	// mode has.
 	Flags []string
-	// Station is the queueing station that an ideal scheduler of this kind is: pool,
-	// per-worker, loops or goroutines, as queueing.Kind names them. "" is none of
-	// these, and theory says nothing of the mode. Its workers are --workers, or
+	// Station is the queueing station that an ideal scheduler of this kind would be:
+	// pool, per-worker, loops or goroutines, as queueing.Kind names them. "": none of
+	// these, and theory has no prediction for the mode. Its workers are --workers, or
 	// --listeners in a mode without those, or one.
 	Station string
 	Loops   bool // connections live on event loops, one for each socket
-	// Threads is what has an operating-system thread of its own, of which there are
-	// only so many: connection or worker; "" for neither.
+	// Threads says what has an operating-system thread of its own, whose number is
+	// limited: connection or worker; "" for neither.
 	Threads string
-	// Processes says that the mode is many processes: New makes the model of one.
+	// Processes says that the mode is several processes: New makes the model of one.
 	Processes bool
 	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
-	// Adaptive says that the queue ages whatever the overflow policy, and that under
-	// overload the newest is served first.
+	// Adaptive says that the queue refuses requests that waited too long, under every
+	// overflow policy, and serves the newest first under overload.
 	Adaptive bool
 	Sized    bool // `schedlab size` may test its advice with the mode
 	// Overflow is the policy when none is given; "" without a queue.

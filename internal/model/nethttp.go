@@ -14,8 +14,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// nethttpModel is net/http as it comes: a goroutine per connection, and for a
-// keep-alive request a second one that watches for the client hanging up.
+// nethttpModel is net/http as it comes: a goroutine per connection, and during a keep-alive
+// request a second one that watches for the client to hang up.
 type nethttpModel struct {
 	*requests
 	server *http.Server
@@ -63,7 +63,7 @@ func (m *nethttpModel) serveOn(l net.Listener) error {
 
 func (m *nethttpModel) Queue() dispatch.Queue { return nil }
 
-// track counts goroutines, and tells a connection when its requests are answered.
+// track counts goroutines, and notes when a connection's requests are answered.
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -71,9 +71,9 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c := nc.(*Conn)
 		c.framing.serving = false
-		// Not what is read by now: the second goroutine may have the first byte of the
-		// next request, from a client that has its answer.
-		c.answered.Store(c.framing.asked)
+		// Not all bytes read by now: the second goroutine may have read the first byte of
+		// the client's next request.
+		c.answered.Store(c.framing.readBeforeWrite)
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
 	}
@@ -93,7 +93,7 @@ var (
 	}()
 )
 
-// field is Header.Get for a name in its canonical form, which that would make anew.
+// field is Header.Get for a name in canonical form; Get would canonicalise it again.
 func field(h http.Header, name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]
@@ -109,15 +109,15 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Method = r.Method
 	x.Path, x.Query = target(r.RequestURI)
 	c := r.Context().Value(connKey{}).(*Conn)
-	if x.Query != "" || c.stamps != nil { // only a demand is drawn by number
+	if x.Query != "" || c.stamps != nil { // /work draws its demand by the number
 		x.Seq = field(r.Header, seqHeader)
 	}
-	c.framing.begins()
+	c.framing.requestBegan()
 	flaw := c.framing.flaw(r)
-	if r.ProtoMajor != 1 { // HTTP/2's preface, which net/http lets pass for servers that take the connection over
-		flaw = alien
+	if r.ProtoMajor != 1 { // HTTP/2's preface, which net/http passes on for servers that hijack the connection
+		flaw = wrongVersion
 	}
-	if flaw != sound {
+	if flaw != noFlaw {
 		m.decline(x, refusals[flaw].status, refusals[flaw].body)
 		write(w, r, x)
 		return
@@ -133,7 +133,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.Body = *buf
 	}
 	m.serve(x, c, m.clock())
-	if c.framing.doubtful(r) {
+	if c.framing.mustClose(r) {
 		x.Close = true
 	}
 	write(w, r, x)

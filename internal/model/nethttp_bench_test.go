@@ -14,7 +14,7 @@ func BenchmarkFraming(b *testing.B) {
 	head := []byte(usualHead)
 	for b.Loop() {
 		var f framing
-		f.see(head)
+		f.scan(head)
 	}
 }
 

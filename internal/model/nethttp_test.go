@@ -12,7 +12,7 @@ import (
 
 // A client that has its answer may send the next request before net/http calls the
 // connection idle, and its second goroutine reads the first byte of that. The
-// connection is not quiet then, or a drain would close it.
+// connection is not idle then, or a drain would close it.
 func TestFirstByteOfTheNextRequestIsNoAnsweredOne(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,8 +54,8 @@ func TestFirstByteOfTheNextRequestIsNoAnsweredOne(t *testing.T) {
 		answers()
 		sends(early)
 		m.track(c, http.StateIdle)
-		if got, want := c.quiet(), early == ""; got != want {
-			t.Errorf("round %d, %q read after the answer: quiet is %v, want %v", round, early, got, want)
+		if got, want := c.idle(), early == ""; got != want {
+			t.Errorf("round %d, %q read after the answer: idle is %v, want %v", round, early, got, want)
 		}
 		if early != "" { // the rest of it
 			sends(request[len(early):])
@@ -63,8 +63,8 @@ func TestFirstByteOfTheNextRequestIsNoAnsweredOne(t *testing.T) {
 			m.track(c, http.StateIdle)
 		}
 	}
-	if !c.quiet() {
-		t.Error("everything is answered, and it is not quiet")
+	if !c.idle() {
+		t.Error("everything is answered, and it is not idle")
 	}
 }
 

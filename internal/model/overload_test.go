@@ -111,11 +111,11 @@ func TestPoolRejects(t *testing.T) {
 	s.visit(1, getClose("/plaintext"))
 }
 
-// With too many refusals under way connections are dropped, and counted apart.
+// With too many refusals in progress connections are dropped, under a reason of their own.
 func TestPoolDropsPastTheRefusals(t *testing.T) {
 	t.Parallel()
 	s, _, _ := full(t, "pool", 1, 1, dispatch.Reject)
-	free := model.BusyShed(s.model)
+	free := model.BusyRefuser(s.model)
 	c := s.dial()
 	if _, err := c.in.ReadByte(); err != io.EOF {
 		t.Errorf("got %v, want the connection closed", err)

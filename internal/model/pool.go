@@ -7,26 +7,25 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// poolModel has a fixed number of workers to whom a dispatcher hands whole
-// connections. A worker keeps a connection until it closes, so with keep-alive
-// clients only as many as there are workers are served at a time: the others
-// starve until the idle timeout frees a worker.
+// poolModel has a fixed number of workers, to which a dispatcher hands whole connections. A
+// worker keeps a connection until it closes, so of keep-alive clients only as many as there
+// are workers are served at a time: the others starve until the idle timeout frees a worker.
 type poolModel struct {
 	fasthttpEngine
-	pool dispatch.Dispatcher[*Conn]
-	door *entrance[*Conn]
-	shed *shed
+	pool      dispatch.Dispatcher[*Conn]
+	submitter *submitter[*Conn]
+	refuser   *refuser
 }
 
 // poolOver makes a pool on that kind of dispatcher.
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		e := newFasthttpEngine(cfg)
-		m := &poolModel{fasthttpEngine: e, shed: newShed(cfg, e.requests)}
-		m.pool = dispatch.New(kind, options(cfg, tookConn[*Conn], m.serveConn, m.shed.turnAway))
-		m.door = newEntrance(cfg, m.pool, "accepting")
+		m := &poolModel{fasthttpEngine: e, refuser: newRefuser(cfg, e.requests)}
+		m.pool = dispatch.New(kind, options(cfg, tookConn[*Conn], m.serveConn, m.refuser.turnAway))
+		m.submitter = newSubmitter(cfg, m.pool, "accepting")
 		if kind == dispatch.PerWorker {
-			m.door.lanes = cfg.Workers
+			m.submitter.queues = cfg.Workers
 		}
 		return m
 	}
@@ -42,10 +41,10 @@ func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := eachConn(l, func(c *Conn) {
 		c.enqueue(timeline.Now())
-		m.door.put(c)
+		m.submitter.submit(c)
 	})
 	m.pool.Close()
-	m.shed.wait()
+	m.refuser.wait()
 	return err
 }
 
@@ -56,8 +55,8 @@ func (m *poolModel) serveConn(c *Conn) {
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }
 
-// options are a mode's settings as a dispatcher takes them. took is called with the
-// wait of each job that is to be run.
+// options are a mode's settings for a dispatcher. took is called with each job that is to be
+// run, and its wait.
 func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
 	if cfg.Locked {
 		allowThreads(cfg.Workers + spareThreads)

@@ -13,12 +13,12 @@ import (
 // that is refused is answered 503 with Retry-After on the live connection.
 type requestModel struct {
 	goroutineModel
-	pool  dispatch.Dispatcher[*call]
-	door  *entrance[*call]
-	calls sync.Pool
+	pool      dispatch.Dispatcher[*call]
+	submitter *submitter[*call]
+	calls     sync.Pool
 }
 
-// A call is a request handed to a worker by the goroutine that waits for it.
+// A call is a request on its way to a worker; its connection's goroutine waits for done.
 type call struct {
 	x       *workload.Exchange
 	conn    openConn
@@ -37,7 +37,7 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 			kind = cfg.Executor
 		}
 		m.pool = dispatch.New(kind, options(cfg, m.took, m.compute, refuseCall))
-		m.door = newEntrance(cfg, m.pool, "a request")
+		m.submitter = newSubmitter(cfg, m.pool, "a request")
 		m.run, m.queues = m.dispatch, true
 		return m
 	}
@@ -57,7 +57,7 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
 	c.x, c.conn, c.refused = x, conn, false
 	enqueued(x)
-	m.door.put(c)
+	m.submitter.submit(c)
 	<-c.done
 	if c.refused {
 		m.turnAway(x, conn, c.why)
@@ -70,7 +70,7 @@ func (m *requestModel) took(c *call, wait time.Duration) { m.tookRequest(c.conn,
 
 func (m *requestModel) compute(c *call) {
 	dequeued(c.x)
-	m.contain(c.x)
+	m.runHandler(c.x)
 	c.done <- struct{}{}
 }
 

@@ -121,7 +121,7 @@ func TestRequeueSharesItsWorker(t *testing.T) {
 	other := s.dial()
 	for range 20 {
 		if a, err := other.ask(get("/json")); err != nil || a.Status != 200 {
-			t.Errorf("beside a flood: got %d %v, want 200", a.Status, err)
+			t.Errorf("during a flood: got %d %v, want 200", a.Status, err)
 			break
 		}
 	}
@@ -195,7 +195,7 @@ func TestDrainClosesTheDropped(t *testing.T) {
 	}
 }
 
-// Where the policy is to drop the oldest, that is told and the newest served.
+// With --overflow drop-oldest the oldest is refused and the newest served.
 func TestDropOldestAnswersTheEvicted(t *testing.T) {
 	for _, mode := range []string{"pool", "pool-perworker", "pool-ring", "pool-requeue", "pool-request", "pool-adaptive"} {
 		t.Run(mode, func(t *testing.T) {

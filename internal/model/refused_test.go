@@ -9,7 +9,7 @@ import (
 	"schedlab/internal/model"
 )
 
-// both is the head of a request with a length beside a transfer coding.
+// both is the head of a request with a length and a transfer coding.
 const both = "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // old is the head of a request with a transfer coding, which its version has not.

@@ -14,12 +14,11 @@ import (
 	"schedlab/internal/workload"
 )
 
-// requests is the one way every request takes from an HTTP library to its
-// handler and back: it counts, times, contains panics, and lets a drain end
-// the connection. It allocates nothing.
+// requests takes every request from its HTTP library to the handler and back: it counts, takes
+// the time, recovers panics, and closes connections in a drain. It allocates nothing.
 type requests struct {
-	run     func(*workload.Exchange, openConn) // handle, inline or through a queue
-	queues  bool                               // run may have a request wait for a worker
+	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
+	queues  bool                               // in run a request may wait for a worker
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
@@ -33,7 +32,7 @@ type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
 	shed                     [numReasons]atomic.Uint64
-	refused                  [len(refusalCodes) + 1]atomic.Uint64 // the last for any other code
+	refused                  [len(refusalCodes) + 1]atomic.Uint64 // the last one: any other code
 }
 
 // refusalCodes are the statuses of requests that reach no handler. The set is a
@@ -56,24 +55,37 @@ func (t *tally) refuse(status int) {
 func newRequests(cfg Config) *requests {
 	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
-	r.run = func(x *workload.Exchange, _ openConn) { r.contain(x) }
+	r.run = func(x *workload.Exchange, _ openConn) { r.runHandler(x) }
 	if r.observe == nil {
 		r.observe = func(workload.Route, int, time.Duration) {}
 	}
 	return r
 }
 
-// RequestCounts is one reading of the requests: every one started is answered
-// (handed to the HTTP library as a whole answer, and observed), aborted (its
-// connection was cut under it) or in flight.
-// Those shed were not run: they were answered with a refusal, or aborted. Those
-// refused are none of the started: what was wrong with them, or too late, was
-// answered before there was a request to handle.
+// RequestCounts is one reading of the requests. Every one started is answered (a whole answer
+// went to the HTTP library, and was observed), aborted (its connection was cut meanwhile) or in
+// flight. Those shed were started but not run: they were answered with a refusal, or aborted.
+// Those refused were not started: they were malformed, too large or too late.
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
-	GaveUp                   uint64                        // run for a client that had gone when their wait for a worker ended
+	GaveUp                   uint64                        // run although the client had gone when the wait for a worker ended
 	Shed                     [numReasons]uint64            // by reason
 	Refused                  [len(refusalCodes) + 1]uint64 // by [RefusalCodes]
+}
+
+// Plus is the sum of two readings of different models.
+func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
+	c.Started += d.Started
+	c.Aborted += d.Aborted
+	c.GaveUp += d.GaveUp
+	c.Panics += d.Panics
+	for i, n := range d.Shed {
+		c.Shed[i] += n
+	}
+	for i, n := range d.Refused {
+		c.Refused[i] += n
+	}
+	return c
 }
 
 // Requests returns the counts; answered requests are the observer's to count.
@@ -90,22 +102,21 @@ func (r *requests) Requests() RequestCounts {
 
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
 
-// clock is the time since the model was made: one reading where time.Now makes
-// two, and half the cost.
+// clock is the time since the model was made. It reads one clock where time.Now reads two, at
+// half the cost.
 func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 
-// serve runs x, which came in on c and was parsed at began, and leaves its
-// answer in x.
+// serve runs x, which came on conn and was parsed at began, and leaves its answer in x.
 func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duration) {
 	r.started.Add(1)
 	c := conn.ledgerEntry()
-	c.occupy()
+	c.beginRequest()
 	if c.stamps != nil {
 		x.Stamped, x.Begun = true, r.zero+int64(began)
 		c.stamps.begin(x)
 	}
 	if r.queues {
-		c.enter(r.zero + int64(began))
+		c.startWait(r.zero + int64(began))
 	}
 	r.run(x, conn)
 	if c.listener.Draining() {
@@ -123,8 +134,8 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	r.observe(x.Route, x.Status, time.Duration(x.Ended-r.zero)-began)
 }
 
-// contain runs the handler and turns a panic into a 500.
-func (r *requests) contain(x *workload.Exchange) {
+// runHandler runs the handler and turns a panic into a 500.
+func (r *requests) runHandler(x *workload.Exchange) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.panics.Add(1)
@@ -145,8 +156,8 @@ func ended(x *workload.Exchange) {
 	}
 }
 
-// enqueued and dequeued stamp a request that passes a queue; who takes it out is
-// who runs it, at once.
+// enqueued and dequeued stamp a request that passes a queue. Whoever takes it out runs it at
+// once.
 func enqueued(x *workload.Exchange) {
 	if x.Stamped {
 		x.Queued = timeline.Now()
@@ -160,15 +171,15 @@ func dequeued(x *workload.Exchange) {
 	}
 }
 
-// noAnswer is the status of a request whose client is to be forsaken.
+// noAnswer is the status of a request that is to be left unanswered.
 const noAnswer = 0
 
-// reasons are a dispatcher's, as they are counted.
+// reasons are a dispatcher's reasons as they are counted here.
 var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
 
 // turnAway makes x the refusal of a request of c that a dispatcher did not run.
 func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) {
-	c.ledgerEntry().leave()
+	c.ledgerEntry().endWait()
 	r.shed[reasons[why]].Add(1)
 	x.Route = workload.RouteOf(x.Path)
 	if why == dispatch.Dropped {
@@ -187,7 +198,7 @@ func (r *requests) decline(x *workload.Exchange, status int, body string) {
 	x.Close = true
 }
 
-// refuse makes x an error answer of this package's own.
+// refuse makes x an error answer.
 func refuse(x *workload.Exchange, status int, body string) {
 	x.Status = status
 	x.ContentType = "text/plain; charset=utf-8"

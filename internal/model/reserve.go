@@ -18,8 +18,8 @@ type Reservation struct {
 	backlog int
 }
 
-// Reserve finds out that nobody has the address, and what the kernel makes of the
-// backlog, and takes it.
+// Reserve takes the address, after it has checked that nobody else has it, and finds out what
+// length of accept queue the kernel allows.
 func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
 	return onFreePort(s.Addr, func() (*Reservation, error) { return s.reserve(ctx) })
 }
@@ -27,8 +27,8 @@ func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
 // portChoices is how often the kernel is asked for a port that stays free.
 const portChoices = 10
 
-// onFreePort tries again when the kernel was to choose the port, and somebody took
-// it between its being chosen and its being listened on.
+// onFreePort tries again when the kernel was to choose the port and another process took it
+// before it was listened on.
 func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 	for range portChoices {
 		got, err = try()
@@ -58,9 +58,9 @@ func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
 	return r, nil
 }
 
-// probe returns the address with its port when nobody listens on it. Sockets with
-// SO_REUSEPORT share an address with any other of this user's that have it: only
-// one without finds out that the address is taken.
+// probe returns the address with its port when nobody listens on it. A socket with
+// SO_REUSEPORT shares its address with any other such socket of this user: only one without
+// it finds out that the address is taken.
 func (s Socket) probe(ctx context.Context) (addr string, err error) {
 	free, err := s.listen(ctx, false)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// reuseportModel is a goroutine per connection behind several listening sockets
-// of one address. Each has an acceptor and an accept queue of its own: the kernel
-// chooses the socket by a hash of the client's address and port, whoever has
-// time, so connections spread unevenly.
+// reuseportModel is a goroutine per connection behind several listening sockets of one
+// address, each with an acceptor and an accept queue of its own. The kernel chooses the socket
+// by a hash of the client's address and port, not by who has time, so connections spread
+// unevenly.
 type reuseportModel struct{ goroutineModel }
 
 func newReuseport(cfg Config) Model {

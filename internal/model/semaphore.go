@@ -13,7 +13,7 @@ import (
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
-	late  dispatch.Why // what a request is that gets no turn
+	late  dispatch.Why // the reason counted for a request that gets no turn
 	conns atomic.Int64 // the cap on connections, and so on requests that wait
 }
 
@@ -43,7 +43,7 @@ func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 	}
 	m.tookRequest(c, wait)
 	dequeued(x)
-	m.contain(x) // returns also when the handler panics
+	m.runHandler(x) // returns also when the handler panics
 	m.Release()
 }
 

@@ -8,24 +8,23 @@ import (
 	"schedlab/internal/workload"
 )
 
-// stamps are a connection's part of the timeline: what has been stamped and does
-// not belong to a request yet, and the requests that await their write. Only
-// the reading is told by more than one goroutine: net/http has a second one that
-// reads.
+// stamps are a connection's part of the timeline: stamps that belong to no request yet, and the
+// requests whose answers are not written. Only reads are stamped by more than one goroutine:
+// net/http has a second one that reads.
 type stamps struct {
 	ring   *timeline.Ring
-	kernel *kernelStamps // nil: not asked
+	kernel *kernelStamps // nil: not used
 
-	first    atomic.Int64 // read since the last write
-	last     atomic.Int64 // newest read
+	first    atomic.Int64 // the first read since the last write
+	last     atomic.Int64 // the newest read
 	received atomic.Int64 // the kernel's, of the newest read
 
-	accept        int64              // of no request yet; 0: it is
-	queued, taken int64              // of the connection, since its last request
-	read, reached int64              // of the request that is served: first and received as it began
-	unflushed     int                // requests since the last write
-	pending       []timeline.Server  // answered, and not written yet
-	one           [1]timeline.Server // room for them without a pipeline
+	accept                int64              // when it was accepted; 0: the first request has it
+	queued, taken         int64              // of the connection, since its last request
+	read, receivedAtBegin int64              // of the request that is served: its first read, and received when it began
+	unflushed             int                // requests since the last write
+	pending               []timeline.Server  // answered but not written
+	inline                [1]timeline.Server // room for pending where nothing is pipelined
 }
 
 // stamp begins the timeline of a connection that has just been accepted.
@@ -34,19 +33,19 @@ func (l *Listener) stamp(e *entry) {
 		return
 	}
 	s := &stamps{ring: l.ring, accept: timeline.Now()}
-	s.pending = s.one[:0]
+	s.pending = s.inline[:0]
 	if l.kernelStamps {
 		s.kernel = new(kernelStamps)
 	}
 	e.stamps = s
 }
 
-// readTimes are when bytes were read: the kernel's stamp on them, 0 if there is none,
-// and when the read returned, 0 if nobody has looked at the clock since.
+// readTimes say when bytes were read: received is the kernel's stamp on them, 0 if there is
+// none; returned is when the read returned, 0 if the clock was not read.
 type readTimes struct{ received, returned int64 }
 
-// sawRead takes note that bytes have just been read.
-func (s *stamps) sawRead(at readTimes) {
+// noteRead stamps a read that has just returned bytes.
+func (s *stamps) noteRead(at readTimes) {
 	now := at.returned
 	if now == 0 {
 		now = timeline.Now()
@@ -60,10 +59,10 @@ func (s *stamps) sawRead(at readTimes) {
 	}
 }
 
-// enqueue and dequeue say that the connection, unread, entered a queue at that time
-// and left it now.
+// enqueue says that the connection joined a queue at that time, before anything was read from
+// it; dequeue, that it leaves the queue now.
 func (e *entry) enqueue(at int64) {
-	e.enter(at)
+	e.startWait(at)
 	if e.stamps != nil {
 		e.stamps.queued = at
 	}
@@ -75,10 +74,10 @@ func (e *entry) dequeue() {
 	}
 }
 
-// begin takes the stamps of reading for a request that is served now: of its
-// first byte, or in a pipeline of the read that completed it. The first request of
-// a connection that was queued has that one's wait. net/http's second goroutine may
-// have read of the next request since the clock said that this one begins.
+// begin fixes when a request that is served now was read: the read of its first byte, or in a
+// pipeline the read that completed it. The first request of a connection that was queued gets
+// the connection's wait. The time is at most x.Begun, because net/http's second goroutine may
+// have read from the next request since.
 func (s *stamps) begin(x *workload.Exchange) {
 	if s.taken != 0 {
 		x.Queued, x.Taken = s.queued, s.taken
@@ -89,17 +88,16 @@ func (s *stamps) begin(x *workload.Exchange) {
 		s.read = s.last.Load()
 	}
 	s.read = min(s.read, x.Begun)
-	s.reached = s.received.Load()
+	s.receivedAtBegin = s.received.Load()
 }
 
-// answered takes the stamps of a request that has its answer, which its write
-// completes.
+// answered keeps the stamps of a request that has its answer until that is written.
 func (s *stamps) answered(x *workload.Exchange) {
 	r := timeline.Server{
-		Seq: number(x.Seq), Accept: s.accept, Received: s.reached, Read: s.read,
+		Seq: number(x.Seq), Accept: s.accept, Received: s.receivedAtBegin, Read: s.read,
 		Enqueue: x.Queued, Dequeue: x.Taken, Begin: x.Begun, End: x.Ended,
 	}
-	if r.End == 0 { // nobody ran it: its queue refused it
+	if r.End == 0 { // it was not run: its queue refused it
 		r.End = timeline.Now()
 		r.Begin, r.Dequeue, x.Ended = r.End, r.End, r.End
 	}
@@ -111,10 +109,10 @@ func (s *stamps) answered(x *workload.Exchange) {
 	s.pending = append(s.pending, r)
 }
 
-// flush stamps the write that begins now on every request that waits for one.
+// flush stamps the write that begins now on every request that waits for it.
 func (s *stamps) flush() {
 	if len(s.pending) == 0 {
-		return // the rest of an answer, or leave to go on
+		return // the rest of an answer, or a 100 Continue
 	}
 	now := timeline.Now()
 	for i := range s.pending {
@@ -144,8 +142,8 @@ func number(seq string) uint64 {
 // and browsers can read (W3C Server Timing).
 const timingHeader = "X-Server-Timing"
 
-// serverTiming is what the handler and the queue before it took, in
-// milliseconds; the answer's way out is not over yet.
+// serverTiming is how long the handler and the queue before it took, in milliseconds. The time
+// to write the answer is not known yet.
 func serverTiming(x *workload.Exchange) string {
 	var queue, service int64
 	if x.Taken != 0 {

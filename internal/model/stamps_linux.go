@@ -14,9 +14,8 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// kernelStamps reads a connection with what the kernel wrote down beside its
-// bytes: when the last of them came in (SO_TIMESTAMPNS). It is used by one
-// reader at a time.
+// kernelStamps reads a connection together with the kernel's stamp of when its last byte came
+// in (SO_TIMESTAMPNS). It is used by one reader at a time.
 type kernelStamps struct {
 	raw     syscall.RawConn // of a Conn
 	attempt func(fd uintptr) bool
@@ -59,9 +58,9 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	return k.n, k.times(k.n), nil
 }
 
-// try reads once and reports whether there was something to read, or an error. The
-// call cannot block, so Go's scheduler is not told of it, which pays for some of what
-// the message's head and control data cost.
+// try reads once and reports whether there was something to read, or an error. The call cannot
+// block, so it is raw, hidden from Go's scheduler, which makes up for some of the cost of
+// recvmsg.
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
@@ -76,7 +75,7 @@ func (k *kernelStamps) try(fd uintptr) bool {
 	}
 }
 
-// message makes the message header that has bytes read into p.
+// message prepares the message header for a read into p.
 func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	k.vector.Base = unsafe.SliceData(p)
 	k.vector.SetLen(len(p))
@@ -86,7 +85,7 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&k.head)
 }
 
-// times are when the kernel had the last of the n bytes just read, and now.
+// times are when the kernel received the last of the n bytes just read, and now.
 func (k *kernelStamps) times(n int) readTimes {
 	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
 		return readTimes{}
@@ -100,13 +99,13 @@ func (k *kernelStamps) times(n int) readTimes {
 	return readTimes{received: min(stamp.Nano()-wall.ahead(now), now), returned: now}
 }
 
-// wall is the time of day, which the kernel tells.
+// wall relates the kernel's stamps, which are times of day, to the timeline's clock.
 var wall timeOfDay
 
-// A timeOfDay is how far the time of day is ahead of the timeline's clock. They are
-// compared anew after a millisecond, since somebody may have set it: reading both for
-// every request costs as much as a stamp. A comparison during which the thread was
-// off its CPU is off by as long, and counts for its own request alone.
+// A timeOfDay is how far the time of day is ahead of the timeline's clock. The two are compared
+// again after a millisecond, because somebody may set the time of day; to read both for every
+// request would cost as much as a stamp. A comparison during which the thread lost its CPU is
+// wrong by that time, and is used for its own request only.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
 func (w *timeOfDay) ahead(now int64) int64 {

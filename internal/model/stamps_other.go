@@ -4,7 +4,7 @@ package model
 
 import "net"
 
-// kernelStamps are Linux's.
+// kernelStamps exist on Linux only.
 type kernelStamps struct{}
 
 func askKernelStamps(int) error { return errLinuxOnly }

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// threadsModel gives every connection an operating-system thread that is made
-// for it and ends with it. The sockets stay non-blocking under Go's poller, so
-// this is one thread per goroutine, not blocking reads; what it costs is making
-// the thread and waking it, some 5 µs for each time its goroutine waited.
+// threadsModel gives every connection an operating-system thread that is made for it and ends
+// with it. The sockets stay non-blocking under Go's poller, so this is a thread per goroutine,
+// not blocking reads. The cost is making the thread, and waking it: some 5 µs for each time
+// its goroutine waited.
 type threadsModel struct{ goroutineModel }
 
 func newThreads(cfg Config) Model { return &threadsModel{goroutineModel{newFasthttpEngine(cfg)}} }
@@ -27,16 +27,14 @@ func (m *threadsModel) Serve(l *Listener) error {
 	return err
 }
 
-// spareThreads are left to the runtime, the admin listener and system calls
-// beside a thread for each connection.
+// spareThreads are for the runtime, the admin listener and system calls.
 const spareThreads = 1000
 
-// usualThreads is the number of threads at which Go ends the process unless it
-// is told otherwise.
+// usualThreads is the number of threads at which Go ends the process by default.
 const usualThreads = 10_000
 
-// allowThreads raises that number to n; it never lowers it, because a process
-// that has more threads than it may ends at once.
+// allowThreads raises that limit to n. It never lowers it: a process above its limit ends at
+// once.
 func allowThreads(n int) {
 	if n > usualThreads {
 		debug.SetMaxThreads(n)

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/model"
 )
 
-// With the default limits nobody holds a connection for long: each way of doing
+// With the default limits no client keeps a connection for long: each way of doing
 // so has a time by which the server has closed it.
 func TestDefaultTimeouts(t *testing.T) {
 	const late = 500 * time.Millisecond // as timers are on a busy machine

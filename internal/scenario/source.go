@@ -129,7 +129,7 @@ func (s *Scenario) checkAsked() *FieldError {
 
 // Replay is a block's stretch of the log at a mean rate.
 func (s *Scenario) Replay(block int, rate float64, span time.Duration) arrivals.Trace {
-	return s.Log.Part(block, span, rate).DrawTrace(rate, span, nil)
+	return s.Log.Part(block, span, rate).Draw(rate, span, nil)
 }
 
 // ReadyPath is asked until a server answers.

@@ -7,10 +7,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A coroutine serves one connection of its loop after the other, as long as each
-// has something to say, and hands the thread back where a socket would block. A
-// switch there and back costs some 0.1 µs and no scheduler. A handler that locked its
-// thread would end the process: Go wants a coroutine resumed as it was made.
+// A coroutine serves connections of its loop, one after the other, each until it has no more
+// requests, and yields to the loop where a socket would block. Switching there and back costs
+// some 0.1 µs and does not involve the scheduler. A handler must not lock its thread: Go ends
+// the process when a coroutine is resumed in another state of locking than it was made in.
 type coroutine struct {
 	conn   *loopConn
 	resume func() (struct{}, bool)
@@ -18,8 +18,8 @@ type coroutine struct {
 	yield  func(struct{}) bool
 }
 
-// mostIdle is how many coroutines a loop keeps for connections to come.
-const mostIdle = 64
+// maxIdleCoroutines is how many unused coroutines a loop keeps.
+const maxIdleCoroutines = 64
 
 func (l *eventLoop) newCoroutine() *coroutine {
 	co := new(coroutine)
@@ -29,10 +29,10 @@ func (l *eventLoop) newCoroutine() *coroutine {
 			l.server.ServeConn(httpConn{co.conn})
 			l.served(co.conn)
 			co.conn = nil
-			if len(l.idle) == mostIdle {
+			if len(l.idleCoroutines) == maxIdleCoroutines {
 				return
 			}
-			l.idle = append(l.idle, co)
+			l.idleCoroutines = append(l.idleCoroutines, co)
 			if !yield(struct{}{}) {
 				return
 			}
@@ -41,16 +41,16 @@ func (l *eventLoop) newCoroutine() *coroutine {
 	return co
 }
 
-// serveConn serves what has come on c, until that is done or c has to wait.
+// serveConn serves the requests that have come on c, until none is left or c has to wait.
 func (l *eventLoop) serveConn(c *loopConn) {
 	var co *coroutine
-	if n := len(l.idle); n > 0 { // the last used: its stack is in the cache
-		co, l.idle = l.idle[n-1], l.idle[:n-1]
+	if n := len(l.idleCoroutines); n > 0 { // the one used last: its stack is in the cache
+		co, l.idleCoroutines = l.idleCoroutines[n-1], l.idleCoroutines[:n-1]
 	} else {
 		co = l.newCoroutine()
 	}
 	co.conn, c.serving = c, co
-	c.begun, c.parking = false, false
+	c.begun, c.parked = false, false
 	c.reads, c.readBy, c.writeBy = 0, 0, 0
 	c.resume()
 }
@@ -58,25 +58,25 @@ func (l *eventLoop) serveConn(c *loopConn) {
 // served leaves c to wait for its next request, or forgets it.
 func (l *eventLoop) served(c *loopConn) {
 	c.serving = nil
-	if !c.parking || c.closed.Load() {
+	if !c.parked || c.closed.Load() {
 		l.forget(c)
 		return
 	}
-	c.awaits = request
+	c.awaits = forRequest
 	c.readBy = l.now + l.limits.IdleTimeout
 	l.wheel.arm(c, c.readBy)
 }
 
-// An httpConn is a loopConn in fasthttp's hands.
+// An httpConn is a loopConn as fasthttp sees it.
 type httpConn struct{ *loopConn }
 
 // Close does nothing while the connection waits for a request.
 func (c httpConn) Close() error {
-	if c.parking {
+	if c.parked {
 		return nil
 	}
 	if c.linger.Load() && !c.closed.Load() {
-		c.readOut()
+		c.discardInput()
 	}
 	if !c.shut() {
 		return net.ErrClosed
@@ -84,17 +84,17 @@ func (c httpConn) Close() error {
 	return nil
 }
 
-// trackLoop tells a connection of a loop which of its bytes are answered.
+// trackLoop notes which bytes of a loop's connection have been answered.
 func trackLoop(nc net.Conn, state fasthttp.ConnState) {
 	c := nc.(httpConn).loopConn
 	switch state {
 	case fasthttp.StateActive:
-		if c.begun { // of the first request fasthttp says so before its first byte
-			c.occupy()
+		if c.begun { // for the first request fasthttp reports this before its first byte
+			c.beginRequest()
 		}
 		c.begun = true
 	case fasthttp.StateIdle:
-		c.settle()
+		c.markAnswered()
 		c.readBy, c.writeBy = 0, 0
 	}
 }

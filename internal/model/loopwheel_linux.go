@@ -2,14 +2,13 @@ package model
 
 import "time"
 
-// A wheel is the deadlines of a loop's connections: a ring of lists, one for each
-// tick. A connection is moved only when its deadline comes nearer; one that has
-// gone further away, as with each request, is found out when its tick comes. So
-// a request costs the wheel nothing. (Varghese and Lauck, "Hashed and
-// hierarchical timing wheels", SOSP 1987, scheme 6.)
+// A wheel holds the deadlines of a loop's connections: a ring of lists, one for each tick. A
+// connection moves only when its deadline becomes earlier. When it becomes later, as with
+// each request, that is noticed when the old tick comes, so a request costs the wheel
+// nothing. (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6.)
 type wheel struct {
 	slots [wheelSlots]*loopConn
-	now   int64 // the last tick that was looked at
+	now   int64 // the last tick that was handled
 }
 
 const (
@@ -23,8 +22,7 @@ func (w *wheel) begin(now time.Duration) { w.now = int64(now / wheelTick) }
 // due reports whether a tick has passed.
 func (w *wheel) due(now time.Duration) bool { return int64(now/wheelTick) > w.now }
 
-// arm sees to it that c is looked at when by has passed, at the latest a tick
-// later.
+// arm makes advance look at c when by has passed, at most a tick later.
 func (w *wheel) arm(c *loopConn, by time.Duration) {
 	tick := min(max(int64(by/wheelTick), w.now)+1, w.now+wheelSlots-1)
 	if c.tick != 0 && c.tick <= tick {
@@ -55,15 +53,15 @@ func (w *wheel) disarm(c *loopConn) {
 	c.tick, c.earlier, c.later = 0, nil, nil
 }
 
-// advance calls expire for every connection whose deadline has passed, and
-// rearms those that only seemed due.
+// advance calls expire for every connection whose deadline has passed, and arms again those
+// whose deadline has become later.
 func (w *wheel) advance(now time.Duration, expire func(*loopConn)) {
 	for end := int64(now / wheelTick); w.now < end; {
 		w.now++
 		for c := w.slots[w.now%wheelSlots]; c != nil; c = w.slots[w.now%wheelSlots] {
 			w.disarm(c)
 			switch by := c.deadline(); {
-			case by == 0: // waits for no client
+			case by == 0: // it does not wait for its client
 			case by <= now:
 				expire(c)
 			default:

@@ -18,17 +18,17 @@ import (
 	"schedlab/internal/model"
 )
 
-// These name, in the environment, the mode that the test binary is to serve instead
-// of running tests, and the descriptors it may have; 0 leaves them alone.
+// These environment variables make the test binary serve a mode instead of running tests, and
+// limit its descriptors; 0: no limit.
 const (
-	apartMode  = "SCHEDLAB_TEST_APART_MODE"
-	apartFiles = "SCHEDLAB_TEST_APART_FILES"
+	processMode  = "SCHEDLAB_TEST_PROCESS_MODE"
+	processFiles = "SCHEDLAB_TEST_PROCESS_FILES"
 )
 
-// apartConns is the cap on the connections of a server apart.
-const apartConns = 5000
+// processConns is the cap on the connections of a serverProcess.
+const processConns = 5000
 
-// A usage is what a server apart says of itself.
+// A usage is what a serverProcess has used and counted.
 type usage struct {
 	Open, Done uint64        // connections
 	Heap       int64         // bytes alive
@@ -36,9 +36,9 @@ type usage struct {
 	Switches   int64         // voluntary, of all its threads
 }
 
-// serveApart serves until its standard input ends. It prints its address, and for
-// every line that it reads its usage.
-func serveApart(name string) int {
+// serveInProcess serves until its standard input ends. It prints its address, and its usage for
+// every line that it reads.
+func serveInProcess(name string) int {
 	if err := serveUntilEOF(name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -47,7 +47,7 @@ func serveApart(name string) int {
 }
 
 func serveUntilEOF(name string) error {
-	files, err := strconv.ParseUint(os.Getenv(apartFiles), 10, 64)
+	files, err := strconv.ParseUint(os.Getenv(processFiles), 10, 64)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func serveUntilEOF(name string) error {
 	with.QueueDepth *= 8           // room for a crowd of full size
 	with.Steal = mode.Has("steal") // or else clients wait behind a connection that is kept
 	with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
-	with.Socket.MaxConns = apartConns
+	with.Socket.MaxConns = processConns
 	with.Drain = 10 * time.Second // a crowd of locked threads on a busy machine
 	ln, err := with.Socket.Listen(context.Background(), nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func serveUntilEOF(name string) error {
 	fmt.Println(ln.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			u := used(ln)
 			fmt.Println(u.Open, u.Done, u.Heap, int64(u.CPU), u.Switches)
 		}
@@ -102,23 +102,23 @@ func used(ln *model.Listener) usage {
 	}
 }
 
-// An apart is a server in a process of its own, whose costs are not the clients'.
-type apart struct {
+// A serverProcess is a server in a process of its own, whose costs can be told from the clients'.
+type serverProcess struct {
 	addr string
 	pid  int
 	in   io.Writer
 	out  *bufio.Reader
 }
 
-// startApart runs the mode until the test ends.
-func startApart(t *testing.T, mode string, files int) *apart {
+// startProcess serves the mode in a process of its own until the test ends.
+func startProcess(t *testing.T, mode string, files int) *serverProcess {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), apartMode+"="+mode, apartFiles+"="+strconv.Itoa(files))
+	cmd.Env = append(os.Environ(), processMode+"="+mode, processFiles+"="+strconv.Itoa(files))
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -137,14 +137,14 @@ func startApart(t *testing.T, mode string, files int) *apart {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
-	a := &apart{pid: cmd.Process.Pid, in: in, out: bufio.NewReader(out)}
+	a := &serverProcess{pid: cmd.Process.Pid, in: in, out: bufio.NewReader(out)}
 	if _, err := fmt.Fscanln(a.out, &a.addr); err != nil {
 		t.Fatalf("reading the address: %v", err)
 	}
 	return a
 }
 
-func (a *apart) usage(t *testing.T) (u usage) {
+func (a *serverProcess) usage(t *testing.T) (u usage) {
 	t.Helper()
 	fmt.Fprintln(a.in)
 	if _, err := fmt.Fscanln(a.out, &u.Open, &u.Done, &u.Heap, (*int64)(&u.CPU), &u.Switches); err != nil {
@@ -153,9 +153,9 @@ func (a *apart) usage(t *testing.T) (u usage) {
 	return u
 }
 
-// cores is the CPU time the server takes for each second of a while: the least of
-// some, as the first may see it end what it was doing.
-func (a *apart) cores(t *testing.T, while time.Duration) (least float64) {
+// cores is how much CPU time the server uses per second, over a while: the least of several
+// trials, because in the first it may still be finishing earlier work.
+func (a *serverProcess) cores(t *testing.T, while time.Duration) (least float64) {
 	t.Helper()
 	least = math.Inf(1)
 	for range trials {
