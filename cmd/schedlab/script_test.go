@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"schedlab/internal/record"
@@ -238,6 +239,15 @@ func scriptGet(ts *testscript.TestScript, neg bool, a []string) {
 
 func scriptResult(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 0)
+	var schema jsonschema.Schema
+	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "schema", "result.json"))
+	ts.Check(err)
+	ts.Check(json.Unmarshal(kept, &schema))
+	resolved, err := schema.Resolve(nil)
+	ts.Check(err)
+	var document any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(a[0])), &document))
+	ts.Check(resolved.Validate(document))
 	var r record.Result
 	d := json.NewDecoder(strings.NewReader(ts.ReadFile(a[0])))
 	d.DisallowUnknownFields()

@@ -1,0 +1,118 @@
+package record
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/schema")
+
+// schemaOf is the JSON Schema of what a type is written as. A fact may rest on others, so
+// it is a definition of its own.
+func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
+	t.Helper()
+	type flat struct { // a Fact without the facts it rests on
+		Code     Code               `json:"code"`
+		Arm      string             `json:"arm,omitempty"`
+		Baseline string             `json:"baseline,omitempty"`
+		Metric   string             `json:"metric,omitempty"`
+		Values   map[string]float64 `json:"values,omitempty"`
+		Names    map[string]string  `json:"names,omitempty"`
+		Text     string             `json:"text,omitempty"`
+	}
+	fact, err := jsonschema.For[flat](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/fact"} }
+	fact.Properties["because"] = &jsonschema.Schema{Types: []string{"null", "array"}, Items: ref()}
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[Fact]():           ref(),
+		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Schema, s.Title, s.Defs = "https://json-schema.org/draft/2020-12/schema", title, map[string]*jsonschema.Schema{"fact": fact}
+	return s
+}
+
+// schemas are those of every document that is written or printed, by the name of its file.
+func schemas(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	run := schemaOf[Run](t, "run.json of a record: what was planned, and what it came to")
+	result := schemaOf[Result](t, "what 'schedlab compare' and 'schedlab report' print with --output json")
+	searched, err := jsonschema.For[searchedArm](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*jsonschema.Schema{result, run.Properties["result"]} { // the arms of a search have no figures of their own
+		arms := s.Properties["arms"]
+		arms.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{arms.Items, searched}}
+	}
+	return map[string]*jsonschema.Schema{
+		"run.json": run, "result.json": result,
+		"map.json":    schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
+		"attack.json": schemaOf[Attack](t, "what 'schedlab attack' prints with --output json"),
+	}
+}
+
+// docs/schema holds the schemas of today's types.
+func TestSchemasAreKept(t *testing.T) {
+	t.Parallel()
+	for name, s := range schemas(t) {
+		got, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, '\n')
+		path := filepath.Join("..", "..", "docs", "schema", name)
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(kept), string(got)); diff != "" {
+			t.Errorf("%s differs from the types (go test ./internal/record -update rewrites it; another Schema number if a reader must know):\n%s", path, diff)
+		}
+	}
+}
+
+// What report prints is what the schemas say.
+func TestReportsKeepTheSchema(t *testing.T) {
+	t.Parallel()
+	all := schemas(t)
+	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json", "map.json": "map.json"} {
+		keeps(t, all[name], filepath.Join("..", "report", "testdata", file))
+	}
+}
+
+func keeps(t *testing.T, s *jsonschema.Schema, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(document); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+}
