@@ -45,6 +45,7 @@ type attackFlags struct {
 	results, hgrm string
 	timestamps    string
 	output        string
+	verbose       bool
 	allowRemote   bool
 	replayed      *arrivals.AccessLog // of --arrivals log(FILE), once it is read
 
@@ -137,6 +138,7 @@ no reply was good, 130 interrupted.`,
 	fl.StringVar(&f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
 	fl.StringVar(&f.output, "output", "text", "text or json")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
 	for _, name := range []string{"arrivals", "think"} {
 		fl.Lookup(name).DefValue = "" // said above
@@ -283,5 +285,5 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
 		return report.AttackJSON(w, a)
 	}
-	return report.Attack(w, a)
+	return report.Attack(w, a, f.verbose, textOptions(w))
 }

@@ -1,99 +1,151 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
-// Attack renders the summary of one attack for a terminal.
-func Attack(w io.Writer, a *record.Attack) error {
-	return emit(w, "attack", func(b *bytes.Buffer) {
-		tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-		row := func(label, format string, args ...any) {
-			fmt.Fprintf(tw, "%s\t%s\n", label, strings.ReplaceAll(fmt.Sprintf(format, args...), nbsp, " "))
-		}
-		target := a.Target
-		if a.Scenario != "" {
-			target += " (" + a.Scenario + ")"
-		}
-		row("target", "%s", target)
-		offered := a.Arrivals
-		if a.Offered > 0 {
-			offered = rate(a.Offered) + " " + offered
-		}
-		row("load", "%s for %s, seed %d", offered, seconds(a.Duration), a.Seed)
-		if a.Engine != "" {
-			row("engine", "%s", a.Engine)
-		}
-		if a.Status != record.Complete {
-			row("status", "INTERRUPTED")
-		}
-		row("requests", "%s", requests(a))
-		from := "the scheduled time"
-		if !a.Paced() {
-			from = "the sending, as there is no schedule"
-		}
-		nobody := a.Good == 0 && a.Sent > a.CutOff && len(a.Statuses) == 0
-		if nobody {
-			row("response", "none: nothing answered at %s", a.Target)
-		} else {
-			row("response", "%s", quantiles(a.Response)+", from "+from)
-		}
-		if a.Good > 0 && a.Good < a.Sent-a.CutOff {
-			row("good replies", "%s", quantiles(a.GoodResponse))
-		}
-		if a.Paced() {
-			row("lag", "%s", quantiles(a.Lag)+", of the sending")
-		}
-		if a.Connect.Max >= 1e-6 {
-			row("connection", "%s", quantiles(a.Connect)+", waiting for a free one or opening one")
-		}
-		if !nobody {
-			row("service", "%s", quantiles(a.Service)+", from the writing")
-		}
-		var statuses []string
-		for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
-			statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
-		}
-		if len(statuses) > 0 {
-			row("status codes", "%s", strings.Join(statuses, ", "))
-		}
-		var ends []string
-		for _, name := range slices.Sorted(maps.Keys(a.Outcomes)) {
-			ends = append(ends, fmt.Sprintf("%s: %s", name, count(a.Outcomes[name])))
-		}
+// Attack renders the summary of one attack for a terminal: what a first look needs, or
+// all of it.
+func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
+	d := document.Document{Answer: attacked(a), Parts: []document.Part{attackTimes(a)}}
+	if a.Status != record.Complete {
+		d.State = "INTERRUPTED"
+	}
+	var facts document.Facts
+	row := func(label, format string, args ...any) {
+		facts = append(facts, document.Fact{Label: label, Text: fmt.Sprintf(format, args...)})
+	}
+	target := a.Target
+	if a.Scenario != "" {
+		target += " (" + a.Scenario + ")"
+	}
+	row("target", "%s", target)
+	offered := a.Arrivals
+	if a.Offered > 0 {
+		offered = rate(a.Offered) + " " + offered
+	}
+	row("load", "%s for %s, seed %d", offered, seconds(a.Duration), a.Seed)
+	if a.Engine != "" {
+		row("engine", "%s", a.Engine)
+	}
+	row("requests", "%s", requests(a))
+	var statuses, ends []string
+	for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
+		statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
+	}
+	if len(statuses) > 0 {
+		row("status codes", "%s", strings.Join(statuses, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Outcomes)) {
+		ends = append(ends, fmt.Sprintf("%s: %s", name, count(a.Outcomes[name])))
+	}
+	if len(ends) > 1 || verbose && len(ends) > 0 {
 		row("outcomes", "%s", strings.Join(ends, ", "))
-		if a.FirstError >= 0 {
-			row("first error", "after %s", seconds(a.FirstError))
+	}
+	if a.FirstError >= 0 {
+		row("first error", "after %s", seconds(a.FirstError))
+	}
+	switch {
+	case a.Connections == 0:
+		row("connections", "%d opened", a.Dialled)
+	case verbose:
+		row("connections", "%s kept, %s asked, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), count(a.Asked), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
+	default:
+		row("connections", "%s kept, %s asked, %d opened, %d starved", count(a.Connections), count(a.Asked), a.Dialled, a.Starved)
+	}
+	if s := a.Sessions; s != nil {
+		row("sessions", "%s complete, %s broken, of %s good and %s failed requests: %s", count(s.Complete), count(s.Broken), count(s.Good), count(s.Failed), quantiles(s.Duration))
+	}
+	if i := a.Idle; i != nil {
+		row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
+	}
+	var doubts document.Numbered
+	for _, d := range a.Doubts {
+		doubts = append(doubts, Say(d))
+	}
+	if g := a.Generator; g != nil && verbose {
+		row("generator", "%s", generated(g))
+	}
+	d.Parts = append(d.Parts, facts)
+	if verbose {
+		d.Parts = append(d.Parts, doubts)
+	} else {
+		d.Parts = append(d.Parts, document.Below(doubts, ""))
+	}
+	return o.write(w, d)
+}
+
+// attacked is the answer.
+func attacked(a *record.Attack) string {
+	ended := a.Sent - a.CutOff
+	switch {
+	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
+		return "Nothing answered at " + a.Target + "."
+	case a.Good == 0:
+		return "No request got a good reply."
+	}
+	text := fmt.Sprintf("All %s got a good reply", plural(a.Good, "request"))
+	if a.Good < ended {
+		text = fmt.Sprintf("%s of %s got a good reply", count(a.Good), plural(ended, "request"))
+	}
+	from := "from the scheduled time"
+	if !a.Paced() {
+		from = "from the sending, as there is no schedule"
+	}
+	at, took := "mean", a.Response.Mean
+	for _, q := range quantilesOf(a.Response) {
+		if q.known && q.name != "p99.9" {
+			at, took = q.name, q.value
 		}
-		if a.Connections > 0 {
-			row("connections", "%s kept, %s asked, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), count(a.Asked), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
-		} else {
-			row("connections", "%d opened", a.Dialled)
+	}
+	return fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
+}
+
+// attackTimes is the table of times.
+func attackTimes(a *record.Attack) document.Part {
+	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
+	row := func(what string, q record.Quantiles) {
+		if q.Count == 0 {
+			return
 		}
-		if s := a.Sessions; s != nil {
-			row("sessions", "%s complete, %s broken, of %s good and %s failed requests: %s", count(s.Complete), count(s.Broken), count(s.Good), count(s.Failed), quantiles(s.Duration))
+		cells := []string{what}
+		for _, at := range quantilesOf(q) {
+			if at.known {
+				cells = append(cells, seconds(at.value))
+			} else {
+				cells = append(cells, none)
+			}
 		}
-		if i := a.Idle; i != nil {
-			row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
-		}
-		if g := a.Generator; g != nil {
-			row("generator", "%s", generated(g))
-		}
-		for i, d := range a.Doubts {
-			row(fmt.Sprintf("[%d]", i+1), "%s", Say(d))
-		}
-		_ = tw.Flush() // into a buffer
-	})
+		rows = append(rows, append(cells, seconds(q.Max), seconds(q.Mean)))
+	}
+	from := "from the scheduled time"
+	if !a.Paced() {
+		from = "from the sending"
+	}
+	row("response ("+from+")", a.Response)
+	if a.Good > 0 && a.Good < a.Sent-a.CutOff {
+		row("good replies alone", a.GoodResponse)
+	}
+	if a.Paced() {
+		row("lag (of the sending)", a.Lag)
+	}
+	if a.Connect.Max >= 1e-6 {
+		row("connection (waiting, opening)", a.Connect)
+	}
+	row("service (from the writing)", a.Service)
+	if len(rows) == 1 {
+		return document.Table{}
+	}
+	return document.Table{Rows: rows}
 }
 
 // AttackJSON writes the whole summary, its doubts with their text.
@@ -142,17 +194,31 @@ func requests(a *record.Attack) string {
 	return text
 }
 
+// A quantileOf is one of several, known if there are enough requests for it.
+type quantileOf struct {
+	name  string
+	value float64
+	known bool
+}
+
+func quantilesOf(q record.Quantiles) (all []quantileOf) {
+	for _, at := range []struct {
+		name         string
+		share, value float64
+	}{{"p50", .5, q.P50}, {"p90", .9, q.P90}, {"p99", .99, q.P99}, {"p99.9", .999, q.P999}} {
+		all = append(all, quantileOf{at.name, at.value, q.Count >= int64(stats.MinRequests(at.share))})
+	}
+	return all
+}
+
 // quantiles writes those that there are enough requests for.
 func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"
 	}
 	var known []string
-	for _, at := range []struct {
-		name         string
-		share, value float64
-	}{{"p50", .5, q.P50}, {"p90", .9, q.P90}, {"p99", .99, q.P99}, {"p99.9", .999, q.P999}} {
-		if q.Count >= int64(stats.MinRequests(at.share)) {
+	for _, at := range quantilesOf(q) {
+		if at.known {
 			known = append(known, at.name+" "+seconds(at.value))
 		}
 	}

@@ -12,14 +12,11 @@ import (
 // arm, and a thin line through the rows for each block, since the verdict
 // compares within blocks. Parallel lines are a steady difference.
 type panel struct {
-	Label         string
-	Width, Height px
-	Left, Right   px
-	Top, Bottom   px
-	X             []tick
-	Rows          []panelRow
-	Pairs         []string // SVG path data, one per block
-	Log           bool
+	plot
+	Label string
+	Rows  []panelRow
+	Pairs []string // SVG path data, one per block
+	Log   bool
 }
 
 type panelRow struct {
@@ -64,7 +61,7 @@ func blockPanel(m metric, arms []record.Arm) *panel {
 	if blocks < 2 {
 		return nil
 	}
-	p := &panel{Label: m.label, Width: 340, Left: 14, Right: 326, Top: panelTop}
+	p := &panel{Label: m.label, plot: plot{Width: 340, Left: 14, Right: 326, Top: panelTop}}
 	x := closeAxis(values, p.Left, p.Right)
 	p.Log, p.X = x.log, x.timeTicks(4)
 	scale := timeScale(values...)

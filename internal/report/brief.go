@@ -1,7 +1,7 @@
 package report
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,13 +9,14 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
 // What a brief report has room for, so that it fits a screen of 24 lines.
 const (
 	briefLines  = 24
-	briefAnswer = 4 // lines
+	answerLines = 4
 	briefArms   = 8
 )
 
@@ -27,66 +28,65 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		o.Width = 100
 	}
 	if r.Capacity != nil {
-		return emit(w, "text", func(b *bytes.Buffer) { capacityBriefly(r, printer{b, o}) })
+		return o.write(w, capacityBriefly(r, o.Width))
 	}
-	return emit(w, "text", func(b *bytes.Buffer) {
-		for most := 3; ; most-- {
-			if b.Reset(); briefly(r, printer{b, o}, most) <= briefLines || most == 0 {
-				return
-			}
+	most := 3
+	for ; most > 0; most-- {
+		if text := briefly(r, o.Width, most).Text(document.Options{Width: o.Width}); strings.Count(text, "\n") <= briefLines {
+			break
 		}
-	})
+	}
+	return o.write(w, briefly(r, o.Width, most))
 }
 
-// briefly prints the whole of it, with so many reasons and expectations not met at the most,
-// and returns how many lines it took.
-func briefly(r *record.Result, p printer, most int) (lines int) {
-	width := p.o.Width
-	p.answer(r, state(r))
-	p.line("")
-	p.prose("", cut(askedBriefly(r), width))
+// briefly is the whole of it, with so many reasons and expectations not met at the most.
+func briefly(r *record.Result, width, most int) document.Document {
+	var facts document.Facts
+	add := func(label string, lines []string) {
+		for _, l := range lines {
+			facts = append(facts, document.Fact{Label: label, Text: l})
+		}
+	}
+	add("Why", few(briefReasons(r), most))
+	add("Sure", sure(r))
+	for _, l := range few(unmet(r), max(most, 1)+1) {
+		add("Expected", []string{document.Cut(l, width-10)})
+	}
+	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{document.Cut(askedBriefly(r), width)}}
 	if len(r.Arms) > 0 {
-		p.line("")
-		p.marked(r)
+		d.Parts = append(d.Parts, marked(r))
 	}
-	p.line("")
-	for i, l := range few(briefReasons(r), most) {
-		p.item(first(i, "Why"), l)
-	}
-	for i, l := range sure(r) {
-		p.item(first(i, "Sure"), l)
-	}
-	for i, l := range few(unmet(r), max(most, 1)+1) {
-		p.item(first(i, "Expected"), cut(l, width-10))
-	}
-	p.rest(r)
-	return bytes.Count(p.b.Bytes(), []byte("\n"))
+	d.Parts = append(d.Parts, append(facts, rest(r, width)...))
+	return d
 }
 
 // rest says how many doubts there are, and where all of the report is.
-func (p printer) rest(r *record.Result) {
+func rest(r *record.Result, width int) (facts document.Facts) {
 	if len(r.Doubts) > 0 {
-		p.item("Doubts", cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), Doubt(r.Doubts[0])), p.o.Width-10))
+		facts = append(facts, document.Fact{Label: "Doubts", Text: document.Cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), Doubt(r.Doubts[0])), width-10)})
 	}
-	p.item("Report", command.Quote(r.Dir)+"/report.html, or --verbose")
+	return append(facts, document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
 // capacityBriefly is briefly for a search for capacity.
-func capacityBriefly(r *record.Result, p printer) {
-	p.answer(r, searchState(r))
-	p.line("")
-	p.prose("", searched(r))
-	p.line("")
+func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := capacityTable(r)
 	for i, row := range rows { // the estimate lies within the interval, and saturation beyond it
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
-	p.table(rows)
-	p.line("")
-	for i, l := range capacityCompared(r) {
-		p.item(first(i, "That is"), l)
+	var facts document.Facts
+	for _, l := range capacityCompared(r) {
+		facts = append(facts, document.Fact{Label: "That is", Text: l})
 	}
-	p.rest(r)
+	return document.Document{
+		Name: r.Scenario, State: searchState(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(r, width)...)},
+	}
+}
+
+// briefAnswer is the answer within so many lines.
+func briefAnswer(r *record.Result, width int) string {
+	return document.Cut(cmp.Or(r.Headline, "No answer."), answerLines*(width-10)-len(r.Scenario))
 }
 
 // askedBriefly says what every arm was asked.
@@ -107,38 +107,10 @@ func askedBriefly(r *record.Result) string {
 	return text
 }
 
-// answer prints what became of the run, and its answer.
-func (p printer) answer(r *record.Result, state string) {
-	if state != "" {
-		p.prose("", state)
-	}
-	answer := r.Headline
-	if answer == "" {
-		answer = "No answer."
-	}
-	lines := wrap(r.Scenario+": "+answer, p.o.Width, 0)
-	if len(lines) > briefAnswer {
-		lines = append(lines[:briefAnswer-1], cut(strings.Join(lines[briefAnswer-1:], " "), p.o.Width))
-	}
-	p.bold(lines)
-}
-
-// cut shortens s to one line of so many columns.
-func cut(s string, width int) string {
-	s = strings.ReplaceAll(s, nbsp, " ")
-	if runes := []rune(s); len(runes) > width {
-		return strings.TrimRight(string(runes[:width-1]), " ,;:") + "…"
-	}
-	return s
-}
-
-// marked prints the arms by their figures, each with what the verdict on it says.
-func (p printer) marked(r *record.Result) {
+// marked are the arms by their figures, each with what the verdict on it says.
+func marked(r *record.Result) document.Part {
 	shown := shownArms(r)
-	columns := [][]string{{""}}
-	for _, a := range shown {
-		columns[0] = append(columns[0], a.Name)
-	}
+	columns := [][]string{append([]string{""}, names(shown)...)}
 	used := map[string]bool{}
 	for _, m := range metrics() {
 		figures, marks := append([]string{m.label}, m.cells(shown)...), []string{""}
@@ -149,13 +121,14 @@ func (p printer) marked(r *record.Result) {
 		}
 		columns = append(columns, figures, marks)
 	}
-	p.columns(columns)
+	var below document.Lines
 	if legend := markLegend(r, used); legend != "" {
-		p.prose("", legend)
+		below = append(below, legend)
 	}
 	if all := len(r.Arms) - 1; all > len(shown) {
-		p.prose("", plural(all-len(shown), "arm")+" more")
+		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(columns)}, below}}
 }
 
 // shownArms are the baseline and the first challengers: its copy is not one to choose.

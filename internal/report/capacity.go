@@ -10,48 +10,58 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
-// capacityText is Text for a search for capacity.
-func capacityText(w io.Writer, r *record.Result, o TextOptions) error {
-	return emit(w, "text", func(b *bytes.Buffer) {
-		p := printer{b, o}
-		title := r.Scenario
-		if r.Question != "" {
-			title += ": " + r.Question
+// capacityDocument is a search for capacity.
+func capacityDocument(r *record.Result) document.Document {
+	table := document.Table{Rows: capacityTable(r)}
+	for i, a := range r.Capacity.Arms {
+		table.Marks = append(table.Marks, document.Mark{Class: seriesOf(r.Arms)[i].Class, Notes: notes(r, a.Name)})
+	}
+	var known document.Facts
+	if r.Note != "" {
+		known = document.Facts{{Label: "Note", Text: r.Note}}
+	}
+	return document.Document{
+		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: r.Headline, Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: r,
+		Parts: []document.Part{
+			document.Section{
+				ID: "capacity", Title: "Capacity", Parts: []document.Part{table, document.Lines(capacityLines(r))},
+				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.Capacity.SLO + " and the lowest at which most broke it. " +
+					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
+			},
+			rateSection(r),
+			document.Section{
+				ID: "theory", Title: "Theory against measurement", About: "from measured CPU time and the demands asked for",
+				Lead: "Nothing is fitted to response times.", Parts: []document.Part{document.Lines(capacityTheory(r))},
+			},
+			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}},
+			recordSection(r),
+		},
+	}
+}
+
+// rateSection draws the response time over the rate.
+func rateSection(r *record.Result) document.Part {
+	all := rateCharts(r)
+	if all == nil {
+		return document.Section{}
+	}
+	var charts []document.Part
+	for i, c := range all {
+		chart := document.Chart{Caption: c.Name + logarithmic(c.Log), Picture: draw("rates", c)}
+		if i == 0 {
+			chart.Alt, chart.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
 		}
-		p.prose("", title)
-		if s := searchState(r); s != "" {
-			p.prose("", s)
-		}
-		p.prose("", searched(r))
-		p.prose("", machine(r.Env, r.Arms))
-		p.line("")
-		p.table(capacityTable(r))
-		p.line("")
-		p.bold(wrap(r.Headline, o.Width, 0))
-		p.line("")
-		for _, l := range capacityLines(r) {
-			p.prose("  ", l)
-		}
-		for i, l := range capacityTheory(r) {
-			if i == 0 {
-				p.line("")
-				p.prose("", "Theory, from measured CPU time and the demands asked for")
-			}
-			p.prose("  ", l)
-		}
-		p.line("")
-		for i, d := range r.Doubts {
-			p.item(fmt.Sprintf("[%d]", i+1), Doubt(d))
-		}
-		if r.Note != "" {
-			p.item("Note", r.Note)
-		}
-		p.line("")
-		p.item("Record", r.Dir)
-		p.item("Again", again(r))
-	})
+		charts = append(charts, document.Charts{chart})
+	}
+	return document.Section{
+		ID: "curves", Title: "Response time over the rate", Parts: charts,
+		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
+			"The thick line across is the promise, the band the interval, the drawn line the fit, the dashed one theory.",
+	}
 }
 
 // searchState says how much of its search the run holds; "" when all of it.
@@ -99,12 +109,8 @@ func capacityTable(r *record.Result) [][]string {
 		if recovers == "" {
 			recovers = of(a.AgainKept, a.AgainOf)
 		}
-		name := a.Name
-		if n := notes(r, a.Name); len(n) > 0 {
-			name += " " + strings.ReplaceAll(fmt.Sprint(n), " ", ",")
-		}
 		rows = append(rows, []string{
-			name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
+			a.Name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
 			known(a.Saturation, rate), known(a.XMax, rate), recovers, known(a.CPUPerRequest, seconds),
 		})
 	}
@@ -202,44 +208,6 @@ func capacityTheory(r *record.Result) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// capacityMarkdown is Markdown for a search for capacity. The chart is the file
-// capacity.svg of the record.
-func capacityMarkdown(w io.Writer, r *record.Result) error {
-	return emit(w, "markdown", func(b *bytes.Buffer) {
-		line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-		line("## %s", md(r.Scenario))
-		if r.Question != "" {
-			line("\n*%s*", md(r.Question))
-		}
-		if s := searchState(r); s != "" {
-			line("\n**%s**", md(s))
-		}
-		line("\n**%s**\n\n%s; %s.\n", md(r.Headline), md(searched(r)), md(machine(r.Env, r.Arms)))
-		for i, row := range capacityTable(r) {
-			for k := range row {
-				row[k] = md(row[k])
-			}
-			line("| %s |", strings.Join(row, " | "))
-			if i == 0 {
-				line("|---|%s", strings.Repeat("---:|", len(row)-1))
-			}
-		}
-		line("")
-		for _, l := range slices.Concat(capacityLines(r), capacityTheory(r)) {
-			line("- %s", md(l))
-		}
-		line("\n![Response time over the rate, with the objective, the windows and theory](%s)", capacityChartFile)
-		line("\n### Reservations\n")
-		for i, d := range r.Doubts {
-			line("- [%d] %s", i+1, md(Doubt(d)))
-		}
-		if r.Note != "" {
-			line("- note: %s", md(r.Note))
-		}
-		line("\nRecord `%s`; render again with `%s`.", code(r.Dir), code(again(r)))
-	})
 }
 
 // capacityCSV is CSV for a search for capacity: one row for each window, with the

@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed"
+	"bytes"
 	"fmt"
 	"html/template"
 	"io"
@@ -9,27 +9,17 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // capacityChartFile is where a record keeps the chart, for its report.md.
 const capacityChartFile = "capacity.svg"
 
-//go:embed capacity.html
-var capacitySource string
-
-//go:embed capacity.css
-var capacityStyle string
-
-//go:embed capacitychart.svg
-var capacityChartSource string
-
 // A rateChart is one arm's response time over the rate: windows as points, the
 // promise as a line, the interval as a band, and what theory says.
 type rateChart struct {
+	plot
 	Name, Class, Metric, Title string
-	Width, Height              px
-	Left, Right, Top, Bottom   px // of the plot
-	X, Y                       []tick
 	Log                        bool // of the times
 	Limit                      px
 	LimitText                  string
@@ -84,12 +74,12 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 	for i, a := range r.Capacity.Arms {
 		c := rateChart{
 			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Text,
-			Width: 640, Height: 320, Left: 74, Right: 622, Top: 14, Bottom: 274, LimitText: term.Text,
+			plot: plot{Width: 640, Height: 320, Left: 74, Right: 622, Top: 14, Bottom: 274}, LimitText: term.Text,
 		}
 		x := closeAxis(rates, c.Left+8, c.Right-8)
 		x.log = false
 		y := timeAxis(times, c.Bottom, c.Top)
-		c.X, c.Y, c.Log, c.Limit = x.rateTicks(6), y.timeTicks(5), y.log, y.at(term.Limit)
+		c.X, c.Y, c.Log, c.Limit = perSecond(x.rateTicks(6)), y.timeTicks(5), y.log, y.at(term.Limit)
 		if a.Outcome == "between" {
 			c.BandLow = x.at(a.Low)
 			c.BandWidth = x.at(a.High) - c.BandLow
@@ -151,56 +141,25 @@ func ratePath(points []record.RatePoint, x, y axis) string {
 	return path.String()
 }
 
-// A capacityPage is what capacity.html shows.
-type capacityPage struct {
-	page
-	Charts []rateChart
-	Term   string
-	Lines  []string
-	Theory []string
-	Table  [][]string
-	Detail []detail
-}
-
-// A detail is the list of an arm's windows.
-type detail struct {
-	Name string
-	Head []string
-	Rows [][]string
-}
-
-// capacityHTML is HTML for a search for capacity.
-func capacityHTML(w io.Writer, r *record.Result) error {
-	t, err := capacityTemplate()
-	if err != nil {
-		return err
-	}
-	p := capacityPage{
-		page: page{
-			Result: r, Style: template.CSS(pageStyle + capacityStyle), State: searchState(r), Offered: searched(r), Machine: machine(r.Env, r.Arms),
-			Again: again(r), Series: seriesOf(r.Arms), Fingerprint: fingerprint(r),
-		},
-		Charts: rateCharts(r), Lines: capacityLines(r), Theory: capacityTheory(r), Table: capacityTable(r), Detail: details(r),
-	}
-	if term := plotted(r.Capacity); term != nil {
-		p.Term = term.Metric
-	}
-	return execute(w, t, "page", "html", p)
-}
-
 // CapacitySVG draws the response time over the rate, one chart for each arm below
 // the other; nothing to draw gives an empty drawing. r.Capacity must be there.
 func CapacitySVG(w io.Writer, r *record.Result) error {
-	t, err := capacityTemplate()
-	if err != nil {
-		return err
-	}
 	charts := rateCharts(r)
-	return execute(w, t, "file", "svg", struct {
-		Style  template.CSS
-		Height px
-		Charts []placedChart
-	}{template.CSS(pageStyle + capacityStyle), px(chartRoom * len(charts)), placed(charts)})
+	return emit(w, "svg", func(b *bytes.Buffer) {
+		b.WriteString(string(draw("ratefile", struct {
+			Style  template.CSS
+			Height px
+			Charts []placedChart
+		}{document.Style(), px(chartRoom * len(charts)), placed(charts)})))
+	})
+}
+
+// perSecond says what the labels count.
+func perSecond(ticks []tick) []tick {
+	for i := range ticks {
+		ticks[i].Label += "/s"
+	}
+	return ticks
 }
 
 // A placedChart is one in a drawing of several.
@@ -219,38 +178,16 @@ func placed(charts []rateChart) (all []placedChart) {
 	return all
 }
 
-func capacityTemplate() (*template.Template, error) {
-	t := template.New("capacity")
-	for _, source := range []string{capacityChartSource, capacitySource} {
-		if _, err := t.Parse(source); err != nil {
-			return nil, fmt.Errorf("parsing the capacity template: %w", err)
-		}
-	}
-	return t, nil
-}
-
-// execute renders a template at once, so that a failure writes nothing.
-func execute(w io.Writer, t *template.Template, name, format string, data any) error {
-	var b strings.Builder
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
-		return fmt.Errorf("rendering %s report: %w", format, err)
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing %s report: %w", format, err)
-	}
-	return nil
-}
-
 // details lists every arm's windows.
-func details(r *record.Result) (all []detail) {
+func details(r *record.Result) (all []document.Part) {
 	for _, a := range r.Capacity.Arms {
-		d := detail{Name: a.Name, Head: []string{"trial", "for", "offered", "sent", "goodput"}}
+		head := []string{"trial", "for", "offered", "sent", "goodput"}
 		for _, t := range r.Capacity.Terms {
 			if t.Metric != "goodput" {
-				d.Head = append(d.Head, t.Metric)
+				head = append(head, t.Metric)
 			}
 		}
-		d.Head = append(d.Head, "objective")
+		rows := [][]string{append(head, "objective")}
 		for _, w := range a.Windows {
 			row := []string{count(w.Trial), w.Purpose, rate(w.Rate), rate(w.Sent), rate(w.Goodput)}
 			for _, t := range r.Capacity.Terms {
@@ -272,9 +209,9 @@ func details(r *record.Result) (all []detail) {
 			case w.Kept:
 				said = "kept"
 			}
-			d.Rows = append(d.Rows, append(row, said))
+			rows = append(rows, append(row, said))
 		}
-		all = append(all, d)
+		all = append(all, document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows, Words: true}}})
 	}
 	return all
 }

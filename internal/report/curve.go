@@ -12,12 +12,10 @@ import (
 // A curveChart is response time over percentile, one line per arm. Its x axis
 // counts nines: -log10(1-q), so p90, p99 and p99.9 are equally far apart.
 type curveChart struct {
-	Width, Height            px
-	Left, Right, Top, Bottom px // of the plot
-	X, Y                     []tick
-	Lines                    []curveLine
-	Log                      bool
-	Table                    curveTable // the same in figures
+	plot
+	Lines []curveLine
+	Log   bool
+	Rows  [][]string // the same in figures, the head first
 }
 
 // A curveLine is one arm. Later lines are thinner, so that one that runs where
@@ -28,14 +26,9 @@ type curveLine struct {
 	Width px
 }
 
-type curveTable struct {
-	Head []string
-	Rows [][]string
-}
-
 // curves draws the arms' distributions; nil when no arm has one.
 func curves(arms []record.Arm) *curveChart {
-	c := &curveChart{Width: 640, Height: 380, Left: 74, Right: 622, Top: 14, Bottom: 334}
+	c := &curveChart{plot: plot{Width: 640, Height: 380, Left: 74, Right: 622, Top: 14, Bottom: 334}}
 	var values []float64
 	nines := 0.0
 	for _, a := range arms {
@@ -50,7 +43,7 @@ func curves(arms []record.Arm) *curveChart {
 	x := axis{low: 0, high: nines, from: c.Left, to: c.Right}
 	y := timeAxis(values, c.Bottom, c.Top)
 	c.Log, c.Y = y.log, y.timeTicks(6)
-	c.Table.Head = []string{"arm"}
+	c.Rows = [][]string{{"arm"}}
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
 	for _, q := range marks {
 		if n := ninesOf(q); n <= nines+1e-9 {
@@ -60,7 +53,7 @@ func curves(arms []record.Arm) *curveChart {
 				label = "least"
 			}
 			c.X = append(c.X, tick{x.at(n), label, minor})
-			c.Table.Head = append(c.Table.Head, label)
+			c.Rows[0] = append(c.Rows[0], label)
 		}
 	}
 	for i, s := range seriesOf(arms) {
@@ -77,7 +70,7 @@ func curves(arms []record.Arm) *curveChart {
 		for _, q := range marks[:len(c.X)] {
 			row = append(row, along(curve, q))
 		}
-		c.Table.Rows = append(c.Table.Rows, row)
+		c.Rows = append(c.Rows, row)
 	}
 	return c
 }

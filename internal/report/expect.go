@@ -4,20 +4,20 @@ import (
 	"fmt"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
-// An answered is one expectation as it is shown.
-type answered struct {
-	record.Expectation
-	Class string // of its verdict badge
-}
-
-func answers(r *record.Result) (all []answered) {
-	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "REFUSED"}
+// expectations are what the scenario asserts, with what came of it.
+func expectations(r *record.Result) document.Part {
+	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "REFUSED"} // badges of verdicts
+	var all document.Findings
 	for _, e := range r.Expectations {
-		all = append(all, answered{e, class[e.Outcome]})
+		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.Text})
 	}
-	return all
+	return document.Section{
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},
+		Lead: "One fails only when the blocks are sure of it; what they leave open is refused.",
+	}
 }
 
 // tally counts the answers in a sentence, "" when nothing was expected.
@@ -30,26 +30,4 @@ func tally(all []record.Expectation) string {
 		n[e.Outcome]++
 	}
 	return fmt.Sprintf("%s: %d passed, %d failed, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided])
-}
-
-func (p printer) expectations(r *record.Result) {
-	if len(r.Expectations) == 0 {
-		return
-	}
-	p.line("")
-	p.prose("", tally(r.Expectations))
-	for _, e := range r.Expectations {
-		p.prose("  ", fmt.Sprintf("%-7s %s", e.Outcome, e.Text))
-		p.prose("          ", e.Reason.Text)
-	}
-}
-
-func markdownExpectations(line func(string, ...any), r *record.Result) {
-	if len(r.Expectations) == 0 {
-		return
-	}
-	line("\n### Expectations\n\n%s.\n", md(tally(r.Expectations)))
-	for _, e := range r.Expectations {
-		line("- **%s** `%s`: %s", e.Outcome, code(e.Text), md(e.Reason.Text))
-	}
 }

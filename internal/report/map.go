@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // A MapFormat is one way to render a map.
@@ -70,58 +70,64 @@ func mapGrid(m *record.Map) (rows [][]string) {
 }
 
 // MapText renders m for a terminal.
-func MapText(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
-	return emit(w, "text", func(b *bytes.Buffer) {
-		p := printer{b, TextOptions{Width: 100}}
-		if s := mapState(m); s != "" {
-			p.prose("", s)
-		}
-		p.prose("", m.Plan.Scenario+": "+m.Headline)
-		for _, l := range theoryLines(m) {
-			p.line("  " + l)
-		}
-		p.line("")
-		p.prose("", mapPlan(m))
-		p.prose("", machine(m.Env, nil))
-		p.line("")
-		p.grid(mapGrid(m))
-		p.line("")
-		for _, l := range mapLegend(m) {
-			p.line("  " + l)
-		}
-		p.line("")
-		for _, c := range m.Cells {
-			if c.Decision == record.Rejected {
-				p.prose("  ", cellSentence(m, &c))
-			}
-		}
-		for _, d := range m.Doubts {
-			p.item("Doubt", Doubt(d))
-		}
-		if m.Plan.Note != "" {
-			p.item("Note", m.Plan.Note)
-		}
-		p.item("Record", m.Dir)
-		p.item("Again", mapAgain(m))
-	})
-}
+func MapText(w io.Writer, m *record.Map) error { return TextOptions{}.write(w, mapDocument(m)) }
 
-// grid prints a table with its first column to the right and two blanks between.
-func (p printer) grid(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+// MapMarkdown renders m for an issue or a README, with its chart as map.svg beside
+// it. Everything that came from outside is escaped.
+func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, mapDocument(m)) }
+
+// MapHTML renders m as one page that needs no script; its cells link to the reports
+// of their runs, which lie beside it. Everything from outside is escaped; the map
+// itself lies in the page as JSON in the element with id "result".
+func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
+
+func mapDocument(m *record.Map) document.Document {
+	m = mapInWords(m)
+	d := document.Document{
+		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
+	}
+	theory := document.Section{ID: "theory", Parts: []document.Part{document.Lines(theoryLines(m))}}
+	dashed := ""
+	if m.Theory != nil {
+		theory.Title, dashed = m.Theory.Law, ", a dashed one is theory's border"
+	}
+	grid := document.Table{Rows: mapGrid(m), Words: true}
+	var doubts document.Lines
+	cells := make(document.Linked, len(m.Cells))
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		if c.Decision == record.Rejected {
+			doubts = append(doubts, cellSentence(m, c))
+		}
+		if c.Visits > 0 {
+			link := document.Link{Text: cellSentence(m, c)}
+			for _, run := range c.Runs {
+				link.Files = append(link.Files, run+"/report.html")
+			}
+			cells[c.Order-1] = link
 		}
 	}
-	for _, row := range rows {
-		line := []string{strings.Repeat(" ", widths[0]-utf8.RuneCountInString(row[0])) + row[0]}
-		for i, cell := range row[1:] {
-			line = append(line, cell+strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)))
-		}
-		p.line(strings.Join(line, "  "))
+	cells = slices.DeleteFunc(cells, func(l document.Link) bool { return l.Text == "" }) // not measured
+	for _, x := range m.Doubts {
+		doubts = append(doubts, Doubt(x))
 	}
+	if m.Plan.Note != "" {
+		doubts = append(doubts, "note: "+m.Plan.Note)
+	}
+	d.Parts = []document.Part{
+		document.Section{
+			ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
+				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{grid, document.Lines(mapLegend(m))},
+			}}},
+			Lead: "Pale cells are inferred: measured ones on both sides of them agree. Hatched cells lie at a border, or are undecided; " +
+				"a solid line parts different verdicts" + dashed + ".",
+		},
+		theory,
+		document.Page{document.Section{ID: "cells", Title: "Measured cells, in the order they ran", Parts: []document.Part{cells}}},
+		document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts}},
+		document.Section{ID: "record", Title: "Record", Parts: []document.Part{document.Commands{{Label: "data", Text: m.Dir}, {Label: "again", Text: mapAgain(m)}}}},
+	}
+	return d
 }
 
 // MapJSON writes the whole map, indented.
@@ -154,51 +160,5 @@ func MapCSV(w io.Writer, m *record.Map) error {
 				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
 		}
 		out.Flush()
-	})
-}
-
-// MapMarkdown renders m for an issue or a README, with its chart as map.svg beside
-// it. Everything that came from outside is escaped.
-func MapMarkdown(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
-	return emit(w, "markdown", func(b *bytes.Buffer) {
-		line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-		line("## %s", md(mapTitle(m)))
-		line("\n*%s*", md(m.Question))
-		if s := mapState(m); s != "" {
-			line("\n**%s**", md(s))
-		}
-		line("\n**%s**", md(m.Headline))
-		line("\n%s; %s.", md(mapPlan(m)), md(machine(m.Env, nil)))
-		line("\n![%s](map.svg)\n", md(mapTitle(m)))
-		for i, row := range mapGrid(m) {
-			for k, cell := range row {
-				row[k] = md(cell)
-			}
-			line("| %s |", strings.Join(row, " | "))
-			if i == 0 {
-				line("|---:|%s", strings.Repeat(":---|", len(row)-1))
-			}
-		}
-		line("")
-		for _, l := range mapLegend(m) {
-			line("- %s", md(l))
-		}
-		for i, l := range theoryLines(m) {
-			if i == 0 {
-				line("\n### %s\n", md(m.Theory.Law))
-			}
-			line("- %s", md(l))
-		}
-		line("\n### Reservations\n")
-		for _, c := range m.Cells {
-			if c.Decision == record.Rejected {
-				line("- %s", md(cellSentence(m, &c)))
-			}
-		}
-		for _, d := range m.Doubts {
-			line("- %s", md(Doubt(d)))
-		}
-		line("\nRecord `%s`; render again with `%s`.", code(m.Dir), code(mapAgain(m)))
 	})
 }

@@ -77,8 +77,8 @@ func TestMapTextShowsEveryKindOfCell(t *testing.T) {
 	t.Parallel()
 	text := renderedMap(t, "text", atlas())
 	for _, want := range []string{
-		"PARTIAL: ", "A nethttp wins   B pool wins   = the same   x a trade   ~ undecided   * refused   . not reached",
-		"     16", "B/ +20 %", "x/ -30 %", "(=)", "~/ -3.0 %", "*!", "(A)!", "A/! -66 %", "= +0.1 %",
+		"PARTIAL: ", "A nethttp wins; B pool wins; = the same; x a trade; ~ undecided; * refused; . not reached",
+		"\n  16  ", "B/ +20 %", "x/ -30 %", "(=)", "~/ -3.0 %", "*!", "(A)!", "A/! -66 %", "= +0.1 %",
 		"sleep-share=0.2: by law between 1 and 4, measured between 1 and 4 or up to between 4 and 16",
 		"sleep-share=0.7: by law between 4 and 16, no one border measured", "refused: drift",
 	} {
@@ -86,7 +86,7 @@ func TestMapTextShowsEveryKindOfCell(t *testing.T) {
 			t.Errorf("text lacks %q:\n%s", want, text)
 		}
 	}
-	if rows := strings.Index(text, "     16"); rows > strings.Index(text, "      1  ") {
+	if rows := strings.Index(text, "\n  16  "); rows > strings.Index(text, "\n  1  ") {
 		t.Errorf("the largest value of Y is not at the top:\n%s", text)
 	}
 }

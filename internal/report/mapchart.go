@@ -2,9 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -12,22 +10,17 @@ import (
 	"schedlab/internal/record"
 )
 
-//go:embed map.html
-var mapSource string
-
 // A mapChart is a map as coloured cells. Hatched are those at a border and those
 // that are not decided.
 type mapChart struct {
-	Title, Headline          string
-	Width, Height            px
-	Left, Right, Top, Bottom px // of the plot
-	XName, YName             string
-	XMiddle, YMiddle         px // of the axes' names
-	X, Y                     []tick
-	Cells                    []mapCell
-	Border, Law              string // SVG path data
-	LawName                  string
-	Legend                   []mapKey
+	Title, Headline string
+	plot
+	XName, YName     string
+	XMiddle, YMiddle px // of the axes' names
+	Cells            []mapCell
+	Border, Law      string // SVG path data
+	LawName          string
+	Legend           []mapKey
 }
 
 type mapCell struct {
@@ -57,7 +50,7 @@ func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
 		Title: mapTitle(m), Headline: m.Headline, XName: m.Plan.X.Name, YName: m.Plan.Y.Name,
-		Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
+		plot: plot{Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight},
 	}
 	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (c.Top+c.Bottom)/2
 	left := func(x int) px { return c.Left + px(x)*cellWidth }
@@ -169,68 +162,7 @@ func (c *mapChart) legend(m *record.Map) {
 	c.Height = line + 28
 }
 
-// A mapPage is what map.html shows.
-type mapPage struct {
-	Map                  *record.Map
-	Chart                mapChart
-	Style                template.CSS
-	State, Plan, Machine string
-	Theory               []string
-	Cells                []mapRow
-	Again                string
-}
-
-// A mapRow is one measured cell with its records.
-type mapRow struct {
-	Order    int
-	Sentence string
-	Runs     []string
-}
-
-func mapTemplates() (*template.Template, error) {
-	t, err := template.New("map").Parse(mapSource)
-	if err != nil {
-		return nil, fmt.Errorf("parsing the map's template: %w", err)
-	}
-	return t, nil
-}
-
 // MapSVG writes the chart alone, as an image that follows a light or dark scheme.
 func MapSVG(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
-	t, err := mapTemplates()
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, "svg", chartMap(m)); err != nil {
-		return fmt.Errorf("rendering svg map: %w", err)
-	}
-	return emit(w, "svg", func(out *bytes.Buffer) { out.Write(b.Bytes()) })
-}
-
-// MapHTML renders m as one page that needs no script; its cells link to the reports
-// of their runs, which lie beside it. Everything from outside is escaped; the map
-// itself lies in the page as JSON in the element with id "result".
-func MapHTML(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
-	t, err := mapTemplates()
-	if err != nil {
-		return err
-	}
-	p := mapPage{
-		Map: m, Chart: chartMap(m), Style: template.CSS(pageStyle), State: mapState(m), Plan: mapPlan(m), Machine: machine(m.Env, nil),
-		Theory: theoryLines(m), Again: mapAgain(m),
-	}
-	for i := range m.Cells {
-		if c := &m.Cells[i]; c.Visits > 0 {
-			p.Cells = append(p.Cells, mapRow{c.Order, cellSentence(m, c), c.Runs})
-		}
-	}
-	slices.SortStableFunc(p.Cells, func(a, b mapRow) int { return a.Order - b.Order })
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, "page", p); err != nil {
-		return fmt.Errorf("rendering html map: %w", err)
-	}
-	return emit(w, "html", func(out *bytes.Buffer) { out.Write(b.Bytes()) })
+	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(mapInWords(m))))) })
 }

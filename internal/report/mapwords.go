@@ -129,7 +129,7 @@ func mapLegend(m *record.Map) (lines []string) {
 	add(markOpen+" undecided", decided(record.InDoubt))
 	add(markRefused+" refused", decided(record.Rejected))
 	add(markUnreached+" not reached", func(c record.Cell) bool { return c.State == record.Unreached })
-	lines = append(lines, strings.Join(parts, "   "))
+	lines = append(lines, strings.Join(parts, "; "))
 	parts = nil
 	add("( ) inferred: measured cells on both sides agree", func(c record.Cell) bool { return c.State == record.Inferred })
 	add("/ at a border", func(c record.Cell) bool { return c.Border && c.State != record.Unreached })
@@ -137,7 +137,7 @@ func mapLegend(m *record.Map) (lines []string) {
 		add("! "+m.Theory.Arm+" is short of workers by Little's law", func(c record.Cell) bool { return len(c.Short) > 0 })
 	}
 	if parts != nil {
-		lines = append(lines, strings.Join(parts, "   "))
+		lines = append(lines, strings.Join(parts, "; "))
 	}
 	if on(func(c record.Cell) bool { return c.Ratio > 0 }) {
 		lines = append(lines, "figures: "+figuresOf(m))

@@ -25,8 +25,8 @@ func TestPack(t *testing.T) {
 	}
 	for _, want := range []string{
 		`  pass same("p50") && p99("pool") < 20ms`, "  fail served", "  REFUSED explained",
-		"  NOT RUN: needs 2 CPUs for the server, here are 1\n  REFUSED same(\"p50\")\n",
-		"scenario     pass  fail  REFUSED  blocks  answer\n",
+		"\nNOT RUN: needs 2 CPUs for the server, here are 1\n\nREFUSED same(\"p50\")\n",
+		"scenario     pass  fail  REFUSED  blocks   answer\n",
 		"shards          0     0        2       -  not run\n2 scenarios     1     1        3\n",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // A breakdown is where the arms' time went, in seconds: on average, or in the
@@ -197,49 +198,58 @@ type stackChart struct {
 	Width, Height px
 	Left          px
 	Stacks        []stack
-	Legend        []stackLegend
-	Differences   []string
-	Head          []string
-	Rows          [][]string
+	Legend        []series // the stretches
 }
 
-type stackLegend struct{ Class, Name, What string }
-
-// stacks draws every breakdown.
-func stacks(r *record.Result) (charts []stackChart) {
-	for _, b := range breakdowns(r) {
-		c := stackChart{Title: b.title(), Width: 640, Left: 10, Differences: b.Differences}
-		longest := 0.0
-		for _, row := range b.Rows {
-			longest = max(longest, row.Sum)
+// breakdownParts are a section for each breakdown, and what the stretches are.
+func breakdownParts(r *record.Result) (parts []document.Part) {
+	tables := breakdowns(r)
+	for i, b := range tables {
+		notes := []document.Part{document.Lines(b.Differences)}
+		if i == len(tables)-1 {
+			notes = append(notes, document.Note(legend(r, tables)), document.Note(coverage(r)))
 		}
-		scale := axis{low: 0, high: max(longest, 1e-9), from: c.Left, to: c.Width - 90}
-		unit := timeScale(longest)
-		for i, row := range b.Rows {
-			s := stack{series: row.series, Y: px(14 + 40*i), Total: unit.format(row.Sum)}
-			at := 0.0
-			for k, v := range row.Seconds {
-				if !(v > 0) { // less than nothing cannot be drawn: the calibration is that far off
-					continue
-				}
-				from, to := scale.at(at), scale.at(at+v)
-				s.Bars = append(s.Bars, bar{stretchClass(b.Names[k]), from, to - from, fmt.Sprintf("%s: %s", b.Names[k], seconds(v))})
-				at += v
-			}
-			s.End = scale.at(at)
-			c.Stacks = append(c.Stacks, s)
-		}
-		c.Height = px(14 + 40*len(b.Rows))
-		for _, st := range stretches(r) {
-			if slices.Contains(b.Names, st.Name) {
-				c.Legend = append(c.Legend, stackLegend{stretchClass(st.Name), st.Name, st.What})
-			}
-		}
-		table := b.cells()
-		c.Head, c.Rows = table[0], table[1:]
-		charts = append(charts, c)
+		parts = append(parts, document.Section{
+			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
+			Lead: "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
+			Parts: append([]document.Part{document.Charts{{
+				Picture: draw("stack", stackOf(r, b)), Instead: []document.Part{document.Table{Rows: b.cells()}},
+			}}}, notes...),
+		})
 	}
-	return charts
+	return parts
+}
+
+// stackOf draws one breakdown.
+func stackOf(r *record.Result, b breakdown) stackChart {
+	c := stackChart{Title: b.title(), Width: 640, Left: 10}
+	longest := 0.0
+	for _, row := range b.Rows {
+		longest = max(longest, row.Sum)
+	}
+	scale := axis{low: 0, high: max(longest, 1e-9), from: c.Left, to: c.Width - 90}
+	unit := timeScale(longest)
+	for i, row := range b.Rows {
+		s := stack{series: row.series, Y: px(14 + 40*i), Total: unit.format(row.Sum)}
+		at := 0.0
+		for k, v := range row.Seconds {
+			if !(v > 0) { // less than nothing cannot be drawn: the calibration is that far off
+				continue
+			}
+			from, to := scale.at(at), scale.at(at+v)
+			s.Bars = append(s.Bars, bar{stretchClass(b.Names[k]), from, to - from, fmt.Sprintf("%s: %s", b.Names[k], seconds(v))})
+			at += v
+		}
+		s.End = scale.at(at)
+		c.Stacks = append(c.Stacks, s)
+	}
+	c.Height = px(14 + 40*len(b.Rows))
+	for _, st := range stretches(r) {
+		if slices.Contains(b.Names, st.Name) {
+			c.Legend = append(c.Legend, series{Class: stretchClass(st.Name), Name: st.Name})
+		}
+	}
+	return c
 }
 
 func stretchClass(name string) string { return "s-" + strings.ReplaceAll(name, " ", "-") }

@@ -5,7 +5,17 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
+
+// theory sets queueing models beside the measurement.
+func theory(r *record.Result) document.Part {
+	return document.Section{
+		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
+		Lead: warned(r, "Queueing models fed with the measured arrivals, demands and CPU time; nothing is fitted to response times. "+
+			"What is measured above them is overhead and interference."),
+	}
+}
 
 // predictions set theory beside the measurement, one line for each arm and model
 // that has a figure.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // scaleTitle heads what the law says of each family.
@@ -15,35 +16,39 @@ const scaleTitle = "Throughput over clients, by the Universal Scalability Law"
 const scaleLegend = "X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)), fitted to the goodput of N clients in a closed loop; " +
 	"in brackets 95 % intervals, from the scatter about the curve (docs/queueing.md)"
 
-// A scaleTable is one family's.
-type scaleTable struct {
-	Sentence string
-	Rows     [][]string // a head, then a line for each N; nil without any
+// scales are what the law says of each family, and the figures it was fitted to.
+func scales(r *record.Result) document.Part {
+	s := document.Section{ID: "scales", Title: scaleTitle, Lead: warned(r, "")}
+	if len(r.Scales) == 0 {
+		return s
+	}
+	for i := range r.Scales {
+		s.Parts = append(s.Parts, document.Lines{scaleSentence(&r.Scales[i])}, document.Table{Rows: scaleRows(&r.Scales[i])})
+	}
+	s.Parts = append(s.Parts, document.Note(scaleLegend))
+	return s
 }
 
-func scaleTables(r *record.Result) (all []scaleTable) {
-	for i := range r.Scales {
-		s := &r.Scales[i]
-		t := scaleTable{Sentence: scaleSentence(s)}
-		if len(s.Points) > 0 {
-			t.Rows = [][]string{{"clients", "goodput", "CPU/request"}}
+// scaleRows are a head and a line for each number of clients; nil without any.
+func scaleRows(s *record.Scale) (rows [][]string) {
+	if len(s.Points) == 0 {
+		return nil
+	}
+	rows = [][]string{{"clients", "goodput", "CPU/request"}}
+	if s.Why.None() {
+		rows[0] = append(rows[0], "fitted", "off")
+	}
+	for _, p := range s.Points {
+		row := []string{"N = " + clients(p.N), rate(p.Goodput), none}
+		if p.CPU > 0 {
+			row[2] = seconds(p.CPU)
 		}
 		if s.Why.None() {
-			t.Rows[0] = append(t.Rows[0], "fitted", "off")
+			row = append(row, rate(p.Fitted), change(p.Goodput/p.Fitted))
 		}
-		for _, p := range s.Points {
-			row := []string{"N = " + clients(p.N), rate(p.Goodput), none}
-			if p.CPU > 0 {
-				row[2] = seconds(p.CPU)
-			}
-			if s.Why.None() {
-				row = append(row, rate(p.Fitted), change(p.Goodput/p.Fitted))
-			}
-			t.Rows = append(t.Rows, row)
-		}
-		all = append(all, t)
+		rows = append(rows, row)
 	}
-	return all
+	return rows
 }
 
 // clients writes a number of them, which a median over blocks need not make whole.
@@ -63,36 +68,4 @@ func scaleSentence(s *record.Scale) string {
 	}
 	return fmt.Sprintf("%s: highest at N* = %s, %s; lambda %s, sigma %s, kappa %s; the points scatter %.1f%s%% about the curve",
 		s.Line, count(int(math.Round(s.PeakAt))), rate(s.Peak), between(s.Gain, rate), between(s.Contention, plain), between(s.Coherence, plain), 100*s.Off, nbsp)
-}
-
-// scales prints the law and the figures it was fitted to.
-func (p printer) scales(r *record.Result) {
-	tables := scaleTables(r)
-	for i, t := range tables {
-		p.line("")
-		if i == 0 {
-			p.prose("", scaleTitle)
-		}
-		p.prose("  ", t.Sentence)
-		if t.Rows != nil {
-			p.rows(t.Rows)
-		}
-	}
-	if tables != nil {
-		p.prose("  ", scaleLegend)
-	}
-}
-
-func markdownScales(line func(string, ...any), r *record.Result) {
-	tables := scaleTables(r)
-	for i, t := range tables {
-		if i == 0 {
-			line("\n### %s", scaleTitle)
-		}
-		line("\n%s\n", md(t.Sentence))
-		markdownRows(line, t.Rows)
-	}
-	if tables != nil {
-		line("\n%s.", md(scaleLegend))
-	}
 }

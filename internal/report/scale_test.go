@@ -49,17 +49,17 @@ func TestFittedLawIsDrawn(t *testing.T) {
 
 func TestScaleSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
-	tables := scaleTables(scaled())
-	if len(tables) != 2 {
-		t.Fatalf("got %d tables, want one for each family", len(tables))
+	families := scaled().Scales
+	if len(families) != 2 {
+		t.Fatalf("got %d families, want two", len(families))
 	}
 	for i, want := range []string{"goroutine: highest at N* = 105, 8,890/s; lambda 5,000/s (4,800/s to 5,210/s), sigma 0.55 (0.53 to 0.57)", "loop: unidentified: the interval of kappa holds 0"} {
-		if got := tables[i].Sentence; !strings.HasPrefix(got, want) {
+		if got := scaleSentence(&families[i]); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	for i, columns := range []int{5, 3} {
-		for _, row := range tables[i].Rows {
+		for _, row := range scaleRows(&families[i]) {
 			if len(row) != columns || row[2] == none {
 				t.Errorf("got %q, want %d figures with the CPU per request, fitted ones only where they are identified", row, columns)
 			}
@@ -70,8 +70,5 @@ func TestScaleSaysWhatItKnows(t *testing.T) {
 		if got := rendered(t, format, bare); !strings.Contains(got, "goroutine: unidentified: 0 valid blocks") {
 			t.Errorf("%s: got %s, want why there is no law", format, got)
 		}
-	}
-	if scaleTables(&record.Result{}) != nil {
-		t.Error("tables of a result without scales")
 	}
 }

@@ -15,13 +15,11 @@ import (
 // A sweepChart is one figure over the values of one varied factor, a line for
 // each family of arms.
 type sweepChart struct {
-	Factor, Label            string
-	Width, Height            px
-	Left, Right, Top, Bottom px // of the plot
-	X, Y                     []tick
-	Lines                    []sweepLine
-	FitName                  string // what a line's Fit is; "" when none has one
-	Log                      bool   // of either axis
+	plot
+	Factor, Label string
+	Lines         []sweepLine
+	FitName       string // what a line's Fit is; "" when none has one
+	Log           bool   // of either axis
 }
 
 type sweepLine struct {
@@ -108,7 +106,7 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 		}
 		return nil
 	}
-	c := &sweepChart{Factor: factor, Label: m.label, Width: 420, Height: 260, Left: 74, Right: 400, Top: 14, Bottom: 216}
+	c := &sweepChart{Factor: factor, Label: m.label, plot: plot{Width: 420, Height: 260, Left: 74, Right: 400, Top: 14, Bottom: 216}}
 	var values []string
 	var figures []float64
 	for _, a := range arms {

@@ -5,50 +5,42 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
-// twinTitle heads the table of the arms' ideal twins.
-const twinTitle = "Against the ideal twin"
-
-// A twinTable sets every arm beside its ideal twin: Rows are a head and a line for
-// each arm that has one, Lines what is to be said of the others and of losses.
-type twinTable struct {
-	Rows   [][]string
-	Lines  []string
-	Legend string
-}
-
-// twins is the table; nil when the record has no twins.
-func twins(r *record.Result) *twinTable {
-	var t twinTable
+// twins set every arm beside its own requests in an ideal scheduler of its kind.
+func twins(r *record.Result) document.Part {
+	s := document.Section{
+		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
+		Lead: "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
+	}
+	var lines document.Lines
 	var with []record.Arm
 	var tails, beyond []float64
 	for _, a := range r.Arms {
 		switch {
 		case a.Role == record.Copy || a.Twin == nil:
 		case a.Twin.Mean == nil:
-			t.Lines = append(t.Lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
 		default:
 			with = append(with, a)
 			if w := a.Twin; w.P99 != nil {
 				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
 			}
 			beyond = append(beyond, a.Twin.Beyond.Median)
-			t.Lines = append(t.Lines, remarked(a)...)
+			lines = append(lines, remarked(a)...)
 		}
 	}
 	if len(with) == 0 {
-		if t.Lines == nil {
-			return nil
-		}
-		return &t
+		s.Parts = []document.Part{lines}
+		return s
 	}
 	unit, cpu, tail := twinScale(with), timeScale(beyond...), timeScale(tails...)
 	head := []string{"arm", "ideal", "overhead", "the rest", "95" + nbsp + "% interval", "measured (" + unit.unit + ")", "CPU beyond"}
 	if tails != nil {
 		head = append(head, "twin's p99", "measured")
 	}
-	t.Rows = append(t.Rows, head)
+	rows := [][]string{head}
 	for _, a := range with {
 		w := a.Twin
 		row := []string{a.Name, unit.number(w.Ideal.Median), unit.plus(w.Overhead.Median), unit.plus(w.Interference.Median),
@@ -59,12 +51,13 @@ func twins(r *record.Result) *twinTable {
 		case tails != nil:
 			row = append(row, none, none)
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
-	t.Legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
 		"each block's figures add up, their medians, column by column, only nearly (docs/queueing.md)"
-	return &t
+	s.Parts = []document.Part{document.Table{Rows: rows}, lines, document.Note(legend)}
+	return s
 }
 
 // twinScale fits the table's means.
@@ -91,43 +84,4 @@ func remarked(a record.Arm) (lines []string) {
 			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
 	}
 	return lines
-}
-
-// twins prints the arms beside their ideal twins.
-func (p printer) twins(r *record.Result) {
-	t := twins(r)
-	if t == nil {
-		return
-	}
-	p.line("")
-	p.prose("", twinTitle+": each arm's own requests in an ideal scheduler of its kind ("+overBlocks("medians", caveat(r))+")")
-	if len(t.Rows) > 0 {
-		p.rows(t.Rows)
-	}
-	for _, l := range t.Lines {
-		p.prose("  ", l)
-	}
-	if t.Legend != "" {
-		p.line("")
-		p.prose("  ", t.Legend)
-	}
-}
-
-// markdownTwins is twins for Markdown.
-func markdownTwins(line func(string, ...any), r *record.Result) {
-	t := twins(r)
-	if t == nil {
-		return
-	}
-	line("\n### %s\n", md(twinTitle+" ("+overBlocks("medians", caveat(r))+")"))
-	if len(t.Rows) > 0 {
-		markdownRows(line, t.Rows)
-		line("")
-	}
-	for _, l := range t.Lines {
-		line("- %s", md(l))
-	}
-	if t.Legend != "" {
-		line("\n%s.", md(t.Legend))
-	}
 }

@@ -1,0 +1,48 @@
+package document
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed page.html
+var source string
+
+//go:embed page.css
+var style string
+
+// Style is the style sheet of a page, for drawings that stand alone.
+func Style() template.CSS { return template.CSS(style) }
+
+// HTML writes d as one page that needs no script and asks for no other file.
+// Everything in it is escaped, but for the pictures of its charts.
+func (d Document) HTML() (string, error) {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
+		"any":   notEmpty,
+		"below": func(rows [][]string) [][]string { return rows[1:] },
+		"mark":  func(t Table, i int) *Mark { return t.mark(i) },
+		"next":  func(i int) int { return i + 1 },
+	}).Parse(source)
+	if err != nil {
+		return "", fmt.Errorf("parsing the page's template: %w", err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, struct {
+		Document
+		Style template.CSS
+	}{d, Style()}); err != nil {
+		return "", fmt.Errorf("rendering the page: %w", err)
+	}
+	return b.String(), nil
+}
+
+// mark is that of the row i below the head; nil for none.
+func (table Table) mark(i int) *Mark {
+	if table.Marks == nil {
+		return nil
+	}
+	return &table.Marks[i]
+}

@@ -1,0 +1,122 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown writes d for an issue, a commit or a README. Everything in it is escaped.
+func (d Document) Markdown() string {
+	var m markdown
+	if d.Name != "" {
+		m.block("## %s", md(d.Name))
+	}
+	if d.Question != "" {
+		m.block("*%s*", md(d.Question))
+	}
+	for _, s := range []string{d.State, d.Answer} {
+		if s != "" {
+			m.block("**%s**", md(s))
+		}
+	}
+	if len(d.Context) > 0 {
+		m.block("%s.", md(strings.Join(d.Context, "; ")))
+	}
+	m.parts(d.Parts, 3)
+	return strings.Join(m.blocks, "\n\n") + "\n"
+}
+
+// A markdown is blocks with an empty line between.
+type markdown struct{ blocks []string }
+
+func (m *markdown) block(format string, args ...any) {
+	m.blocks = append(m.blocks, fmt.Sprintf(format, args...))
+}
+
+func (m *markdown) parts(parts []Part, level int) {
+	for _, p := range parts {
+		if notEmpty(p) {
+			m.part(p, level)
+		}
+	}
+}
+
+func (m *markdown) part(p Part, level int) {
+	switch p := p.(type) {
+	case Section:
+		if p.Title == "" {
+			m.parts(p.Parts, level)
+			return
+		}
+		heading := len(m.blocks)
+		m.block("%s %s", strings.Repeat("#", level), md(titled(p)))
+		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of it is for a page
+			m.blocks = m.blocks[:heading]
+		}
+	case Details:
+		m.block("%s", md(p.Summary))
+		m.parts(p.Parts, level)
+	case Table:
+		m.table(p)
+	case Lines:
+		list(m, p, func(l string) string { return md(l) })
+	case Note:
+		m.block("%s.", md(strings.TrimSuffix(string(p), ".")))
+	case Facts:
+		list(m, p, func(f Fact) string { return md(f.Label) + ": " + md(f.Text) })
+	case Numbered:
+		var items []string
+		for i, l := range p {
+			items = append(items, fmt.Sprintf("- [%d] %s", i+1, md(l)))
+		}
+		m.block("%s", strings.Join(items, "\n"))
+	case Findings:
+		list(m, p, func(f Finding) string { return fmt.Sprintf("**%s** `%s`: %s", f.Mark, code(f.Text), md(f.Reason)) })
+	case Commands:
+		list(m, p, func(f Fact) string { return md(f.Label) + ": `" + code(f.Text) + "`" })
+	case Charts:
+		for _, c := range p {
+			if c.File != "" {
+				m.block("![%s](%s)", md(c.Alt), c.File)
+				continue
+			}
+			m.parts(c.Instead, level)
+		}
+	}
+}
+
+// list is a block with an item for each of all.
+func list[T any](m *markdown, all []T, item func(T) string) {
+	items := make([]string, len(all))
+	for i, x := range all {
+		items[i] = "- " + item(x)
+	}
+	m.block("%s", strings.Join(items, "\n"))
+}
+
+func (m *markdown) table(t Table) {
+	var lines []string
+	for i, row := range t.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") }) {
+		for k := range row {
+			row[k] = md(row[k])
+		}
+		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
+		if i == 0 {
+			cell := "---:|"
+			if t.Words {
+				cell = "---|"
+			}
+			lines = append(lines, "|---|"+strings.Repeat(cell, len(row)-1))
+		}
+	}
+	m.block("%s", strings.Join(lines, "\n"))
+}
+
+// md escapes what Markdown and the HTML inside it would take for markup.
+func md(s string) string {
+	return strings.NewReplacer(nbsp, " ", "\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
+		"[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(s)
+}
+
+// code makes s safe inside one pair of backticks.
+func code(s string) string { return strings.NewReplacer("`", "'", "\n", " ", "\r", " ").Replace(s) }

@@ -1,0 +1,288 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Options fit a text to where it is read.
+type Options struct {
+	Width  int               // columns to wrap sentences at; 0 means 100. Tables are never wrapped
+	Colour map[string]string // ANSI codes of words; nil for a text without escapes
+}
+
+// Text writes d for a terminal.
+func (d Document) Text(o Options) string {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	t := &text{Options: o}
+	name, answer := d.Name, d.Answer
+	switch {
+	case d.Question != "":
+		t.prose("", strings.TrimPrefix(name+": "+d.Question, ": "))
+	case name != "" && answer != "":
+		answer = name + ": " + answer
+	}
+	t.prose("", d.State)
+	for _, l := range wrap(answer, t.Width, 0) {
+		if o.Colour != nil {
+			l = "\x1b[1m" + l + "\x1b[0m"
+		}
+		t.line(l)
+	}
+	if len(d.Context) > 0 {
+		t.gap()
+	}
+	for _, c := range d.Context {
+		t.prose("", c)
+	}
+	for _, p := range d.Parts {
+		if t.has(p) {
+			t.gap()
+			t.part("", p)
+		}
+	}
+	return t.b.String()
+}
+
+type text struct {
+	Options
+	b strings.Builder
+}
+
+// has reports whether p leaves anything in a text.
+func (t *text) has(p Part) bool {
+	switch p := p.(type) {
+	case Section:
+		return t.hasAny(p.Parts)
+	case Details:
+		return t.hasAny(p.Parts)
+	case Charts:
+		for _, c := range p {
+			if t.hasAny(c.Instead) {
+				return true
+			}
+		}
+		return false
+	case Page, Linked, Grid:
+		return false
+	}
+	return notEmpty(p)
+}
+
+func (t *text) hasAny(parts []Part) bool {
+	for _, p := range parts {
+		if t.has(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *text) part(indent string, p Part) {
+	switch p := p.(type) {
+	case Section:
+		if p.Title != "" {
+			t.prose(indent, titled(p))
+			indent += "  "
+		}
+		t.parts(indent, p.Parts)
+	case Details:
+		t.prose(indent, p.Summary)
+		t.parts(indent+"  ", p.Parts)
+	case Table:
+		t.table(indent, p)
+	case Lines:
+		for _, l := range p {
+			t.prose(indent, l)
+		}
+	case Note:
+		t.prose(indent, string(p))
+	case Facts:
+		t.facts(indent, p)
+	case Commands:
+		t.facts(indent, Facts(p))
+	case Numbered:
+		var facts Facts
+		for i, l := range p {
+			facts = append(facts, Fact{fmt.Sprintf("[%d]", i+1), l})
+		}
+		t.facts(indent, facts)
+	case Findings:
+		for _, f := range p {
+			t.prose(indent, fmt.Sprintf("%s %s", f.Mark, f.Text))
+			t.prose(indent+"        ", f.Reason)
+		}
+	case Charts:
+		for _, c := range p {
+			t.parts(indent, c.Instead)
+		}
+	}
+}
+
+// parts writes what a section holds. Notes, sections and lists after lists stand apart.
+func (t *text) parts(indent string, parts []Part) {
+	var before Part
+	for _, p := range parts {
+		if !t.has(p) {
+			continue
+		}
+		_, lines := p.(Lines)
+		_, more := before.(Lines)
+		_, note := p.(Note)
+		_, section := p.(Section)
+		if before != nil && (note || section || lines && more) {
+			t.line("")
+		}
+		t.part(indent, p)
+		before = p
+	}
+}
+
+// titled is a section's heading with what its figures are.
+func titled(s Section) string {
+	if s.About == "" {
+		return s.Title
+	}
+	return s.Title + " (" + s.About + ")"
+}
+
+func (t *text) line(s string) {
+	t.b.WriteString(strings.TrimRight(strings.ReplaceAll(s, nbsp, " "), " ") + "\n")
+}
+
+// gap is an empty line below what is there.
+func (t *text) gap() {
+	if t.b.Len() > 0 {
+		t.line("")
+	}
+}
+
+// prose wraps s, its later lines indented two further than indent.
+func (t *text) prose(indent, s string) {
+	for i, l := range wrap(s, t.Width-len(indent), 2) {
+		if i > 0 {
+			l = "  " + l
+		}
+		t.line(indent + t.paint(l))
+	}
+}
+
+// facts writes the labels in a column of their own.
+func (t *text) facts(indent string, facts Facts) {
+	column := 0
+	for _, f := range facts {
+		column = max(column, utf8.RuneCountInString(f.Label)+2)
+	}
+	before := ""
+	for _, f := range facts {
+		label := f.Label
+		if label == before {
+			label = ""
+		}
+		before = f.Label
+		for i, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
+			if i > 0 {
+				label = ""
+			}
+			t.line(indent + padded(label, column) + t.paint(l))
+		}
+	}
+}
+
+// padded is s with blanks to the width.
+func padded(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+}
+
+// table sets the first column to the left, and figures to the right.
+func (t *text) table(indent string, table Table) {
+	rows := table.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") })
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = padded(cell, widths[i])
+			if i > 0 && !table.Words {
+				cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell
+			}
+		}
+		t.line(indent + strings.Join(cells, "  "))
+	}
+}
+
+// rows are the table's with the notes of their marks behind the names.
+func (table Table) rows(notes func([]int) string) [][]string {
+	rows := make([][]string, len(table.Rows))
+	for i, row := range table.Rows {
+		rows[i] = append([]string{}, row...)
+		if i > 0 && table.Marks != nil && len(table.Marks[i-1].Notes) > 0 {
+			rows[i][0] += " " + notes(table.Marks[i-1].Notes)
+		}
+	}
+	return rows
+}
+
+// paint colours the words of one line that have a colour.
+func (t *text) paint(s string) string {
+	if t.Colour == nil {
+		return s
+	}
+	words := strings.Split(s, " ")
+	for i, word := range words {
+		bare := strings.TrimRight(word, ":,")
+		if code, ok := t.Colour[bare]; ok {
+			words[i] = "\x1b[" + code + "m" + bare + "\x1b[0m" + word[len(bare):]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// wrap breaks s at spaces into lines of at most width columns, those after the
+// first shorter by hang; a longer word keeps a line of its own. Control characters,
+// which could drive a terminal, become spaces.
+func wrap(s string, width, hang int) []string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, s)
+	var lines []string
+	var line string
+	for word := range strings.SplitSeq(s, " ") {
+		switch {
+		case word == "":
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			if len(lines) == 0 {
+				width -= hang
+			}
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	if line == "" {
+		return lines
+	}
+	return append(lines, line)
+}
+
+// Cut shortens s to one line of so many columns.
+func Cut(s string, width int) string {
+	s = strings.ReplaceAll(s, nbsp, " ")
+	if runes := []rune(s); len(runes) > width {
+		return strings.TrimRight(string(runes[:width-1]), " ,;:") + "…"
+	}
+	return s
+}

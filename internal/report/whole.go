@@ -1,0 +1,344 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// TextOptions fit a text report to where it is read.
+type TextOptions struct {
+	Width  int  // columns to wrap prose at; 0 means 100. Tables are never wrapped
+	Colour bool // bold and coloured verdicts by ANSI escapes; for terminals only
+}
+
+// write renders d as a text.
+func (o TextOptions) write(w io.Writer, d document.Document) error {
+	options := document.Options{Width: o.Width}
+	if o.Colour {
+		options.Colour = map[string]string{
+			string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
+			"HIGHER": "1", "LOWER": "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
+			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
+		}
+	}
+	return emit(w, "text", func(b *bytes.Buffer) { b.WriteString(d.Text(options)) })
+}
+
+// Text renders the whole of r for a terminal.
+func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r)) }
+
+// Markdown renders r for an issue, a commit or a README. Everything that came
+// from outside is escaped.
+func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r)) }
+
+func writeMarkdown(w io.Writer, d document.Document) error {
+	return emit(w, "markdown", func(b *bytes.Buffer) { b.WriteString(d.Markdown()) })
+}
+
+// HTML renders r as one page that needs no script and asks for no other file.
+// Everything from outside is escaped; the result itself lies in the page as
+// JSON in the element with id "result".
+func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r)) }
+
+func writeHTML(w io.Writer, d document.Document) error {
+	page, err := d.HTML()
+	if err != nil {
+		return err
+	}
+	return emit(w, "html", func(b *bytes.Buffer) { b.WriteString(page) })
+}
+
+// whole is everything there is to say of r.
+func whole(r *record.Result) document.Document {
+	r = InWords(r)
+	if r.Capacity != nil {
+		return capacityDocument(r)
+	}
+	d := document.Document{
+		Name: r.Scenario, Question: r.Question, State: state(r), Answer: r.Headline,
+		Context: []string{offered(r), machine(r.Env, r.Arms)}, Data: r,
+	}
+	d.Parts = append(d.Parts, figures(r), verdicts(r), expectations(r))
+	d.Parts = append(d.Parts, breakdownParts(r)...)
+	d.Parts = append(d.Parts, twins(r), theory(r), document.Page{curveSection(r), sweepSection(r)}, scales(r),
+		document.Page{panelSection(r)}, reservations(r), recordSection(r))
+	return d
+}
+
+// warned is how to read a section's figures, with what speaks against them.
+func warned(r *record.Result, lead string) string {
+	if c := caveat(r); c != "" {
+		lead += " These figures are " + c + "."
+	}
+	return lead
+}
+
+// figures are the arms' medians, and what went wrong with requests.
+func figures(r *record.Result) document.Part {
+	if len(r.Arms) == 0 {
+		return document.Section{}
+	}
+	columns := [][]string{append([]string{"arm"}, names(r.Arms)...)}
+	for _, m := range metrics() {
+		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
+	}
+	says := complaints(r.Arms)
+	if r.Valid > 0 {
+		says = append([]string{mediansOf(r)}, says...)
+	}
+	return document.Section{
+		ID: "figures", Title: "Figures",
+		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
+		Parts: []document.Part{
+			document.Table{Rows: transposed(append(columns, extras(r.Arms)...)), Marks: marks(r)},
+			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
+			document.Lines(says),
+		},
+	}
+}
+
+func names(arms []record.Arm) (all []string) {
+	for _, a := range arms {
+		all = append(all, a.Name)
+	}
+	return all
+}
+
+// marks are the arms' lines in charts, and their doubts.
+func marks(r *record.Result) (all []document.Mark) {
+	for _, s := range seriesOf(r.Arms) {
+		all = append(all, document.Mark{Class: s.Class, Notes: notes(r, s.Name)})
+	}
+	return all
+}
+
+// transposed makes rows of columns.
+func transposed(columns [][]string) [][]string {
+	rows := make([][]string, len(columns[0]))
+	for i := range rows {
+		for _, c := range columns {
+			rows[i] = append(rows[i], c[i])
+		}
+	}
+	return rows
+}
+
+// mediansOf says what the table of arms holds, without a full stop.
+func mediansOf(r *record.Result) string {
+	if c := caveat(r); c != "" {
+		return "Medians over the blocks. These figures are " + c
+	}
+	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
+}
+
+// moreFigures are closed-loop throughput, failures, and what connections got.
+func moreFigures(r *record.Result) document.Part {
+	columns := [][]string{append([]string{"arm"}, names(r.Arms)...)}
+	add := func(head string, known func(a record.Arm) bool, cell func(a record.Arm) string) {
+		if !slices.ContainsFunc(r.Arms, known) {
+			return
+		}
+		column := []string{head}
+		for _, a := range r.Arms {
+			column = append(column, cell(a))
+		}
+		columns = append(columns, column)
+	}
+	all := func(record.Arm) bool { return true }
+	fair := func(a record.Arm) bool { return a.Fairness != nil }
+	add("X_max", all, func(a record.Arm) string {
+		if a.XMax == nil {
+			return none
+		}
+		return xmax(a)
+	})
+	add("errors", all, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) })
+	add("n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) })
+	add("connections served", fair, served)
+	add("slowest first reply", fair, firstReply)
+	add("Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) })
+	return document.Table{Rows: transposed(columns)}
+}
+
+// verdicts say how the arms differ; a page draws them.
+func verdicts(r *record.Result) document.Part {
+	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
+		return document.Section{}
+	}
+	var says []document.Part
+	refused := allRefused(r)
+	if refused == "" {
+		for _, group := range byArm(r.Verdicts) {
+			says = append(says, document.Lines(sentences(group)))
+		}
+	} else {
+		says = append(says, document.Lines{refused})
+	}
+	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
+		document.Charts{{Picture: draw("forest", plant(r)), Instead: says}},
+	}}
+	s.About = conditions(r)
+	s.Lead = "Each arm against " + seriesOf(r.Arms)[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
+		"the band where arms count as the same. For times and CPU left is better, for goodput right."
+	if refused != "" {
+		s.Lead += " " + refused + "."
+	}
+	return s
+}
+
+// curveSection draws response time by percentile.
+func curveSection(r *record.Result) document.Part {
+	c := curves(r.Arms)
+	if c == nil {
+		return document.Section{}
+	}
+	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
+	if c.Log {
+		lead += " The time axis is logarithmic."
+	}
+	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{{
+		Picture: draw("curves", c), Keys: keys(seriesOf(r.Arms)), Wide: true, Instead: []document.Part{document.Table{Rows: c.Rows}},
+	}}}}
+}
+
+// sweepSection draws figures over the varied factors.
+func sweepSection(r *record.Result) document.Part {
+	var charts document.Charts
+	for _, c := range sweeps(r) {
+		var legend []document.Key
+		for _, l := range c.Lines {
+			legend = append(legend, document.Key{Class: l.Class, Name: l.Name})
+		}
+		if c.FitName != "" {
+			legend = append(legend, document.Key{Name: "dashed: " + c.FitName})
+		}
+		charts = append(charts, document.Chart{Caption: c.Label + " over " + c.Factor + logarithmic(c.Log), Picture: draw("sweep", c), Keys: legend})
+	}
+	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
+}
+
+func logarithmic(log bool) string {
+	if log {
+		return ", logarithmic"
+	}
+	return ""
+}
+
+// panelSection draws the blocks.
+func panelSection(r *record.Result) document.Part {
+	var charts document.Charts
+	for _, p := range panels(r.Arms) {
+		charts = append(charts, document.Chart{Caption: p.Label + logarithmic(p.Log), Picture: draw("panel", p)})
+	}
+	return document.Section{
+		ID: "blocks", Title: "Block by block", Parts: []document.Part{charts},
+		Lead: warned(r, "One dot per block and a bar at their median; a thin line joins the arms of one block, which all served the same trace. "+
+			"Lines that lean the same way are a steady difference. The axes do not start at zero."),
+	}
+}
+
+// reservations are all that speaks against the result, or could.
+func reservations(r *record.Result) document.Part {
+	known := document.Facts{{Label: "A/A", Text: controls(r.AA)}}
+	add := func(label string, lines ...string) {
+		for _, l := range lines {
+			if l != "" {
+				known = append(known, document.Fact{Label: label, Text: l})
+			}
+		}
+	}
+	add("Generator", generator(r))
+	add("Disturbed", disturbed(r.Arms))
+	add("Laws", laws(r.Laws))
+	add("Fairness", fairness(r.Arms)...)
+	add("Sessions", sessions(r.Arms)...)
+	add("Left out", refusals(r.Refused)...)
+	if len(r.NotChecked) > 0 {
+		add("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
+	}
+	add("Note", r.Note)
+	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
+}
+
+// doubts are the numbered ones.
+func doubts(r *record.Result) (all document.Numbered) {
+	for _, d := range r.Doubts {
+		all = append(all, Doubt(d))
+	}
+	return all
+}
+
+// recordSection says where the data lie, and of what machine and programs they are.
+func recordSection(r *record.Result) document.Part {
+	var commands document.Commands
+	for _, a := range r.Arms {
+		if a.Command != "" {
+			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
+		}
+	}
+	var order document.Lines
+	for _, o := range r.Order {
+		order = append(order, strings.Join(o, ", "))
+	}
+	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
+		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r)}},
+		document.Page{
+			fingerprint(r), document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
+			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
+		},
+	}}
+}
+
+// fingerprint lists the machine and the programs: measurement.md §9.
+func fingerprint(r *record.Result) document.Part {
+	e := r.Env
+	known := func(s string) string {
+		if s == "" {
+			return "not known"
+		}
+		return s
+	}
+	affinity := func(list string) string {
+		if list == "" {
+			return "not pinned"
+		}
+		return list
+	}
+	limit := e.CPUMax
+	if limit == "" {
+		limit = "none"
+	}
+	started := "not known"
+	if !r.Started.IsZero() {
+		started = r.Started.Format("2006-01-02 15:04:05 -0700")
+	}
+	yes := map[bool]string{true: "yes", false: "no"}
+	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
+	if r.Capacity == nil { // a search has neither
+		facts = append(facts, document.Grid{{Label: "offered rate", Text: offeredRate(r)}, {Label: "blocks", Text: blocks(r)}}...)
+	}
+	return append(facts, document.Grid{
+		{Label: "schedlab", Text: known(e.Version)}, {Label: "Go", Text: known(e.Go)}, {Label: "GOGC", Text: known(e.GOGC)},
+		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: yes[e.Virtualised]},
+		{Label: "server's CPUs", Text: affinity(e.ServerCPUs)}, {Label: "server's Ps (GOMAXPROCS)", Text: serverProcs(e, r.Arms)},
+		{Label: "load's CPUs", Text: affinity(e.LoadCPUs)}, {Label: "load's Ps (GOMAXPROCS)", Text: count(e.LoadProcs)},
+		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
+		{Label: "cgroup CPU limit", Text: limit}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
+		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},
+		{Label: "longest regular pause", Text: pauseText(e.Pause)}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
+	}...)
+}
+
+func pauseText(s float64) string {
+	if s <= 0 {
+		return "not measured"
+	}
+	return seconds(s)
+}
