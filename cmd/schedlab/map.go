@@ -159,6 +159,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
 		return runErr
 	}
+	r.Map.Headline = report.MapHeadline(&r.Map)
 	if err := errors.Join(writeMapReports(dir, &r.Map), renderMap(cmd, f.output, &r.Map)); err != nil {
 		return errors.Join(runErr, err)
 	}
@@ -347,6 +348,7 @@ func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (fou
 	if err := checkMapFormat(output); err != nil {
 		return true, err
 	}
+	m.Headline = report.MapHeadline(&m)
 	if rewrite {
 		if err := writeMapReports(dir, &m); err != nil {
 			return true, err

@@ -71,7 +71,7 @@ time: that has the wait for the worker in it, which is what is to be found.
 
 With --slo the advice is the fewest workers that keep it at the rate and at
 --margin more of it. An SLO without an errors term gets errors<=0.1%, because
-whoever refuses everybody keeps any response time. Without --slo, a table of
+a server that refuses every request has no slow ones. Without --slo, a table of
 workers against waits.
 
 --verify runs the comparison that tests the advice: the advised workers against

@@ -65,7 +65,7 @@ func (s *sized) lead() string {
 // promise is the SLO, and what of it was assumed.
 func (s *sized) promise() string {
 	if s.assumed() {
-		return s.SLO.String() + " (its errors term is assumed: who refuses everybody keeps any response time)"
+		return s.SLO.String() + " (its errors term is assumed: a server that refuses every request has no slow ones)"
 	}
 	return s.SLO.String()
 }

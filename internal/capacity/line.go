@@ -48,12 +48,12 @@ func theilSen(x, y []float64) (l Line, ok bool) {
 	return l, l.Slope < 0
 }
 
-// A bound is where a term ceases to hold, by the windows so far.
+// A bound is the rate from which on a term no longer holds, by the windows so far.
 type bound struct {
 	rate float64 // the estimate: 0 when it holds nowhere, +Inf when everywhere
 	half float64 // half the width of what leaving out a window makes of it, relative; +Inf unknown
 	line *Line   // what it was taken from; nil for the bracket
-	// The bracket: the rates between which most windows cease to keep the term; 0
+	// The bracket: the rates between which most windows begin to break the term; 0
 	// and +Inf without one on that side.
 	kept, broken float64
 }
@@ -65,7 +65,7 @@ const nearLimit = 4
 // fewest is how many windows make a line.
 const fewest = 3
 
-// boundOf estimates where term i ceases to hold.
+// boundOf estimates where term i no longer holds.
 func boundOf(term stats.Term, i int, windows []Window) bound {
 	var x, y []float64
 	var at []place
@@ -102,7 +102,7 @@ func boundOf(term stats.Term, i int, windows []Window) bound {
 // timed are the terms with a line: quantiles and the mean.
 func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
-// temper keeps a line's estimate within reach of what windows have shown.
+// temper limits a line's estimate to what is near the rates of the windows.
 func (b bound) temper(rate float64) float64 {
 	if b.kept > 0 {
 		rate = max(rate, b.kept*.8)

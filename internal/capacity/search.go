@@ -115,7 +115,7 @@ func span(windows []Window) (low, high float64) {
 	return low, high
 }
 
-// narrow measures about the estimate until it holds still. While nothing breaks the
+// narrow measures about the estimate until it changes no more. While nothing breaks the
 // objective, or nothing keeps it, there is none, and it goes on beyond the range.
 func (s *search) narrow() {
 	for near := 0; s.left() > reserved && !s.over; {

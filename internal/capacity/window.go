@@ -1,8 +1,8 @@
 // Package capacity searches for the highest rate of requests at which a server
 // keeps a service level objective, and says how sure that is. It decides what to
-// offer next and what the windows so far come to; somebody else's [Bench] starts
-// the servers and measures. It reads no clock, and given a bench that answers alike
-// it does the same twice.
+// offer next and what the windows so far come to; the caller's [Bench] starts
+// the servers and measures. It reads no clock, and with the same answers of the bench it
+// does the same again.
 //
 // The search is that of measurement.md §6: a look over the whole range in random
 // order; a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly

@@ -18,9 +18,9 @@ import (
 // have gone.
 const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
-// scrapeOwn reads the metrics of a server that is not ours, nil for others. That
-// they cannot be read is a doubt.
-func scrapeOwn(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
+// scrapeForeign reads the metrics that an arm says its own server publishes; nil where it
+// names none. That they cannot be read is a doubt.
+func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
 	}
@@ -35,7 +35,7 @@ func scrapeOwn(ctx context.Context, p *process.Process, a scenario.Arm, side *re
 // counters. A server without them stays unknown.
 func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Mode == "" {
-		return scrapeOwn(ctx, server, a, side)
+		return scrapeForeign(ctx, server, a, side)
 	}
 	deadline := time.Now().Add(settleTime)
 	for {

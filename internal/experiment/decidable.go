@@ -14,24 +14,24 @@ import (
 // A decision is what a plan must know to tell what it can decide.
 type decision struct {
 	rate   float64 // of the arm that is asked least, per second; 0 not known yet, +Inf in closed loops
-	floor  float64 // that it is not below, where it is not known yet
+	floor  float64 // the lowest that rate may become, where it is not known yet
 	window time.Duration
 	budget time.Duration
-	blocks int // that may run at most; 0: any number
-	first  int // that the first look takes
+	blocks int // the most that may run; 0: any number
+	first  int // blocks of the first look
 	// cost is how long a run of so many blocks of such a window takes.
 	cost  func(window time.Duration, blocks int) time.Duration
 	asked []string      // metrics that must be decided if they can
 	fixed bool          // the window is the user's
-	most  time.Duration // that a window may be: what is replayed lasts no longer
-	// step is what a window may grow by: a period of the arrivals, or as good as nothing.
+	most  time.Duration // the longest that a window may be: as long as what is replayed
+	// step is by what a window grows: a period of the arrivals, or 0 for windowStep.
 	step time.Duration
 }
 
 // windowStep is what windows are rounded up to.
 const windowStep = 50 * time.Millisecond
 
-// needs is the window that holds enough requests for quantile q, rounded up.
+// needs is the shortest window with enough requests for quantile q, rounded up.
 func (d decision) needs(q float64) time.Duration {
 	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
 	if exact <= d.window {
@@ -41,8 +41,8 @@ func (d decision) needs(q float64) time.Duration {
 	return d.window + (exact-d.window+step-1)/step*step
 }
 
-// decide says what can be decided, and by which window: the shortest that holds the
-// requests of every quantile asked for, or of as many as the budget has room for.
+// decide says what can be decided, and by which window: the shortest with enough
+// requests for every quantile asked for, or of as many as the budget has room for.
 func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)

@@ -16,33 +16,33 @@ import (
 // cycle is how many demands a closed loop draws; it uses them in turn.
 const cycle = 4096
 
-// A loaded trial is what its clients saw.
-type loaded struct {
+// An observed is what the clients of a trial saw.
+type observed struct {
 	requests []record.Request
 	stamps   []record.Stamps      // the client's own, of each
-	place    func(seq uint64) int // where the request of a number stands, -1 for none
+	place    func(seq uint64) int // index of the request with that number, -1 for none
 	start    time.Time            // the zero of both
 	client   record.ClientSide
-	ran      bool // out of ports or descriptors otherwise
+	ran      bool // false when the load ran out of ports or descriptors
 }
 
 // drive puts an arm's load on a server and reads the clocks meanwhile.
-func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (loaded, error) {
+func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	if t.clients.Closed() {
 		return t.driveClosed(ctx, clocks)
 	}
 	p, c := t.plan, t.clients
 	trace, err := p.trace(c, t.Block-1, p.span(), t.iters)
 	if err != nil {
-		return loaded{}, err
+		return observed{}, err
 	}
 	o := p.openLoop(t.server.Addr, c, trace)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {
-		return loaded{}, err
+		return observed{}, err
 	}
-	return loaded{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
+	return observed{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
 		FirstReply: result.FirstReply.Seconds(), IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
 	}, result.Exhausted == 0}, nil
@@ -56,7 +56,7 @@ func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) loa
 	}
 }
 
-// proven is a load's proof as a record keeps it.
+// proven is a load's proof as it is recorded.
 func proven(p load.Proof) *record.Proof {
 	return &record.Proof{
 		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
@@ -66,7 +66,7 @@ func proven(p load.Proof) *record.Proof {
 }
 
 // driveClosed is drive for clients that wait for their replies.
-func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (loaded, error) {
+func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	p, c := t.plan, t.clients
 	o := load.ClosedOptions{
 		Targets: p.scenario.Targets(t.server.Addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
@@ -82,7 +82,7 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (loaded, 
 	}
 	result, err := load.Closed(ctx, o)
 	if err != nil {
-		return loaded{}, err
+		return observed{}, err
 	}
 	client := record.ClientSide{
 		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
@@ -91,5 +91,5 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (loaded, 
 	if c.Session > 0 {
 		client.Sessions = load.SumSessions(result.Sessions)
 	}
-	return loaded{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
+	return observed{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
 }

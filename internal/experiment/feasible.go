@@ -29,8 +29,8 @@ func firstLook(comparisons int) int {
 	return scenario.MaxBlocks + 1 // too many share it
 }
 
-// takeAsks notes which quantiles must be decidable and what the user has fixed.
-func (p *plan) takeAsks(o Options) {
+// chooseQuantiles notes which quantiles must be decidable and what the user has fixed.
+func (p *plan) chooseQuantiles(o Options) {
 	p.fixed, p.most, p.asks = o.Window > 0, o.Blocks, o.Asks
 	switch {
 	case p.asks != nil:

@@ -17,12 +17,12 @@ const (
 	RestWait = "wait"
 )
 
-// manyCPUs is from how many CPUs on the generator may keep one busy that the server could
-// use as well.
+// manyCPUs is the number of CPUs from which on the generator may keep one busy that the
+// server could use as well.
 const manyCPUs = 4
 
 // SettleGenerator prepares this process to be the load of a server at addr (host:port):
-// it moves to the CPUs that the server may not use, if there are any, and holds the
+// it moves to the CPUs that the server may not use, if there are any, and switches the
 // garbage collector off. shared says that the load has no CPU of its own and should sleep
 // between requests, as the engine vegeta does anyway; undo takes everything back.
 func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {

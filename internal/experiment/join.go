@@ -21,7 +21,7 @@ import (
 const timelineLimit = 10 * time.Second
 
 const (
-	// serverRing is the number of requests whose stamps a server keeps by itself.
+	// serverRing is of how many requests a server keeps the stamps by default.
 	serverRing = 1 << 18
 	// ringMargin is the surplus of the ring over the requests to come, and
 	// pipelineMargin that over the throughput of the probe, which has no pipeline.
@@ -29,8 +29,8 @@ const (
 	pipelineMargin = 4
 )
 
-// ring is of how many requests the servers keep the stamps, from their
-// throughput where nothing else bounds it. It is one number for all arms: a ring
+// ring is of how many requests the servers must keep the stamps. Where no rate bounds that,
+// it follows from their throughput. It is one number for all arms: a ring
 // is heap, and heap puts off the garbage collector.
 func (p *plan) ring(xmax map[string]float64) int {
 	most := 0.0
@@ -58,7 +58,7 @@ func (p *plan) command(a arm, ring int) []string {
 }
 
 // readTimeline reads the stamps of the requests the server has answered, and how many
-// more it had, whose place others took.
+// more it had, whose stamps were overwritten.
 func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
@@ -78,8 +78,7 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 	return stamps, lost, err
 }
 
-// inOrder places the n requests of a trace, which stand in the order of their
-// numbers.
+// inOrder finds the n requests of a trace, which are in the order of their numbers.
 func inOrder(n int) func(seq uint64) int {
 	return func(seq uint64) int {
 		if seq >= uint64(n) {
@@ -89,7 +88,7 @@ func inOrder(n int) func(seq uint64) int {
 	}
 }
 
-// byMark places the requests of a closed loop, which stand in the order they were
+// byMark finds the requests of a closed loop, which are in the order they were
 // sent, without those of the warm-up. Their numbers are those of one counter.
 func byMark(marks []load.Mark) func(seq uint64) int {
 	if len(marks) == 0 {
@@ -121,9 +120,8 @@ func stampsOf(marks []load.Mark) []record.Stamps {
 	return stamps
 }
 
-// join gives every request the server's stamps that bear its number. What cannot
-// be joined is told by the record, not an error: there is none to join where the
-// server died, refused or never heard of a request.
+// join gives every request the server's stamps with its number. A request without any is
+// no error: the server died, refused it, or never received it.
 func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {

@@ -51,11 +51,11 @@ type Options struct {
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
-	Machine   string // a doubt about the machine, kept in the plan; "" for none
+	Machine   string // a doubt about the machine, for the plan; "" for none
 }
 
 const (
-	// Costs beside the windows themselves.
+	// What a run takes besides its windows.
 	trialCost = 30 * time.Millisecond
 	probeCost = 750 * time.Millisecond
 	fixedCost = 3 * time.Second
@@ -113,7 +113,7 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 			return err
 		}
 		p.takeOrder()
-		p.takeAsks(o)
+		p.chooseQuantiles(o)
 		p.settleWindow()
 		if err := p.checkRamps(); err != nil {
 			return err
@@ -140,7 +140,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	if err := p.takeStamps(o); err != nil {
 		return nil, err
 	}
-	if err := p.takeAsked(); err != nil {
+	if err := p.openFiles(); err != nil {
 		return nil, err
 	}
 	if err := p.takeArms(o); err != nil {

@@ -49,7 +49,8 @@ func (r *runner) probeAll(ctx context.Context) error {
 	return nil
 }
 
-// shareProbe gives an arm what the probe of one that is served and asked alike found.
+// shareProbe gives an arm the result of another arm's probe. Both have the same server and
+// the same clients.
 func (r *runner) shareProbe(arm, probed string) {
 	if x, ok := r.run.XMax[probed]; ok {
 		r.run.XMax[arm], r.run.Apart[arm] = x, r.run.Apart[probed]
@@ -59,8 +60,8 @@ func (r *runner) shareProbe(arm, probed string) {
 	}
 }
 
-// probe measures an arm's closed-loop throughput, and how far apart the halves of the
-// time were, as a share of it. A search for capacity takes longer. An arm that is to
+// probe measures an arm's closed-loop throughput, and by how much the two halves of the
+// time differ, as a share of it. A search for capacity takes longer. An arm that is to
 // be offered a share of it rehearses that load.
 func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error) {
 	p := r.plan
@@ -100,8 +101,8 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 	}
 }
 
-// unevenness is how far apart the throughput of the two halves of a loop was, as a
-// share of the whole's. (A second loop would find the requests that the first left
+// unevenness is by how much the throughput of a loop's two halves differs, as a share of
+// the whole's. (A second loop would find the requests that the first left
 // in a slow server's queue.)
 func unevenness(r load.ClosedResult) float64 {
 	middle := int64(probeWarmup + r.Elapsed/2)
@@ -114,7 +115,7 @@ func unevenness(r load.ClosedResult) float64 {
 	return math.Abs(float64(r.Answered-2*second)) / (float64(r.Answered) / 2)
 }
 
-// sameAs finds an earlier arm that is served and asked alike, so that one probe
+// sameAs finds an earlier arm with the same server and clients, so that one probe
 // does for both; -1 for none.
 func (p *plan) sameAs(arm int) int {
 	for i := range arm {

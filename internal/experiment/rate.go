@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// checkVolume keeps a trial within the memory that its requests take.
+// checkVolume refuses a trial whose requests would take too much memory.
 func (p *plan) checkVolume() error {
 	for _, a := range p.Arms {
 		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
@@ -60,8 +60,8 @@ func (p *plan) probeWith() int {
 	return probeClients
 }
 
-// lowerRates keeps rates that are bounded by a share of the slowest arm's throughput
-// within it, and says so.
+// lowerRates lowers rates that are above their bound, a share of the slowest arm's
+// throughput, and says so.
 func (p *plan) lowerRates(slowest float64, name string) {
 	told := map[float64]bool{} // of which rates
 	for _, a := range p.arms {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// openFactor is above what a request of an open loop costs the engine, in those of a
-	// closed loop.
+	// openFactor is more than what a request of an open loop costs the engine, relative to
+	// one of a closed loop.
 	openFactor = 2
-	// roomy is the share of the time in which the engine may be at work at a rate that
-	// is chosen here: above it requests wait for one another in the engine.
-	roomy = .6
+	// busiest is the highest share of the time that the engine may be at work at a rate
+	// chosen here: above it requests wait for one another in the engine.
+	busiest = .6
 	// A rehearsal is short: the generator's own cost scatters little.
 	rehearsal      = 250 * time.Millisecond
 	mostRehearsals = 3
@@ -32,7 +32,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x
 		share = max(share, other.load.Rate.OfSlowest)
 	}
 	c.Rate = share * x
-	if p.slo != nil || c.Closed() || openFactor*cost*c.Rate <= roomy {
+	if p.slo != nil || c.Closed() || openFactor*cost*c.Rate <= busiest {
 		return nil
 	}
 	wanted := c.Rate
@@ -53,10 +53,10 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x
 			return nil
 		}
 		each := result.Proof.Work().Seconds() / float64(result.Proof.Sent)
-		if each*c.Rate <= roomy {
+		if each*c.Rate <= busiest {
 			break
 		}
-		c.Rate = scenario.Rounded(roomy / each)
+		c.Rate = scenario.Rounded(busiest / each)
 	}
 	if c.Rate < wanted && (r.sendable == 0 || c.Rate < r.sendable) {
 		r.sendable = c.Rate

@@ -69,11 +69,11 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	return p.budget, blocks
 }
 
-// Until has the run end as soon as it is decided whether each arm keeps an SLO, as [Keep]
+// Until has the run end as soon as it is decided whether each arm keeps an SLO, as [judge.Keep]
 // tells, instead of when the verdicts are.
 func (c *Comparison) Until(slo stats.SLO) { c.plan.until = slo }
 
-// UntilOutcome has the run end as soon as [Outcome] of the metric is decided, or can never
+// UntilOutcome has the run end as soon as [judge.Outcome] of the metric is decided, or can never
 // be, instead of when the verdicts are.
 func (c *Comparison) UntilOutcome(metric string) { c.plan.outcome = &metric }
 
@@ -135,21 +135,21 @@ func interruption(ctx context.Context, err error) error {
 }
 
 type runner struct {
-	plan     *plan
-	iters    float64
-	dir      *record.Dir
-	run      *record.Run
-	launcher *process.Launcher
-	progress Progress
-	began    time.Time
-	trials   int    // recorded
-	lingers  string // the last arm whose server did not end when asked to
-	cannot   func()
+	plan      *plan
+	iters     float64
+	dir       *record.Dir
+	run       *record.Run
+	launcher  *process.Launcher
+	progress  Progress
+	began     time.Time
+	trials    int    // recorded
+	slowToEnd string // the last arm whose server did not end in time
+	cannot    func()
 	// sendable is the rate that the generator can offer every arm; 0: any that is
 	// planned, as far as is known. See rehearse.
 	sendable float64
 	ring     int            // requests whose stamps a server keeps; see plan.ring
-	others   *host.Watchdog // nil: nobody asks who else uses the CPUs
+	others   *host.Watchdog // tells who else uses the CPUs; nil for nobody
 }
 
 // onItsCPUs binds this process as the load is while f runs, with a launcher for
@@ -222,7 +222,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kept := map[judge.FigureKey]float64{}
+	figures := map[judge.FigureKey]float64{}
 	number := 0
 	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
@@ -232,7 +232,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		}
 		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
 			if block < scenario.MinBlocks {
-				p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.lingers}, Values: record.Values{
+				p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
 					"budget": p.budget.Seconds(), "blocks": float64(block), "first": float64(scenario.MinBlocks),
 					"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
 				}})
@@ -259,9 +259,9 @@ func (r *runner) runBlocks(ctx context.Context) error {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 					a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
-			judge.Measure(kept, t, p.until)
+			judge.Measure(figures, t, p.until)
 		}
-		if last = time.Since(begun); soFar.Look(p.until, p.outcome, kept) {
+		if last = time.Since(begun); soFar.Look(p.until, p.outcome, figures) {
 			return nil
 		}
 	}

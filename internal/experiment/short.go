@@ -6,10 +6,10 @@ import (
 )
 
 // Short names the arms that have too few workers by Little's law: no more than
-// are busy on average, rate × time held. The copy of the baseline is left out.
+// are busy on average, rate × time a request takes. The copy of the baseline is left out.
 // Known is false where the law does not tell: a rate that is not known
-// beforehand, a closed loop, a server that is not ours or of which a worker is
-// held by connections, or more CPU time asked for than there are cores.
+// beforehand, a closed loop, a server that is not ours or whose workers keep their
+// connections, or more CPU time asked for than there are cores.
 func (c *Comparison) Short() (arms []string, known bool) {
 	w := c.plan.scenario.Workload
 	if !c.plan.scenario.AsksWork() {

@@ -62,7 +62,7 @@ func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration 
 	return otherwise
 }
 
-// unknown says why no ideal scheduler stands for an arm; "" if one does.
+// unknown says why an arm has no ideal scheduler of its kind; "" if it has one.
 func (p *plan) unknown(a scenario.Arm) string {
 	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {

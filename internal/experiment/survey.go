@@ -110,7 +110,7 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 // Offered measures the arms' throughput as Run does, where a rate is relative to the
 // slowest, and returns what the first arm would be offered, requests per second. 0: no
 // rate is relative, so nothing was measured. It records nothing. An [*Impossible]
-// error says why the rate could not be kept up with.
+// error says why the arms could not serve the rate.
 func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
 	p := c.plan
 	if !p.relative() {
@@ -126,8 +126,8 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 	return p.Arms[0].Clients.Rate, nil
 }
 
-// Shorten keeps so many of the planned blocks: too few for a
-// verdict, enough to see how the blocks of one arm scatter.
+// Shorten plans so many blocks at most: too few for a verdict, enough to see how the
+// blocks of one arm scatter.
 func (c *Comparison) Shorten(blocks int) {
 	p := c.plan
 	blocks = min(blocks, p.Blocks)

@@ -25,7 +25,7 @@ type trial struct {
 	arm     arm
 	clients record.Clients // the arm's; a search chooses the rate
 	server  *process.Process
-	seen    loaded       // what the clients saw, after measure
+	seen    observed     // what the clients saw, after measure
 	files   record.Files // what is recorded with the requests
 }
 
@@ -60,7 +60,7 @@ func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record
 	}
 	defer server.Kill()
 	t := r.newTrial(number, block, a, server)
-	t.files.Before = scrapeOwn(ctx, server, a.asked, &t.Server)
+	t.files.Before = scrapeForeign(ctx, server, a.asked, &t.Server)
 	switch err := t.measure(ctx); {
 	case errors.Is(err, errOutOfPorts):
 		return record.TrialRecord{}, fmt.Errorf("arm %q: %w; lower --rate or raise the limits", a.asked.Given(), err)
@@ -143,7 +143,7 @@ func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.Lingered, Names: record.Names{"error": slow.Error()}})
-		t.lingers = t.arm.Name
+		t.slowToEnd = t.arm.Name
 		return nil
 	}
 	if err != nil {
@@ -171,14 +171,14 @@ func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// quietRoom is what a trial may leave to the garbage collector, in bytes: its own
+// quietRoom is how much garbage a trial may leave, in bytes: its own
 // records, 0.8 GB at the most (see mostRequests), and what the attacker drops.
 const quietRoom = 1 << 30
 
 // quietCollector keeps the garbage collector out of the window, unless quietRoom is
 // used up before it ends: then it runs rather than have the machine run out of
-// memory, and the trial's proof counts that. What it undoes collects what the window
-// left.
+// memory, and the trial's proof counts that. undo switches the collector on again, and
+// collects what the window left.
 func quietCollector() (undo func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	var now runtime.MemStats

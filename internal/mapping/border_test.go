@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // chart is a map from rows of cells, the last Y first: a is won by a, b by b, = is
@@ -103,7 +104,7 @@ func TestHeadline(t *testing.T) {
 	m.Theory = border(m)
 	want := "a and b overtake one another here. Of 6 cells, 4 of them measured: 2 won by a, 1 won by b, 1 the same, 1 undecided, 1 not reached." +
 		" Where b loses lies within one cell of Little's law in 2 of 3 columns (in 1 no border can be told)."
-	if got := headline(m); got != want {
+	if got := report.MapHeadline(m); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -73,7 +73,7 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 				r.Map.At(x, y).Short = short
 				lawful = lawful && known
 			}
-			r.reckon(x, y, c.Planned())
+			r.addToOutlook(x, y, c.Planned())
 		}
 	}
 	if most, need := p.Blocks, judge.MapBlocks(len(r.Map.Arms)); most < need {
@@ -111,7 +111,7 @@ func (r *Run) need(x, y int) time.Duration {
 // expected is what is planned of a cell, with the time that an overloaded arm's server
 // takes to end.
 func (r *Run) expected(x, y, class int) time.Duration {
-	return r.planned[y*len(r.Map.Plan.X.Values)+x] + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+lingers)
+	return r.planned[y*len(r.Map.Plan.X.Values)+x] + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
 
 // An Outlook is what of a map is known before it is measured. Times are those of all cells,
@@ -135,8 +135,8 @@ func (r *Run) Outlook() Outlook {
 	return o
 }
 
-// reckon takes what a cell's plan says of its time, row by row.
-func (r *Run) reckon(x, y int, p record.Plan) {
+// addToOutlook takes what a cell's plan says of its time, row by row.
+func (r *Run) addToOutlook(x, y int, p record.Plan) {
 	o, estimate, window := &r.outlook, record.Duration(p.Estimate), record.Duration(p.Window)
 	r.planned = append(r.planned, estimate)
 	r.Map.Estimate = max(r.Map.Estimate, p.Estimate)
@@ -185,11 +185,11 @@ func (r *Run) describe(c *experiment.Comparison) {
 func (r *Run) replay() {
 	for _, c := range r.Map.Cells {
 		for range c.Visits {
-			r.grid.Sample(crossover.Place{X: c.X, Y: c.Y}, r.number(c.CellVerdict))
+			r.grid.Sample(crossover.Place{X: c.X, Y: c.Y}, r.verdictNumber(c.CellVerdict))
 			r.sampled++
 		}
 	}
-	r.settle()
+	r.update()
 }
 
 // plan is the comparison of one cell.
@@ -255,16 +255,17 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 			return err
 		}
 	}
-	r.settle()
+	r.update()
 	return errors.Join(failure, r.dir.WriteMap(&r.Map))
 }
 
 const (
-	// spareShare is what a cell may take beyond the longest, for servers that linger.
+	// spareShare is by what share a cell may take longer than the longest yet, for servers
+	// that are slow to end.
 	spareShare = 0.4
-	// lingers is how long an overloaded arm's server has to end, after requests that
-	// it left waiting have timed out.
-	lingers = 500 * time.Millisecond
+	// drainTime is how long an overloaded arm's server may take to end, after the requests
+	// that waited have timed out.
+	drainTime = 500 * time.Millisecond
 )
 
 // measure runs the comparison of one cell. One that the context cut leaves the cell
@@ -321,16 +322,17 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	if rel, err := filepath.Rel(r.dir.Path(), dir.Path()); err == nil {
 		cell.Runs = append(cell.Runs, filepath.ToSlash(rel))
 	}
-	r.grid.Sample(at, r.number(v))
-	r.settle()
+	r.grid.Sample(at, r.verdictNumber(v))
+	r.update()
 	return nil
 }
 
-// class tells cells that take longer, for what an overloaded arm leaves waiting.
+// class is 1 for cells with an arm that is short of workers, which take longer, and 0 for
+// the others.
 func class(c *record.Cell) int { return min(len(c.Short), 1) }
 
-// number is what the grid knows a verdict by.
-func (r *Run) number(v record.CellVerdict) crossover.Verdict {
+// verdictNumber is what the grid knows a verdict by.
+func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
 	switch {
 	case v.Decision == record.Rejected:
 		return crossover.Refused
@@ -348,8 +350,8 @@ func (r *Run) number(v record.CellVerdict) crossover.Verdict {
 	return crossover.Verdict(i)
 }
 
-// settle writes what the grid knows into the map.
-func (r *Run) settle() {
+// update writes what the grid knows into the map.
+func (r *Run) update() {
 	for i, k := range r.grid.Cells() {
 		c := &r.Map.Cells[i]
 		c.Border = k.Border
@@ -365,5 +367,4 @@ func (r *Run) settle() {
 		}
 	}
 	r.Map.Theory = border(&r.Map)
-	r.Map.Headline = headline(&r.Map)
 }

@@ -31,8 +31,9 @@ type Map struct {
 	Env      Env       `json:"env"`
 	Cells    []Cell    `json:"cells"`            // all, row by row: the first X of the first Y first
 	Theory   *Border   `json:"theory,omitempty"` // nil where none reaches
-	Headline string    `json:"headline"`
-	Doubts   []Fact    `json:"doubts"`
+	// Headline says what the map comes to. Records have none: report words it.
+	Headline string `json:"headline,omitempty"`
+	Doubts   []Fact `json:"doubts"`
 }
 
 // A MapPlan is what a map was asked to be; resuming needs nothing else.

@@ -148,8 +148,8 @@ func (d Demand) Exponential() bool {
 	return sleeps || len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.Sleep.Mean() == 0
 }
 
-// maxAlone is how many samples stand for what they came from.
-const maxAlone = 1 << 20
+// maxSamples is the most samples that are kept of a source.
+const maxSamples = 1 << 20
 
 // Load returns n requests at a rate per second, drawn from the seed: Poisson
 // arrivals, with moments that are the demand's own rather than the trace's.
@@ -236,10 +236,10 @@ func (d Demand) Workload() (cpu, sleep string) {
 // sampled is a demand of samples, thinned out evenly where there are too many.
 func sampled(samples []time.Duration, from string, doubts []string) Demand {
 	slices.Sort(samples)
-	if n := len(samples); n > maxAlone {
-		thin := make([]time.Duration, maxAlone)
+	if n := len(samples); n > maxSamples {
+		thin := make([]time.Duration, maxSamples)
 		for i := range thin {
-			thin[i] = samples[int((float64(i)+0.5)*float64(n)/maxAlone)]
+			thin[i] = samples[int((float64(i)+0.5)*float64(n)/maxSamples)]
 		}
 		samples = thin
 	}

@@ -41,7 +41,7 @@ type Test struct {
 // TestBlocks is how many blocks a test has.
 const TestBlocks = 12
 
-// What a comparison takes beside its windows: quick's, with three arms, the baseline's copy
+// What a comparison takes besides its windows: quick's, with three arms, the baseline's copy
 // among them.
 const (
 	testArms      = 3

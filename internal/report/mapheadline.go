@@ -1,4 +1,4 @@
-package mapping
+package report
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// headline says what a map comes to in one sentence.
-func headline(m *record.Map) string {
+// MapHeadline is what a map comes to, in one sentence or two.
+func MapHeadline(m *record.Map) string {
 	wins := map[string]int{}
 	var ties, trades, open, refused, unreached, sampled int
 	for _, c := range m.Cells {

@@ -6,8 +6,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// takeAsked opens the scenario's files and says what they leave open.
-func (p *plan) takeAsked() error {
+// openFiles opens the scenario's files and says what they leave open.
+func (p *plan) openFiles() error {
 	if err := p.scenario.Open(); err != nil {
 		return impossible("%v", err)
 	}
