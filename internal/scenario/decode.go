@@ -184,12 +184,12 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 			return d.value(path, n, v.FieldByIndex(fieldOf(v.Type(), key)))
 		})
 	case v.Kind() == reflect.Slice:
-		list, err := d.list(path, n)
-		if err != nil {
-			return err
+		list, ok := n.(*ast.SequenceNode)
+		if !ok {
+			return d.errorf(path, "want a list, like [a, b], not %s", describe(n))
 		}
-		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
-		for i, item := range list {
+		v.Set(reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values)))
+		for i, item := range list.Values {
 			if err := d.value(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i)); err != nil {
 				return err
 			}
@@ -275,14 +275,6 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 		}
 	}
 	return nil
-}
-
-func (d *decoder) list(path string, n ast.Node) ([]ast.Node, error) {
-	l, ok := n.(*ast.SequenceNode)
-	if !ok {
-		return nil, d.errorf(path, "want a list, like [a, b], not %s", describe(n))
-	}
-	return l.Values, nil
 }
 
 // text is a scalar as it is written, without its quotes.

@@ -311,7 +311,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// An amount's verdict says which way it is, and is read again, as records of old are.
+// An amount's verdict says which way it is, and is read again.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for _, m := range Metrics() {
