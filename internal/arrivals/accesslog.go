@@ -1,7 +1,6 @@
 package arrivals
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -19,63 +18,51 @@ const (
 	maxLogDifferent = 200_000
 	maxLogLine      = 64 << 10
 	maxLogSpan      = 366 * 24 * time.Hour
-	toldLogLines    = 5 // of those that cannot be read
+	toldLogLines    = 5 // how many unreadable lines are listed
 )
 
-// An AccessLog is what a server's access log says was asked of it, to be asked
-// again. It is only read once made, and so safe for concurrent use.
+// An AccessLog holds the requests of a server's access log, to be sent again. It does not
+// change once it is read, so it is safe for concurrent use.
 type AccessLog struct {
 	// At holds the requests' times, ascending, from the second of the first.
 	At []time.Duration
-	// Which holds for each of them its place in Requests.
+	// Which holds each request's index in Requests.
 	Which []uint32
-	// Requests are the different ones, in the order of their first lines.
+	// Requests are the distinct requests, in the order of their first lines.
 	Requests []LogRequest
-	// Lines counts the lines that are not empty. Of those, Others ask with other
-	// methods than GET and HEAD, and Bad cannot be read, the first of them at
-	// BadLines.
+	// Lines counts the lines that are not empty. Others of them have other methods than
+	// GET and HEAD, and Bad cannot be read; BadLines are the numbers of the first of
+	// these.
 	Lines, Others, Bad int
 	BadLines           []int
-	// Whole tells that the log's times are whole seconds. Within one its requests
-	// are spread at random, the same way every time the log is read.
+	// Whole says that the log's times are whole seconds. The requests of one second are
+	// spread over it at random, the same way every time the log is read.
 	Whole bool
 }
 
-// A LogRequest is what a line of an access log asks. Two that are equal are one.
+// A LogRequest is the request of a line of an access log.
 type LogRequest struct{ Method, Path string }
 
-// logLine is a line of the Common Log Format, or of the Combined one or another
-// that goes on after it: host ident user [time] "METHOD path PROTOCOL" status bytes.
-// A request with escapes in it was none that could be sent again.
+// logLine is a line of the Common Log Format, or of a format that begins like it, as the
+// Combined one does: host ident user [time] "METHOD path PROTOCOL" status bytes. A path with
+// a backslash is not accepted: the log has escaped bytes in it.
 var logLine = regexp.MustCompile(`^\S+ \S+ [^\[]*\[([^\]]+)\] "([A-Za-z]+) (/[^ "\\]*)(?: HTTP/[0-9.]+)?" [0-9]{3} (?:[0-9]+|-)(?: .*)?$`)
 
 const (
-	logTime = "02/Jan/2006:15:04:05 -0700" // fractions of a second are read too
+	logTime = "02/Jan/2006:15:04:05 -0700" // fractions of a second are read as well
 	logForm = `host - user [10/Oct/2000:13:55:36 -0700] "GET /path HTTP/1.1" 200 512`
 )
 
 // ReadAccessLog reads a log in the Common or Combined Log Format; name is for
-// messages. GET and HEAD are taken; lines that ask otherwise, whose bodies a log
-// does not hold, or cannot be read are counted and left out. A log without one
-// request to take is an error, and so are more than 5,000,000 requests, 200,000
-// different ones, a line beyond 64 KiB, or a year and more between two.
+// messages. Only GET and HEAD are taken, because a log has no bodies; other methods, and
+// lines that cannot be read, are counted and left out. It is an error if no request is left,
+// and so are more than 5,000,000 requests, more than 200,000 distinct ones, a line of more
+// than 64 KiB, or more than a year from the first to the last.
 func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true}
 	p := logParser{log: l, places: map[LogRequest]uint32{}}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4<<10), maxLogLine)
-	number := 0
-	for lines.Scan() {
-		number++
-		if err := p.line(number, lines.Text()); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		if err == bufio.ErrTooLong {
-			err = fmt.Errorf("the line is longer than %d bytes", maxLogLine)
-		}
-		return nil, fmt.Errorf("%s:%d: %w", name, number+1, err)
+	if err := eachLine(name, r, maxLogLine, p.line); err != nil {
+		return nil, err
 	}
 	switch {
 	case len(p.asked) == 0 && l.Bad > 0:
@@ -89,7 +76,7 @@ func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	return l, nil
 }
 
-// A logged request is one line's.
+// A logged request is that of one line.
 type logged struct {
 	at    time.Time
 	which uint32
@@ -146,7 +133,7 @@ func (p *logParser) bad(number int) {
 	}
 }
 
-// finish puts the requests in order: a server logs them as they end.
+// finish sorts the requests by time: a server logs them as they end.
 func (p *logParser) finish() error {
 	slices.SortStableFunc(p.asked, func(a, b logged) int { return a.at.Compare(b.at) })
 	zero := p.asked[0].at.Truncate(time.Second)
@@ -164,8 +151,7 @@ func (p *logParser) finish() error {
 	return nil
 }
 
-// spread moves times within their whole second, as those of independent clients
-// lie: uniformly.
+// spread spreads times uniformly over their second, as if the clients were independent.
 func spread(at []time.Duration) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	for from := 0; from < len(at); {
@@ -190,8 +176,7 @@ func (l *AccessLog) Rate() float64 {
 	return n / max(last, time.Millisecond).Seconds()
 }
 
-// part lists the requests from a time on, within span, at a mean rate of the
-// whole log.
+// part lists the requests of [from, from+span) when the whole log is replayed at a mean rate.
 func (l *AccessLog) part(from, span time.Duration, rate float64) (t Trace) {
 	slower := l.Rate() / rate
 	at := func(i int) time.Duration { return time.Duration(float64(l.At[i]) * slower) }
@@ -202,7 +187,7 @@ func (l *AccessLog) part(from, span time.Duration, rate float64) (t Trace) {
 	return t
 }
 
-// LeftOut says which lines are not sent again, and why; "" when all are.
+// LeftOut says which lines are left out, and why; "" for none.
 func (l *AccessLog) LeftOut() string {
 	var parts []string
 	if l.Others > 0 {

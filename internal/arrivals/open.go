@@ -1,7 +1,9 @@
 package arrivals
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -27,8 +29,30 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 	return a, err
 }
 
+// eachLine calls f with the lines of a file and their numbers, from 1. Errors begin with the
+// file's name and the line's number; a line beyond longest bytes is one.
+func eachLine(name string, r io.Reader, longest int, f func(number int, text string) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := f(number, lines.Text()); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	err := lines.Err()
+	if err == bufio.ErrTooLong {
+		err = fmt.Errorf("the line is longer than %d bytes", longest)
+	}
+	if err != nil {
+		return fmt.Errorf("%s:%d: %w", name, number+1, err)
+	}
+	return nil
+}
+
 // Span is the time to just after the last arrival of an opened trace; 0 for other
-// kinds, which end where they are told.
+// kinds, which have no end.
 func (a Process) Span() time.Duration {
 	if a.trace == nil {
 		return 0
@@ -60,8 +84,8 @@ func (a Process) LogSpan(rate float64) time.Duration {
 	return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
 }
 
-// Part moves the window of an opened log to its k-th stretch of length span at a
-// mean rate, from 0, counted round and round. Other kinds are returned as they are.
+// Part moves the window of an opened log to the k-th stretch of length span at a mean rate,
+// from 0; after the last stretch comes the first again. Other kinds are returned as they are.
 func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	if a.log != nil {
 		stretches := max(1, int(a.LogSpan(rate)/span))

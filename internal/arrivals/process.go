@@ -21,7 +21,7 @@ const (
 	KindBurst    Kind = "burst"    // several at the same moment
 	KindInPhase  Kind = "in-phase" // every connection at the same moment
 	KindTrace    Kind = "trace"    // as a file says
-	KindLog      Kind = "log"      // as an access log says, what is asked included
+	KindLog      Kind = "log"      // as an access log says, which also gives the requests
 )
 
 // Help lists what Parse reads, for help texts and errors.
@@ -80,7 +80,7 @@ func (a Process) WithConnections(n int) Process {
 	return a
 }
 
-// Check tells why a cannot be drawn from at a rate in requests per second. The
+// Check returns an error if a cannot be drawn from at a rate in requests per second. The
 // rate does not matter to a trace, nor to a ramp in absolute rates.
 func (a Process) Check(rate float64) error {
 	if err := a.check(); err != nil {
@@ -103,7 +103,7 @@ func (a Process) Check(rate float64) error {
 	return nil
 }
 
-// check tells what is wrong with a whatever the rate.
+// check is Check without a rate.
 func (a Process) check() error {
 	swing := a.Amplitude > 0 && a.Amplitude <= 1
 	from, to := a.From, a.To
@@ -162,8 +162,8 @@ func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	return Trace{At: Poisson(rate, span, rng)}
 }
 
-// Fixed reports whether the arrivals have a rate of their own, whatever they are drawn
-// at: a trace, and a ramp in absolute rates.
+// Fixed reports whether the arrivals have a rate of their own, and ignore the one given to
+// Draw: a trace, and a ramp in absolute rates.
 func (a Process) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
 
 // Ends is when the last of a trace's arrivals comes; 0 for other kinds.

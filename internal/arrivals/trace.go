@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// A Trace is the list of arrivals of one window. It is drawn before the attack,
-// so that every arm of a block meets the same one.
+// A Trace is the list of arrivals of one window. It is drawn before the attack, so that
+// every arm of a block gets the same one.
 type Trace struct {
-	// At holds the arrivals, ascending, as times from the attack's start.
+	// At holds the times of arrival, ascending, from the attack's start.
 	At []time.Duration
-	// Demand holds what each arrival asks for: nil, or as long as At.
+	// Demand holds each arrival's demand: nil, or as long as At.
 	Demand []Demand
-	// Which holds which of the targets each arrival asks: nil, all in rotation; or
-	// as long as At.
+	// Which holds the index of each arrival's target: as long as At, or nil, which uses
+	// all in rotation.
 	Which []uint32
 }
 
-// A Demand is what one request asks of a target whose path is /work. Both parts
-// zero ask for nothing.
+// A Demand is the work that one request asks of a target whose path is /work. Zero asks for
+// none.
 type Demand struct {
 	Iters uint32        // calibrated CPU iterations
 	Sleep time.Duration // time spent blocked
@@ -68,8 +68,8 @@ func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64
 	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
 }
 
-// Check tells what is wrong with t: its lists differ in length, its times are not ascending
-// from 0, or a demand is negative.
+// Check returns an error if the lists of t differ in length, its times do not ascend from 0,
+// or a demand is negative.
 func (t Trace) Check() error {
 	if t.Demand != nil && len(t.Demand) != len(t.At) {
 		return fmt.Errorf("checking the trace: %d demands for %d arrivals; give one each, or none", len(t.Demand), len(t.At))

@@ -1,7 +1,6 @@
 package arrivals
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math"
@@ -17,12 +16,12 @@ const (
 	maxTraceOffset   = 24 * time.Hour
 )
 
-// traceColumns are what a trace file may have, the first of them in every one.
+// traceColumns are the columns of a trace file; the first is required.
 var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 
-// ReadTrace reads arrivals, one a line, comma-separated: when, and optionally
-// what is asked of a /work target. A first line may name the columns, in any
-// order; without it they are at,iters,sleep or fewer.
+// ReadTrace reads arrivals, one a line, comma-separated: the time, and optionally the demand
+// on a /work target. A first line may name the columns, in any order; without it they are
+// at,iters,sleep or fewer.
 //
 //	at,cpu,sleep
 //	0s,200us,0s
@@ -31,26 +30,14 @@ var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 // at is the time from the window's start, sleep the time to block, cpu the CPU
 // time, all as durations like 1.5ms or as seconds like 0.0015; iters is the CPU
 // demand in iterations. cpu needs itersPerMicro, the calibrated iterations of a
-// microsecond; 0 refuses it. Empty lines and lines that begin with # are passed over.
+// microsecond; 0 refuses it. Empty lines and lines that begin with # are skipped.
 //
 // The file is streamed, and at most 20,000,000 arrivals within 24 hours are
 // taken. Errors begin with name and line.
 func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, maxTraceLine), maxTraceLine)
 	p := traceParser{iters: itersPerMicro}
-	number := 0
-	for lines.Scan() {
-		number++
-		if err := p.line(lines.Text()); err != nil {
-			return Trace{}, fmt.Errorf("%s:%d: %w", name, number, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		if err == bufio.ErrTooLong {
-			err = fmt.Errorf("the line is longer than %d bytes", maxTraceLine)
-		}
-		return Trace{}, fmt.Errorf("%s:%d: %w", name, number+1, err)
+	if err := eachLine(name, r, maxTraceLine, p.line); err != nil {
+		return Trace{}, err
 	}
 	if len(p.trace.At) == 0 {
 		return Trace{}, fmt.Errorf("%s: no arrivals; write one a line, like 1.5ms", name)
@@ -65,7 +52,7 @@ type traceParser struct {
 	iters   float64 // per microsecond
 }
 
-func (p *traceParser) line(text string) error {
+func (p *traceParser) line(_ int, text string) error {
 	if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
 		return nil
 	}
@@ -102,7 +89,7 @@ func (p *traceParser) line(text string) error {
 	return nil
 }
 
-// header fixes the columns from the first line, and tells whether it names them.
+// header sets the columns from the first line, and reports whether that line names them.
 func (p *traceParser) header(fields []string) (named bool, err error) {
 	if !slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(traceColumns, f) }) {
 		p.columns = []string{"at", "iters", "sleep"}[:min(3, len(fields))]
@@ -153,7 +140,7 @@ func (p *traceParser) field(column, text string, at *time.Duration, d *Demand) (
 func parseOffset(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if seconds, numErr := strconv.ParseFloat(s, 64); err != nil && numErr == nil {
-		d, err = -1, nil // what does not fit, or is not a number, is refused below
+		d, err = -1, nil // a number out of range is refused below
 		if seconds >= 0 && seconds <= maxTraceOffset.Seconds() {
 			d = time.Duration(math.Round(seconds * 1e9))
 		}

@@ -26,7 +26,7 @@ type pacer struct {
 	zero    int64           // the same on the timeline's clock
 	started func(time.Time) // called with start; nil: not called
 	ended   atomic.Uint64   // requests that have an outcome
-	limit   uint64          // of requests under way
+	limit   uint64          // of requests in flight
 	err     error           // why the schedule was given up; read after the attack
 }
 

@@ -22,12 +22,13 @@ func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, whic
 	return &script{tps, which, demands, addr, keepAlive}, err
 }
 
-// template returns what request seq asks.
+// template is the template of request seq.
 func (a *script) template(seq uint64) *template {
 	return &a.templates[targetOf(seq, a.which, len(a.templates))]
 }
 
-// targetOf is the place of the target that request seq asks, among n.
+// targetOf is the index of request seq's target, among n: which used in turn, or without it
+// the targets in turn.
 func targetOf(seq uint64, which []uint32, n int) int {
 	if len(which) > 0 {
 		return int(which[seq%uint64(len(which))])

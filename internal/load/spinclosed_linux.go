@@ -28,7 +28,7 @@ type closedLoop struct {
 // A spinClient is one client; its connection is in the spinner.
 type spinClient struct {
 	turns   int // requests of its pace, sent or left out before its start
-	session int // of those, on the present connection
+	session int // requests sent on the present connection
 	last    int // the index of its last request in the log
 	due     int64
 	rng     *rand.Rand

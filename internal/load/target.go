@@ -50,7 +50,7 @@ func LogTargets(l *arrivals.AccessLog) []Target {
 	return targets
 }
 
-// At returns t with its path and query asked of the server at addr, host:port.
+// At returns t with the same path and query on the server at addr, host:port.
 func (t Target) At(addr string) Target {
 	if strings.HasPrefix(t.URL, "/") {
 		t.URL = "http://" + addr + t.URL

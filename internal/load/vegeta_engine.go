@@ -113,8 +113,8 @@ func (res *Result) finish() (cut int) {
 }
 
 // reporter calls o.Ended from a goroutine of its own, so that a slow callback keeps no
-// request in flight. told waits until all calls have returned.
-func reporter(o *Options, requests []record.Request) (tell func(seq uint64), told func()) {
+// request in flight. wait waits until all calls have returned.
+func reporter(o *Options, requests []record.Request) (report func(seq uint64), wait func()) {
 	if o.Ended == nil {
 		return func(uint64) {}, func() {}
 	}

@@ -23,7 +23,7 @@ type eventLoop struct {
 	raw            syscall.RawConn     // the listening socket
 	epoll          int
 	wake           int     // an eventfd
-	wakeup         [8]byte // written to wake; 1, because larger values would overflow its counter, which nobody reads
+	wakeup         [8]byte // the value 1, written to wake; a larger one could overflow the counter, which is never read
 	events         [maxBatch]unix.EpollEvent
 	conns          []*loopConn // by descriptor
 	open           int         // connections of the loop

@@ -14,12 +14,12 @@ type Reason uint8
 // (closed without an answer).
 const (
 	QueueFull    Reason = iota // no place in the queue
-	ShedBusy                   // no place in the queue, and too many refusals under way to answer
+	ShedBusy                   // no place in the queue, and too many refusals in progress to answer
 	ProcessDied                // the process that had it ended without a drain
 	Unanswered                 // no place in the queue, and the policy is not to say so
 	Evicted                    // it had waited longest in a full queue
 	Stale                      // it had waited too long in the queue
-	DrainTimeout               // a drain cut it with a request under way
+	DrainTimeout               // a drain cut it with a request in flight
 	numReasons
 )
 

@@ -37,7 +37,7 @@ type loopConn struct {
 	watchesWrite bool               // epoll watches for writing as well
 	expired      bool               // what it waited for did not come in time
 	begun        bool               // fasthttp has begun the first request of this coroutine
-	parked       bool               // Close is to leave the socket open: no request is under way
+	parked       bool               // Close is to leave the socket open: no request is in flight
 	computed     bool               // the worker has computed its request
 	reads        int                // since it last waited
 	exchange     *workload.Exchange // the request that a worker has
