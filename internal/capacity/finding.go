@@ -79,7 +79,7 @@ func Judge(o Options, windows []Window) (f Finding) {
 	kept := false
 	for _, w := range windows {
 		switch {
-		case w.Refused != "":
+		case w.Refused:
 			f.Refused++
 			continue
 		case w.Purpose == Overload:
@@ -120,7 +120,7 @@ func Judge(o Options, windows []Window) (f Finding) {
 
 // stop says what kept the search from an interval.
 func (o Options) stop(f Finding, windows []Window) Stop {
-	refused := func(w Window) bool { return w.Purpose == Reach && w.Refused != "" && w.Rate > f.Low }
+	refused := func(w Window) bool { return w.Purpose == Reach && w.Refused && w.Rate > f.Low }
 	looking := 0
 	for _, w := range windows {
 		switch w.Purpose {

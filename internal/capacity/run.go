@@ -73,9 +73,7 @@ func (a *arm) round(ctx context.Context, b Bench) (err error) {
 			return err
 		}
 		w.Purpose, w.Rate = a.step.Purpose, a.step.Rate
-		if w.Refused == "" && !w.known(a.search.SLO) && w.Purpose != Overload {
-			w.Refused = "too few requests to judge the objective"
-		}
+		w.Refused = w.Refused || !w.known(a.search.SLO) && w.Purpose != Overload
 		a.search.windows = append(a.search.windows, w)
 		if a.step, a.more = a.next(); !a.more || a.step.Purpose != Again {
 			return nil

@@ -79,7 +79,7 @@ func (s *search) offer(rate float64, why Purpose, more int) (w Window, ok bool) 
 			return w, false
 		}
 		w = s.windows[len(s.windows)-1]
-		if w.Refused == "" {
+		if !w.Refused {
 			return w, true
 		}
 	}

@@ -50,7 +50,7 @@ func (s *simulatedServer) Stop() error { return nil }
 func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
 	w := Window{}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
-		w.Refused = "foreign load"
+		w.Refused = true
 		return w, nil
 	}
 	mu := s.mu

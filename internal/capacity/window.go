@@ -39,7 +39,7 @@ type Window struct {
 	Sent    float64   // requests sent in it, per second; 0 counts as Rate
 	Values  []float64 // of the objective's terms, in their order and units; NaN where it cannot tell
 	Errors  float64   // ratio of its requests without a good reply
-	Refused string    // why it is no evidence about the server; "" for evidence
+	Refused bool      // it is no evidence about the server
 }
 
 // A Step is the next window of a search.
@@ -84,7 +84,7 @@ func (w Window) sent() float64 {
 
 // evidence reports whether the window says something of a fresh server.
 func (w Window) evidence() bool {
-	return w.Refused == "" && w.Purpose != Overload && w.Purpose != Again
+	return !w.Refused && w.Purpose != Overload && w.Purpose != Again
 }
 
 // promised reports whether a window at this rate can be held to a term: one below

@@ -131,6 +131,5 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.W
 	if died != nil {
 		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
 	}
-	w, _ := judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.clients, p.slo)
-	return w, nil
+	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.clients, p.slo), nil
 }

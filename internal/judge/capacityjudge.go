@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +19,7 @@ type searched struct {
 	beside  []beside // of each window
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil for one that was not cut short
-	cut     string            // what ended all searches before their time, a participle; "" for nothing
+	cut     record.Status     // interrupted or running where that ended all searches before their time; "" where not
 	options capacity.Options
 	window  float64 // seconds
 }
@@ -34,12 +33,18 @@ const (
 // beside are a window's figures that the search does not take.
 type beside struct {
 	trial        int
-	goodput, cpu float64 // per second; seconds a request, NaN not known
-	generator    float64 // ratio of the load's CPUs that its process was busy
+	goodput, cpu float64     // per second; seconds a request, NaN not known
+	generator    float64     // ratio of the load's CPUs that its process was busy
+	refused      record.Fact // why the window is no evidence
 }
 
-// cuts are the states of runs that ended before their time, as participles.
-var cuts = map[record.Status]string{record.Interrupted: "interrupted", record.Running: "cut off"}
+// cutBy is the status of a run that ended before its time; "" for others.
+func cutBy(s record.Status) record.Status {
+	if s == record.Interrupted || s == record.Running {
+		return s
+	}
+	return ""
+}
 
 // judgeCapacity computes the result of a search from its record.
 func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
@@ -53,7 +58,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, cut: cuts[run.Status]}
+		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, cut: cutBy(run.Status)}
 		if end, ok := run.Ends[a.Name]; ok {
 			arms[i].end = &end
 		}
@@ -79,7 +84,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		})
 	}
 	c.Lines = comparedCapacities(c.Arms)
-	j.result.Capacity, j.result.Headline = c, capacityHeadline(c)
+	j.result.Capacity = c
 	j.tellOthers()
 	j.tellNotes()
 	j.capacityDoubts(arms)
@@ -102,11 +107,14 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	j.note(t.Trial)
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
-			w, figures := Reduced(t, j.run.Env, a.plan.Clients, slo)
-			w.Refused = cmp.Or(w.Refused, tooFew(w, slo))
+			w, figures, why := reduced(t, j.run.Env, a.plan.Clients, slo)
+			if why.None() {
+				why = tooFew(w, slo)
+			}
+			w.Refused = !why.None()
 			a.windows = append(a.windows, w)
-			a.beside = append(a.beside, beside{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator})
-			if w.Refused == "" && w.Purpose != capacity.Overload {
+			a.beside = append(a.beside, beside{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator, why})
+			if !w.Refused && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
 			return
@@ -116,13 +124,13 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 }
 
 // tooFew is the reason against a window that cannot tell one of the terms.
-func tooFew(w capacity.Window, slo stats.SLO) string {
+func tooFew(w capacity.Window, slo stats.SLO) (why record.Fact) {
 	for i, t := range slo {
 		if math.IsNaN(w.Values[i]) && w.Purpose != capacity.Overload {
-			return "too few requests to judge " + t.Metric
+			return record.Fact{Code: record.TooFewForTerm, Metric: t.Metric}
 		}
 	}
-	return ""
+	return why
 }
 
 // answer is an arm's, with all its windows.
@@ -157,14 +165,14 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	for i, w := range a.windows {
 		row := record.RateWindow{
 			Trial: a.beside[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
-			Goodput: a.beside[i].goodput, Values: map[string]float64{}, Refused: w.Refused, Kept: w.Refused == "" && w.Keeps(slo),
+			Goodput: a.beside[i].goodput, Values: map[string]float64{}, Refused: a.beside[i].refused, Kept: !w.Refused && w.Keeps(slo),
 		}
 		for k, t := range slo {
 			if !math.IsNaN(w.Values[k]) {
 				row.Values[t.Metric] = w.Values[k]
 			}
 		}
-		if v := a.beside[i].cpu; v > 0 && w.Refused == "" && w.Errors == 0 && w.Purpose != capacity.Overload {
+		if v := a.beside[i].cpu; v > 0 && !w.Refused && w.Errors == 0 && w.Purpose != capacity.Overload {
 			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
 		r.Windows = append(r.Windows, row)
@@ -172,7 +180,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	if len(cpu) > 0 {
 		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
-	r.Text = a.sentence(f, xmax)
+	r.Answer = a.conclusion(f, xmax)
 	r.Theories, r.NoTheory = a.theories(run, foretold(slo, f.Term), r)
 	return r
 }
@@ -207,12 +215,12 @@ func (j *Judge) capacityDoubts(arms []*searched) {
 	for _, a := range arms {
 		refused := 0
 		for _, w := range a.windows {
-			refused += stats.Count(w.Refused != "" && w.Purpose != capacity.Overload)
+			refused += stats.Count(w.Refused && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
 			j.doubt(record.Fact{
 				Code: record.WindowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
-				Names: record.Names{"last": a.lastRefusal() + a.outrun()},
+				Because: append([]record.Fact{a.lastRefusal()}, a.generatorLimit()...),
 			})
 		}
 	}

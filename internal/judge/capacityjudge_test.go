@@ -45,8 +45,8 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		}
 		return 2 * time.Millisecond
 	}
-	w, _ := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if w.Refused != "" || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
+	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	if w.Refused || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
 	for i, want := range []float64{.040, .00276, 0, 1000, math.NaN()} { // 3000 requests are too few for p99.9
@@ -60,9 +60,9 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	t.Parallel()
 	brief := func(int) time.Duration { return time.Millisecond }
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
-	few, _ := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	enough, _ := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if !math.IsNaN(few.Values[1]) || tooFew(few, slo) != "too few requests to judge errors" || tooFew(enough, slo) != "" || enough.Values[1] != 0 {
+	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	if !math.IsNaN(few.Values[1]) || tooFew(few, slo).Metric != "errors" || !tooFew(enough, slo).None() || enough.Values[1] != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few.Values[1], enough.Values[1])
 	}
 	for text, floor := range map[string]float64{
@@ -80,8 +80,8 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	e := record.Env{CPUs: 2}
 	// Behind by a second at the end: what a search looks for.
 	behind := searchedTrial(1, "a", "refute", 1000, func(i int) time.Duration { return time.Duration(i) * time.Second / 3500 }, 200)
-	if w, _ := Reduced(behind, e, record.Clients{}, slo); w.Refused != "" || w.Keeps(slo) {
-		t.Errorf("an overloaded window is refused for %q, kept: %v", w.Refused, w.Keeps(slo))
+	if w := Reduced(behind, e, record.Clients{}, slo); w.Refused || w.Keeps(slo) {
+		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Keeps(slo))
 	}
 	brief := func(int) time.Duration { return time.Millisecond }
 	later := func(d time.Duration) func(*record.TrialRecord) {
@@ -113,9 +113,9 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		c.spoil(&trial)
-		w, _ := Reduced(trial, e, record.Clients{}, slo)
-		if (w.Refused != "") != (c.refused != "") || !strings.HasPrefix(w.Refused, c.refused) || ofGenerator(w.Refused) != (c.refused != "") {
-			t.Errorf("%s: refused for %q, want %q", c.name, w.Refused, c.refused)
+		w, _, why := reduced(trial, e, record.Clients{}, slo)
+		if w.Refused != (c.refused != "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
+			t.Errorf("%s: refused for %q, want %q", c.name, words(why), c.refused)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 	}
 
 	r = recordSearch(t, trials[:4]...)
-	if a := r.Capacity.Arms[0]; a.Outcome != "undecided" || !strings.Contains(a.Text, "no rate is verified or refuted in 4 windows") {
-		t.Errorf("a search that was cut short says %q", a.Text)
+	if a := r.Capacity.Arms[0]; a.Outcome != "undecided" || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
+		t.Errorf("a search that was cut short says %q", words(a.Answer))
 	}
 }
 
@@ -225,11 +225,13 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	window := func(why capacity.Purpose, rate, p99 float64) capacity.Window {
 		return capacity.Window{Purpose: why, Rate: rate, Values: []float64{p99, rate}}
 	}
-	refused := func(rate float64, why string) capacity.Window {
+	refused := func(rate float64) capacity.Window {
 		w := window(capacity.Reach, rate, .005)
-		w.Refused = why
+		w.Refused = true
 		return w
 	}
+	rateOff := record.Fact{Code: record.RateOff, Values: record.Values{"value": .1, "limit": .01}}
+	steal := record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": "steal (ratio)"}, Values: record.Values{"value": .2, "limit": .01}}
 	times := func(n int, w capacity.Window) []capacity.Window { return slices.Repeat([]capacity.Window{w}, n) }
 	kept := func(rate float64) []capacity.Window {
 		return append(times(5, window(capacity.Curve, rate, .005)), times(3, window(capacity.Verify, rate, .005))...)
@@ -243,33 +245,34 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		budget  int // windows
 		xmax    float64
 		end     *record.SearchEnd
+		refused record.Fact // for which windows are
 		slo     string
 		want    string
 	}{
-		{kept(2000), 13, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the budget ended there: raise --budget"},
-		{kept(2000), 24, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the search ended there"},
-		{append(kept(2000), refused(2500, "rate off (ratio): 0.1, limit 0.01")), 24, 1900, nil, "",
+		{kept(2000), 13, 1900, nil, record.Fact{}, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the budget ended there: raise --budget"},
+		{kept(2000), 24, 1900, nil, record.Fact{}, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the search ended there"},
+		{append(kept(2000), refused(2500)), 24, 1900, nil, rateOff, "",
 			"a keeps p99<=10ms at 2,000/s, and no rate that could be offered breaks it; 2,500/s was refused for rate off (ratio): 0.1, limit 0.01"},
-		{append(kept(2000), refused(2500, "steal (ratio): 0.2, limit 0.01")), 24, 1900, nil, "",
-			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + calmer},
-		{kept(MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
-		{broken(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower"},
-		{broken(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
-		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
-		{broken(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
-		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
+		{append(kept(2000), refused(2500)), 24, 1900, nil, steal, "",
+			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + others},
+		{kept(MostRequests / 3.5), 24, 1e6, nil, record.Fact{}, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
+		{broken(1100. / 3), 24, 700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower"},
+		{broken(900), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
+		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
+		{broken(900), 24, 1700, nil, record.Fact{}, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
+		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, record.Fact{}, "p99<=10ms,goodput>=500/s",
 			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"},
-		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"},
-		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s or promise less"},
-		{broken(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
-		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
+		{nil, 24, 40, nil, record.Fact{}, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"},
+		{nil, 24, 1000, nil, record.Fact{}, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s or promise less"},
+		{broken(5000)[:4], 24, 4700, died, record.Fact{}, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
+		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, record.Fact{}, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
-		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a is undecided for p99<=10ms: not one good reply"},
+		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, record.Fact{}, "", "a is undecided for p99<=10ms: not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, end: c.end,
-			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo)}
-		if got := a.sentence(a.find(c.xmax), c.xmax); got != c.want {
+			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), beside: slices.Repeat([]beside{{refused: c.refused}}, len(c.windows))}
+		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
 			t.Errorf("says %q, want %q", got, c.want)
 		}
 	}
@@ -278,24 +281,28 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: "between", Low: low, High: high, Text: name + " keeps it"}
+		return record.ArmCapacity{Name: name, Outcome: "between", Low: low, High: high, Answer: record.Fact{Code: record.CapacityBetween}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),
 		{Name: "open", Outcome: "undecided", Low: 2000},
 	}}
-	got := strings.Join(comparedCapacities(c.Arms), "\n")
+	var lines []string
+	for _, f := range comparedCapacities(c.Arms) {
+		lines = append(lines, words(f))
+	}
+	got := strings.Join(lines, "\n")
 	want := "more has more capacity than base: at least 1,200/s against at most 1,100/s\n" +
 		"less has less capacity than base: at most 990/s against at least 1,000/s\n" +
 		"not told apart from base, for their intervals overlap: like"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if h := capacityHeadline(c); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000/s to 1,100/s, more 1,200/s to 1,300/s, less 800/s to 990/s, like 1,090/s to 1,150/s, and 1 more." {
+	if h := report.Headline(&record.Result{Capacity: c}); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000/s to 1,100/s, more 1,200/s to 1,300/s, less 800/s to 990/s, like 1,090/s to 1,150/s, and 1 more." {
 		t.Errorf("with an open arm: %q", h)
 	}
 	c.Arms = c.Arms[:4]
-	if h := capacityHeadline(c); h != "more has the most capacity for p99<=10ms: at least 1,200/s, the others at most 1,150/s." {
+	if h := report.Headline(&record.Result{Capacity: c}); h != "more has the most capacity for p99<=10ms: at least 1,200/s, the others at most 1,150/s." {
 		t.Errorf("got %q", h)
 	}
 }

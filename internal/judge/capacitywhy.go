@@ -1,98 +1,95 @@
 package judge
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 
 	"schedlab/internal/capacity"
-	"schedlab/internal/prose"
+	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
 
-// calmer is what helps against windows that the machine spoiled.
-const calmer = " (stop other programs, or choose CPUs with --server-cpus and --load-cpus)"
-
-// calmer is what helps against this arm's refused windows.
-func (a *searched) calmer() string { return cmp.Or(a.outrun(), calmer) }
-
-// crowded is the share of the load's CPUs from which on its own lateness is no longer
+// busyShare is the share of the load's CPUs from which on its own lateness is no longer
 // put down to other programs: half of what a window allows it.
-const crowded = window.GeneratorLimit / 2
+const busyShare = window.GeneratorLimit / 2
 
-// outrun says that the arm is too fast for the generator, where most refusals are its
-// and came while it was busy itself; "" where not.
-func (a *searched) outrun() string {
+// generatorLimit says that the arm is too fast for the generator, where most refusals are
+// its and came while it was busy itself; nothing where not.
+func (a *searched) generatorLimit() []record.Fact {
 	refused, late := 0, 0
 	least, full := math.Inf(1), 0.0
 	for i, w := range a.windows {
-		if w.Refused == "" || w.Purpose == capacity.Overload {
+		if !w.Refused || w.Purpose == capacity.Overload {
 			continue
 		}
 		refused++
-		if i < len(a.beside) && ofGenerator(w.Refused) && a.beside[i].generator >= crowded {
+		if b := a.beside[i]; ofGenerator(b.refused) && b.generator >= busyShare {
 			late++
-			least, full = min(least, w.Rate), max(full, a.beside[i].generator)
+			least, full = min(least, w.Rate), max(full, b.generator)
 		}
 	}
 	if 2*late <= refused {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("; the generator is the limit: from %s on it cannot keep its schedule, its CPUs up to %.0f %% busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more",
-		prose.PerSecond(least), 100*min(full, 1))
+	return []record.Fact{{Code: record.SearchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
 }
 
-// stopped says what ended all searches; "" for nothing.
-func (a *searched) stopped() string {
+// helps is what helps against this arm's refused windows: a faster generator, or other
+// programs gone.
+func (a *searched) helps() []record.Fact {
+	if limit := a.generatorLimit(); limit != nil {
+		return limit
+	}
+	return []record.Fact{{Code: record.SearchOthers}}
+}
+
+// stopped says what ended all searches; nothing where they came to their end.
+func (a *searched) stopped() []record.Fact {
 	if a.cut == "" || len(a.windows) >= a.options.Windows {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s after %s", a.cut, prose.Plural(len(a.windows), "window"))
+	return []record.Fact{{Code: record.SearchStopped, Names: record.Names{"status": string(a.cut)}, Values: record.Values{"windows": float64(len(a.windows))}}}
 }
 
-// recovery says that a server was overloaded and it is open whether it recovers; "" else.
-func (a *searched) recovery(f capacity.Finding) string {
+// recovery says that a server was overloaded and it is open whether it recovers; nothing else.
+func (a *searched) recovery(f capacity.Finding) []record.Fact {
 	if _, known := f.Recovers(); known || f.AgainOf == 0 || a.diedOverloaded(f) {
-		return ""
+		return nil
 	}
-	why := "no more could be used"
+	open := record.Fact{Code: record.RecoveryOpen, Names: record.Names{"ended": "out of use"}, Values: record.Values{
+		"kept": float64(f.AgainKept), "of": float64(f.AgainOf), "rate": f.Low,
+	}}
 	switch {
-	case a.stopped() != "":
-		why = "the search was " + a.cut
+	case a.stopped() != nil:
+		open.Names["ended"] = string(a.cut)
 	case len(a.windows) >= a.options.Windows:
-		why = "the budget ended"
+		open.Names["ended"] = "budget"
 	}
-	return fmt.Sprintf("; recovery undecided: after the overload %d of %s at %s kept it, and %s", f.AgainKept, prose.Plural(f.AgainOf, "window"), prose.PerSecond(f.Low), why)
+	return []record.Fact{open}
 }
 
-// after puts a clause behind others, "" for none.
-func after(clause string) string {
-	if clause == "" {
-		return ""
-	}
-	return "; " + clause
-}
-
-// refusals are those of the arm, the last with its reason and what helps; "" for none.
-func (a *searched) refusals(f capacity.Finding) string {
+// refusals are those of the arm, the last with its reason and what helps; nothing for none.
+func (a *searched) refusals(f capacity.Finding) []record.Fact {
 	if f.Refused == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("; %d of %s are refused, the last for %s%s", f.Refused, prose.Plural(len(a.windows), "window"), a.lastRefusal(), a.calmer())
+	return []record.Fact{{
+		Code: record.SearchRefusals, Values: record.Values{"refused": float64(f.Refused), "windows": float64(len(a.windows))},
+		Because: append([]record.Fact{a.lastRefusal()}, a.helps()...),
+	}}
 }
 
 // why is what most likely kept a search from its end.
-func (a *searched) why(f capacity.Finding) string {
-	if text := after(a.stopped()) + a.refusals(f); text != "" {
-		return text
+func (a *searched) why(f capacity.Finding) []record.Fact {
+	if why := append(a.stopped(), a.refusals(f)...); len(why) > 0 {
+		return why
 	}
-	return "; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"
+	return []record.Fact{{Code: record.SearchScatter}}
 }
 
-func (a *searched) lastRefusal() (why string) {
-	for _, w := range a.windows {
-		if w.Refused != "" {
-			why = w.Refused
+func (a *searched) lastRefusal() (why record.Fact) {
+	for i, w := range a.windows {
+		if w.Refused {
+			why = a.beside[i].refused
 		}
 	}
 	return why

@@ -40,12 +40,19 @@ func hardest(slo stats.SLO) stats.Term {
 }
 
 // Reduced is a window of the search as the search takes it.
-func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window) {
+func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) capacity.Window {
+	w, _, _ := reduced(t, e, c, slo)
+	return w
+}
+
+// reduced is that with all its figures, and why it is no evidence, if so.
+func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window, record.Fact) {
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
+	why := unfit(&w, e, slo)
 	out := capacity.Window{
 		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
-		Errors: w.Values["errors"], Refused: unfit(&w, e, slo),
+		Errors: w.Values["errors"], Refused: !why.None(),
 	}
 	var response []float64
 	for _, r := range t.Requests {
@@ -64,11 +71,11 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		}
 		out.Values = append(out.Values, v)
 	}
-	return out, w
+	return out, w, why
 }
 
 // TooSlow says why an arm with that X_max cannot be searched in windows of so many
-// seconds.
+// seconds, for an error and an answer.
 func TooSlow(o capacity.Options, window, xmax float64) string {
 	term := hardest(o.SLO)
 	other := "promise less"
@@ -79,24 +86,19 @@ func TooSlow(o capacity.Options, window, xmax float64) string {
 		prose.PerSecond(xmax), window, prose.PerSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
 }
 
-// Rules of a search: the load, not the server, missed what was asked.
-const (
-	ruleRate = "rate off (ratio)"
-	ruleLate = "sent late: "
-
-	rateLimit = .01
-)
+// rateLimit is by how much the load may miss the rate that it was to offer, a ratio.
+const rateLimit = .01
 
 // ofGenerator reports whether a window was refused, by [unfit], because the
 // generator could not offer its rate.
-func ofGenerator(refused string) bool {
-	return strings.HasPrefix(refused, ruleRate) || strings.HasPrefix(refused, ruleLate)
+func ofGenerator(why record.Fact) bool {
+	return why.Code == record.RateOff || why.Code == record.SentLate
 }
 
-// unfit says why a window is no evidence about its server, "" when it is: its data are
+// unfit says why a window is no evidence about its server, if so: its data are
 // wrong, or the load did not offer the rate. That a server falls behind is what a search
 // looks for. Noise counts: the search asks every rate several times.
-func unfit(w *window.Window, e record.Env, slo stats.SLO) string {
+func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	judged := map[string]bool{}
 	for _, t := range slo {
 		for name, q := range window.Quantiles {
@@ -105,17 +107,17 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) string {
 	}
 	for _, b := range w.Breaches(serverCPUs(e), judged, false) {
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
-			return fmt.Sprintf("%s: %.3g, limit %.3g", b.Rule, b.Value, b.Limit)
+			return record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}
 	}
 	if w.RateOff > rateLimit {
-		return fmt.Sprintf("%s: %.3g, limit %.3g", ruleRate, w.RateOff, rateLimit)
+		return record.Fact{Code: record.RateOff, Values: record.Values{"value": w.RateOff, "limit": rateLimit}}
 	}
 	for _, t := range slo {
 		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
 		if _, known := window.Quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return fmt.Sprintf("%sthe %s is %.3g ms from its time and %.3g ms from the sending, which keeps the objective", ruleLate, t.Metric, 1e3*own, 1e3*sent)
+			return record.Fact{Code: record.SentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
 		}
 	}
-	return ""
+	return why
 }

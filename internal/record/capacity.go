@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 )
 
 // A Capacity is what `schedlab capacity` found: for every arm the highest rate at
@@ -14,7 +15,7 @@ type Capacity struct {
 	Budget float64       `json:"budget"` // planned for each arm
 	Arms   []ArmCapacity `json:"arms"`   // in plan order
 	// Lines say which arm has more capacity, as far as their intervals lie apart.
-	Lines []string `json:"lines"`
+	Lines []Fact `json:"lines"`
 }
 
 // An SLOTerm is one promise.
@@ -37,8 +38,8 @@ type ArmCapacity struct {
 	// lower: "floor", "ceiling", "refused" or "budget"; "" when it was cut short.
 	Stopped string `json:"stopped,omitempty"`
 	// End is why the search of this arm ended before its time, nil when it did not.
-	End  *SearchEnd `json:"end,omitempty"`
-	Text string     `json:"text"` // the answer in one sentence
+	End    *SearchEnd `json:"end,omitempty"`
+	Answer Fact       `json:"answer"`
 
 	Low        float64 `json:"low,omitempty"` // highest rate that was verified
 	LowKept    int     `json:"low_kept"`      // windows at Low that kept the objective, of LowOf
@@ -76,6 +77,17 @@ func (a ArmCapacity) Decided() bool {
 	return false
 }
 
+// Bounds are what a decided arm's capacity lies between.
+func (a ArmCapacity) Bounds() (low, high float64) {
+	switch a.Outcome {
+	case "beyond":
+		return a.Low, math.Inf(1)
+	case "below", "never":
+		return 0, a.High
+	}
+	return a.Low, a.High
+}
+
 // A SearchEnd is why the search of one arm ended before its time.
 type SearchEnd struct {
 	Died bool    `json:"died,omitempty"` // its server did
@@ -97,10 +109,10 @@ type RateWindow struct {
 	Rate    float64            `json:"rate"`    // asked for
 	Sent    float64            `json:"sent"`    // requests sent in it, per second
 	Goodput float64            `json:"goodput"`
-	Errors  float64            `json:"errors"`            // ratio of its requests without a good reply
-	Values  map[string]float64 `json:"values"`            // by the terms' metrics; without those it cannot tell
-	Kept    bool               `json:"kept"`              // every term held
-	Refused string             `json:"refused,omitempty"` // why it is no evidence about the server
+	Errors  float64            `json:"errors"`           // ratio of its requests without a good reply
+	Values  map[string]float64 `json:"values"`           // by the terms' metrics; without those it cannot tell
+	Kept    bool               `json:"kept"`             // every term held
+	Refused Fact               `json:"refused,omitzero"` // why it is no evidence about the server
 }
 
 // A RateTheory is what a queueing model says of an arm: where a term gives way, and

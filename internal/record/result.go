@@ -33,7 +33,7 @@ type Result struct {
 	Verdicts []Verdict  `json:"verdicts"` // challengers × metrics, in plan order
 	AA       []Verdict  `json:"aa"`       // the baseline against its own copy, per metric
 	Winner   string     `json:"winner"`   // an arm's name, "trade" or "undecided"
-	Answer   Conclusion `json:"answer"`
+	Answer   Conclusion `json:"answer,omitzero"`
 	// Headline is the answer in one sentence. Records have none: report adds it to the JSON
 	// it prints.
 	Headline string    `json:"headline,omitempty"`

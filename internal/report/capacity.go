@@ -147,7 +147,7 @@ func interval(a record.ArmCapacity) string {
 func capacityLines(r *record.Result) (lines []string) {
 	if len(r.Capacity.Arms) > 1 {
 		for _, a := range r.Capacity.Arms {
-			lines = append(lines, a.Text)
+			lines = append(lines, a.Answer.Text)
 		}
 	}
 	lines = append(lines, capacityCompared(r)...)
@@ -156,7 +156,9 @@ func capacityLines(r *record.Result) (lines []string) {
 
 // capacityCompared says how the arms' answers compare, and what gives way first.
 func capacityCompared(r *record.Result) (lines []string) {
-	lines = append(lines, r.Capacity.Lines...)
+	for _, l := range r.Capacity.Lines {
+		lines = append(lines, l.Text)
+	}
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
@@ -234,7 +236,7 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 					}
 					row = append(row, cell)
 				}
-				_ = out.Write(append(row, strconv.FormatBool(x.Kept), x.Refused))
+				_ = out.Write(append(row, strconv.FormatBool(x.Kept), x.Refused.Text))
 			}
 		}
 		out.Flush()

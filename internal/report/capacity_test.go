@@ -23,8 +23,7 @@ func promised() *record.Result {
 	r := &record.Result{
 		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
 		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
-		Headline: "No arm is sure to have the most capacity for p99<=10ms: nethttp 2,310/s to 2,480/s, shedding above 9,000/s, pool undecided.",
-		Doubts:   []record.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
+		Doubts: []record.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
 	}
 	load := record.Clients{Loop: "open", Arrivals: "poisson", Connections: 64, KeepAlive: true}
 	for i, name := range []string{"nethttp", "shedding", "pool", "late", "frail", "sleepy"} {
@@ -36,13 +35,13 @@ func promised() *record.Result {
 	}
 	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
 		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[string]float64{"p99": p99},
-			Kept: refused == "" && p99 <= .010, Refused: refused}
+			Kept: refused == "" && p99 <= .010, Refused: said(refused)}
 	}
 	line := record.RateLine{Intercept: 625, Slope: -.22}
 	theory := record.RateTheory{Model: "fit", Formula: "M/M/c", Metric: "p99", Rate: 2400, Curve: []record.RatePoint{}}
 	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
 	first := record.ArmCapacity{
-		Name: "nethttp", Mode: "nethttp", Outcome: "between", Text: "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s",
+		Name: "nethttp", Mode: "nethttp", Outcome: "between", Answer: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
 		Low: 2310, LowKept: 3, LowOf: 3, High: 2480, HighBroken: 2, HighOf: 2, Estimate: 2386, HalfWidth: .012, Term: "p99<=10ms",
 		Line: &line, Saturation: 2841, XMax: 2950, Recovers: "yes", AgainKept: 1, AgainOf: 1, CPUPerRequest: 350e-6,
 		CPURates: []float64{1475, 2480},
@@ -61,29 +60,29 @@ func promised() *record.Result {
 	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}, Why: said("the model has no figure for p99")}}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, AgainKept: 1, AgainOf: 2,
-		Text:    "shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery undecided: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%",
+		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery undecided: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
-		Name: "pool", Mode: "pool", Outcome: "undecided", XMax: 2800, Text: "pool is undecided for p99<=10ms: all 3 windows are refused, the last for foreign load",
+		Name: "pool", Mode: "pool", Outcome: "undecided", XMax: 2800, Answer: said("pool is undecided for p99<=10ms: all 3 windows are refused, the last for foreign load"),
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
 	}
 	late := record.ArmCapacity{
 		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
-		Text:    "late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower",
+		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower"),
 		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: said("how it schedules is not known: it is another program"),
 	}
 	frail := record.ArmCapacity{
-		Name: "frail", Outcome: "died", XMax: 2500, Text: "frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory",
+		Name: "frail", Outcome: "died", XMax: 2500, Answer: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
 		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{}, NoTheory: said("the CPU time of a request was not measured in a window without errors"),
-		Text: "sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile",
+		Answer: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
 		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Metric: "p99", Limit: .010}},
-		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []string{"shedding has more capacity than nethttp: at least 9,000/s against at most 2,480/s"},
+		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{{Code: record.MoreCapacity, Arm: "shedding", Baseline: "nethttp", Values: record.Values{"own": 9000, "baseline": 2480}}},
 	}
 	return r
 }
@@ -154,7 +153,7 @@ func TestCapacityJSONRoundTrip(t *testing.T) {
 	if err := json.Unmarshal([]byte(rendered(t, "json", r)), &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Capacity, back.Capacity); diff != "" {
+	if diff := cmp.Diff(InWords(r).Capacity, back.Capacity); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -73,7 +73,7 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 	}
 	for i, a := range r.Capacity.Arms {
 		c := rateChart{
-			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Text,
+			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Answer.Text,
 			plot: plot{Width: 640, Height: 320, Left: 74, Right: 622, Top: 14, Bottom: 274}, LimitText: term.Text,
 		}
 		x := closeAxis(rates, c.Left+8, c.Right-8)
@@ -100,9 +100,9 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 			p := ratePoint{X: x.at(w.Rate), Y: y.at(v), Class: "broken"}
 			p.Title = fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
 			switch {
-			case w.Refused != "":
+			case !w.Refused.None():
 				p.Class = "refused"
-				p.Title += ", refused: " + w.Refused
+				p.Title += ", refused: " + w.Refused.Text
 			case w.Kept:
 				p.Class = "kept"
 			}
@@ -204,8 +204,8 @@ func details(r *record.Result) (all []document.Part) {
 			}
 			said := "broken"
 			switch {
-			case w.Refused != "":
-				said = "refused: " + w.Refused
+			case !w.Refused.None():
+				said = "refused: " + w.Refused.Text
 			case w.Kept:
 				said = "kept"
 			}

@@ -13,6 +13,9 @@ import (
 func Headline(r *record.Result) string {
 	switch a := r.Answer; a.Outcome {
 	case "": // a search for capacity, or a run that compared nothing
+		if r.Capacity != nil {
+			return capacityHeadline(r.Capacity)
+		}
 		return r.Headline
 	case record.NoVerdict:
 		return noVerdict(r)
@@ -206,4 +209,65 @@ func metricNames(vs []record.Verdict) string {
 		parts[i] = v.Metric
 	}
 	return strings.Join(parts, ", ")
+}
+
+// capacityHeadline is the answer of a search in one sentence: the only arm's, or who has
+// the most.
+func capacityHeadline(c *record.Capacity) string {
+	open := 0
+	for _, a := range c.Arms {
+		open += stats.Count(!a.Decided())
+	}
+	switch {
+	case len(c.Arms) == 1:
+		return Say(c.Arms[0].Answer) + "."
+	case open == len(c.Arms) && c.Arms[0].Outcome == "undecided":
+		return "Undecided: " + Say(c.Arms[0].Answer) + "."
+	case open == len(c.Arms):
+		return Say(c.Arms[0].Answer) + "."
+	}
+	for i, a := range c.Arms {
+		low, _ := a.Bounds()
+		most := a.Decided() && open == 0
+		next := 0.0
+		for k, b := range c.Arms {
+			_, high := b.Bounds()
+			if k != i {
+				most, next = most && low > high, max(next, high)
+			}
+		}
+		if most {
+			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, prose.PerSecond(low), prose.PerSecond(next))
+		}
+	}
+	var spans []string
+	for _, a := range c.Arms[:min(len(c.Arms), mostSpans)] {
+		spans = append(spans, a.Name+" "+capacitySpan(a))
+	}
+	if more := len(c.Arms) - len(spans); more > 0 {
+		spans = append(spans, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
+}
+
+// mostSpans are as many arms as a headline can name.
+const mostSpans = 4
+
+// capacitySpan is an arm's capacity in a few words.
+func capacitySpan(a record.ArmCapacity) string {
+	switch a.Outcome {
+	case "between":
+		return prose.PerSecond(a.Low) + " to " + prose.PerSecond(a.High)
+	case "beyond":
+		return "above " + prose.PerSecond(a.Low)
+	case "below":
+		return "below " + prose.PerSecond(a.High)
+	case "never":
+		return "none"
+	case "slow":
+		return "too slow to judge"
+	case "died":
+		return "died"
+	}
+	return "undecided"
 }

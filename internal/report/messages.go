@@ -17,7 +17,7 @@ var messages = map[record.Code]string{
 	record.RunNotComplete: `the run {{if eq .Names.status "running"}}was cut off or still goes on{{else}}is {{.Names.status}}{{end}}` +
 		`{{with .Values}} and is judged by the {{plural .valid "block"}} that it has{{end}}{{with .Names.error}}: {{.}}{{end}}`,
 	record.BlocksLeftOut:  `{{plural .Values.blocks "block"}} of {{n .Values.ran}} left out, for all arms: {{.Names.rules}}`,
-	record.WindowsRefused: `{{n .Values.refused}} of {{plural .Values.windows "window"}} are refused and count for nothing, the last for {{.Names.last}}`,
+	record.WindowsRefused: `{{n .Values.refused}} of {{plural .Values.windows "window"}} are refused and count for nothing, the last for {{template "because" .}}`,
 
 	record.StarvedConnections: `it {{template "starved" .}}: its times are those of the others, and it cannot win`,
 	record.GeneratorLimit:     `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`,
@@ -168,10 +168,50 @@ var messages = map[record.Code]string{
 	record.ScaleBadReplies:   `{{n .Values.errors}} of {{n .Values.requests}} requests to {{.Arm}} got no good reply`,
 	record.ScaleTooFew:       `{{plural .Values.values "value"}} of N, and {{n .Values.needed}} are needed`,
 	record.ScaleUnidentified: `{{.Names.why}}`,
+
+	// Answers of a search, and clauses that follow them with their own comma or semicolon.
+	record.RuleBroken:       `{{.Names.rule}}: {{three .Values.value}}, limit {{three .Values.limit}}`,
+	record.RateOff:          `rate off (ratio): {{three .Values.value}}, limit {{three .Values.limit}}`,
+	record.SentLate:         `sent late: the {{.Metric}} is {{ms .Values.own}} from its time and {{ms .Values.sent}} from the sending, which keeps the objective`,
+	record.TooFewForTerm:    `too few requests to judge {{.Metric}}`,
+	record.SearchGenerator:  `; the generator is the limit: from {{per .Values.rate}} on it cannot keep its schedule, its CPUs up to {{percent .Values.busy}} busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more`,
+	record.SearchOthers:     ` (stop other programs, or choose CPUs with --server-cpus and --load-cpus)`,
+	record.SearchStopped:    `; {{if eq .Names.status "running"}}cut off{{else}}interrupted{{end}} after {{plural .Values.windows "window"}}`,
+	record.RecoveryOpen:     `; recovery undecided: after the overload {{n .Values.kept}} of {{plural .Values.of "window"}} at {{per .Values.rate}} kept it, and {{if eq .Names.ended "budget"}}the budget ended{{else if eq .Names.ended "running"}}the search was cut off{{else if eq .Names.ended "interrupted"}}the search was interrupted{{else}}no more could be used{{end}}`,
+	record.SearchRefusals:   `; {{n .Values.refused}} of {{plural .Values.windows "window"}} are refused, the last for {{template "because" .}}`,
+	record.SearchScatter:    `; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget`,
+	record.LosingRequests:   `; {{two .Values.share}} of the requests get no good reply there, which no term forbids: add errors<=0.1%`,
+	record.NoRecovery:       `; it does not recover: overloaded once, it breaks it at {{per .Values.rate}}, too`,
+	record.DiedOverloaded:   `; it does not recover: at {{per .Values.rate}} it died ({{.Names.error}})`,
+	record.CapacityBetween:  `{{.Arm}} keeps {{.Names.slo}} up to between {{per .Values.low}} and {{per .Values.high}}{{template "because" .}}`,
+	record.CapacityBeyond:   `{{.Arm}} keeps {{.Names.slo}} at {{per .Values.low}}, and {{template "because" .}}`,
+	record.CapacityBelow:    `{{.Arm}} does not keep {{.Names.slo}} at {{per .Values.high}}: {{n .Values.broken}} of {{n .Values.of}} windows break it{{template "because" .}}`,
+	record.CapacityNever:    `{{.Arm}} keeps {{.Names.slo}} at no rate: {{n .Values.broken}} of {{n .Values.of}} windows at {{per .Values.high}} break it, and no lower one has {{.Names.wants}}`,
+	record.CapacitySlow:     `{{.Arm}} is too slow to judge: it {{.Names.said}}`,
+	record.CapacityDied:     `{{.Arm}} died{{with .Values.rate}} at {{per .}}{{end}}: {{.Names.error}}{{if .Values.low}}; until then {{per .Values.low}} was verified for {{.Names.slo}}{{end}}`,
+	record.CapacityEnded:    `{{.Arm}} is undecided for {{.Names.slo}}: {{.Names.error}}`,
+	record.CapacityWants:    `{{.Arm}} is undecided for {{.Names.slo}}: {{per .Values.high}} is refuted, and {{per .Values.wants}} itself, which {{.Names.wants}} asks for, is neither verified nor refuted{{template "because" .}}`,
+	record.CapacityRefused:  `{{.Arm}} is undecided for {{.Names.slo}}: all {{plural .Values.refused "window"}} are refused, the last for {{template "because" .}}`,
+	record.CapacityVerified: `{{.Arm}} is undecided for {{.Names.slo}}: {{per .Values.low}} is verified, and no higher rate is refuted{{template "because" .}}`,
+	record.CapacityRefuted:  `{{.Arm}} is undecided for {{.Names.slo}}: {{per .Values.high}} is refuted, and no lower rate is verified{{template "because" .}}`,
+	record.CapacityCut:      `{{.Arm}} is undecided for {{.Names.slo}}: {{range $i, $f := .Because}}{{if $i}}{{say $f}}{{else}}{{slice (say $f) 2}}, before a rate was verified or refuted{{end}}{{end}}`,
+	record.CapacityOpen:     `{{.Arm}} is undecided for {{.Names.slo}}: no rate is verified or refuted in {{plural .Values.windows "window"}}{{template "because" .}}`,
+	record.NothingBroke:     `nothing up to {{per .Values.rate}} broke it{{template "because" .}}`,
+	record.SearchBudget:     `; the budget ended there: raise --budget`,
+	record.AtCeiling:        `no rate that could be offered breaks it; more than {{per .Values.rate}} is more than a window has room for`,
+	record.RateRefused:      `; {{per .Values.rate}} was refused for {{template "because" .}}`,
+	record.NothingOffered:   `no rate that could be offered breaks it{{template "because" .}}`,
+	record.SearchEnded:      `; the search ended there`,
+	record.NoneKeeps:        `, and none down to {{per .Values.rate}} keeps it`,
+	record.AtFloor:          `; that is the lowest rate that a window of {{g .Values.window}} s can judge: lengthen --window to look lower`,
+	record.MoreCapacity:     `{{.Arm}} has more capacity than {{.Baseline}}: at least {{per .Values.own}} against at most {{per .Values.baseline}}`,
+	record.LessCapacity:     `{{.Arm}} has less capacity than {{.Baseline}}: at most {{per .Values.own}} against at least {{per .Values.baseline}}`,
+	record.NotToldApart:     `not told apart from {{.Baseline}}, for their intervals overlap: {{.Names.arms}}`,
 }
 
 // parts are templates that several messages share.
 const parts = `
+{{define "because"}}{{range .Because}}{{say .}}{{end}}{{end}}
 {{define "starved"}}starved {{if .Values.asked}}{{n .Values.starved}} of {{plural .Values.asked "connection"}}{{else}}{{plural .Values.starved "connection"}}{{end}}{{end}}
 {{define "requests are"}}{{if eq . 1.0}}1 request is{{else}}{{n .}} requests are{{end}}{{end}}
 {{define "short"}}{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{n .Values.has}} requests, it needs {{n .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{n .Values.needs}} s, and the budget is {{n .Values.has}} s{{else}}nothing can be decided: --blocks {{n .Values.has}}, and the first that decide anything are {{n .Values.needs}}{{end}}{{end}}

@@ -65,10 +65,16 @@ func InWords(r *record.Result) *record.Result {
 	}
 	if r.Capacity != nil {
 		c := *r.Capacity
+		c.Lines = texts(c.Lines)
 		c.Arms = slices.Clone(c.Arms)
 		for i := range c.Arms {
 			a := &c.Arms[i]
 			say(&a.NoTheory)
+			say(&a.Answer)
+			a.Windows = slices.Clone(a.Windows)
+			for k := range a.Windows {
+				say(&a.Windows[k].Refused)
+			}
 			a.Theories = slices.Clone(a.Theories)
 			for k := range a.Theories {
 				say(&a.Theories[k].Why)
@@ -129,6 +135,7 @@ func parse() *template.Template {
 		"n":       func(v float64) string { return fmt.Sprintf("%.0f", v) },
 		"g":       func(v float64) string { return fmt.Sprintf("%g", v) },
 		"three":   func(v float64) string { return fmt.Sprintf("%.3g", v) },
+		"two":     func(v float64) string { return fmt.Sprintf("%.2g %%", 100*v) },
 		"percent": func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
 		"share":   func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) },
 		"signed":  func(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) },

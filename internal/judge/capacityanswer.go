@@ -1,0 +1,167 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/capacity"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// losing warns of requests that went wrong at a rate that keeps the objective.
+func (a *searched) losing(rate float64) []record.Fact {
+	for _, w := range a.windows {
+		if !w.Refused && w.Rate == rate && w.Errors > errorLimit {
+			return []record.Fact{{Code: record.LosingRequests, Values: record.Values{"share": w.Errors}}}
+		}
+	}
+	return nil
+}
+
+// conclusion is an arm's answer, with the clauses that belong to it.
+func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
+	wants := a.goodput()
+	answer := func(code record.Code, because ...[]record.Fact) record.Fact {
+		return record.Fact{
+			Code: code, Arm: a.plan.Name, Names: record.Names{"slo": a.options.SLO.String()},
+			Values: record.Values{"low": f.Low, "high": f.High, "broken": float64(f.HighBroken), "of": float64(f.HighOf)}, Because: slices.Concat(because...),
+		}
+	}
+	switch f.Outcome {
+	case capacity.Between:
+		var recovers []record.Fact
+		if yes, known := f.Recovers(); known && !yes {
+			recovers = append(recovers, record.Fact{Code: record.NoRecovery, Values: record.Values{"rate": f.Low}})
+		}
+		if a.diedOverloaded(f) {
+			recovers = append(recovers, record.Fact{Code: record.DiedOverloaded, Values: record.Values{"rate": a.end.Rate}, Names: record.Names{"error": a.end.Why}})
+		}
+		return answer(record.CapacityBetween, recovers, a.recovery(f), a.losing(f.Low))
+	case capacity.Beyond:
+		return answer(record.CapacityBeyond, a.above(f), a.recovery(f), a.losing(f.Low))
+	case capacity.Below:
+		return answer(record.CapacityBelow, a.under(f))
+	case capacity.Never:
+		never := answer(record.CapacityNever)
+		never.Names["wants"] = wants.String()
+		return never
+	case slow:
+		slow := answer(record.CapacitySlow)
+		slow.Names["said"] = TooSlow(a.options, a.window, xmax)
+		return slow
+	case died:
+		died := answer(record.CapacityDied)
+		died.Names["error"], died.Values["rate"] = a.end.Why, a.end.Rate
+		return died
+	}
+	switch {
+	case a.end != nil:
+		ended := answer(record.CapacityEnded)
+		ended.Names["error"] = a.end.Why
+		return ended
+	case f.Low == 0 && f.High > 0 && wants.AtLeast:
+		open := answer(record.CapacityWants, a.why(f))
+		open.Names["wants"], open.Values["wants"] = wants.String(), wants.Limit
+		return open
+	case f.Used == 0 && f.Refused > 0:
+		all := answer(record.CapacityRefused, []record.Fact{a.lastRefusal()}, a.helps(), a.stopped())
+		all.Values["refused"] = float64(f.Refused)
+		return all
+	case f.Low > 0:
+		return answer(record.CapacityVerified, a.why(f))
+	case f.High > 0:
+		return answer(record.CapacityRefuted, a.why(f))
+	}
+	if cut := a.stopped(); cut != nil {
+		return answer(record.CapacityCut, cut, a.refusals(f))
+	}
+	open := answer(record.CapacityOpen, a.why(f))
+	open.Values["windows"] = float64(len(a.windows))
+	return open
+}
+
+// above says why no higher rate was offered than one that was kept.
+func (a *searched) above(f capacity.Finding) []record.Fact {
+	one := func(code record.Code, values record.Values, because ...record.Fact) []record.Fact {
+		return []record.Fact{{Code: code, Values: values, Because: because}}
+	}
+	upTo := record.Values{"rate": f.Low}
+	switch f.Stop {
+	case capacity.AtBudget:
+		return one(record.NothingBroke, upTo, record.Fact{Code: record.SearchBudget})
+	case capacity.AtCeiling:
+		return one(record.AtCeiling, record.Values{"rate": a.options.Ceiling})
+	case capacity.AtBench:
+		for i, w := range a.windows {
+			if !w.Refused || w.Purpose != capacity.Reach || w.Rate <= f.Low {
+				continue
+			}
+			why := a.beside[i].refused
+			refused := record.Fact{Code: record.RateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{why}}
+			if ofGenerator(why) {
+				return one(record.NothingOffered, nil, refused)
+			}
+			return one(record.NothingBroke, upTo, refused, record.Fact{Code: record.SearchOthers})
+		}
+	}
+	return one(record.NothingBroke, upTo, a.ended()...)
+}
+
+// ended says what ended the search where it came to no limit.
+func (a *searched) ended() []record.Fact {
+	if cut := a.stopped(); cut != nil {
+		return cut
+	}
+	return []record.Fact{{Code: record.SearchEnded}}
+}
+
+// under says why no lower rate was offered than those that broke the objective.
+func (a *searched) under(f capacity.Finding) (all []record.Fact) {
+	if f.Least < f.High {
+		all = append(all, record.Fact{Code: record.NoneKeeps, Values: record.Values{"rate": f.Least}})
+	}
+	switch f.Stop {
+	case capacity.AtFloor:
+		return append(all, record.Fact{Code: record.AtFloor, Values: record.Values{"window": a.window}})
+	case capacity.AtBudget:
+		return append(all, record.Fact{Code: record.SearchBudget})
+	}
+	return append(all, a.ended()...)
+}
+
+// goodput is the promise of one; the zero term for none.
+func (a *searched) goodput() stats.Term {
+	for _, t := range a.options.SLO {
+		if t.AtLeast {
+			return t
+		}
+	}
+	return stats.Term{}
+}
+
+// comparedCapacities says which arms have more capacity than the first, and which
+// cannot be told from it.
+func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
+	facts, alike := []record.Fact{}, []string{}
+	for i, a := range arms {
+		base := arms[0]
+		if i == 0 || !a.Decided() || !base.Decided() {
+			continue
+		}
+		low, high := a.Bounds()
+		baseLow, baseHigh := base.Bounds()
+		switch {
+		case low > baseHigh:
+			facts = append(facts, record.Fact{Code: record.MoreCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": low, "baseline": baseHigh}})
+		case high < baseLow:
+			facts = append(facts, record.Fact{Code: record.LessCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": high, "baseline": baseLow}})
+		default:
+			alike = append(alike, a.Name)
+		}
+	}
+	if len(alike) > 0 {
+		facts = append(facts, record.Fact{Code: record.NotToldApart, Baseline: arms[0].Name, Names: record.Names{"arms": strings.Join(alike, ", ")}})
+	}
+	return facts
+}
