@@ -10,6 +10,8 @@ FUZZTIME ?= 20s
 BENCH    ?= .
 COUNT    ?= 10
 OLD      ?=
+# Packages for mutate: the pure rooms. FILES=regexp takes only some files of them.
+PKG      ?= $(addprefix internal/,arrivals command crossover expect judge prose queueing stats timeline window)
 
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
@@ -18,7 +20,7 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 # them. Shuffled tests find those that lean on each other.
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-.PHONY: help build run test check race lint fuzz golden bench deps clean experiments-short
+.PHONY: help build run test check race lint fuzz golden bench deps clean experiments-short mutate
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +65,9 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	bin/benchstat $(OLD) bin/bench.txt
 	$(if $(filter .,$(BENCH)),tools/peers --speed --print | tee bin/peers.md)
 
+mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
+	@tools/mutate $(PKG)
+
 deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx; and wrk, jq, gcc for the measuring tools (apt)
 	@tools/deps
 
@@ -75,5 +80,6 @@ clean: ## remove bin, with the built tools
 # The pinned tools, rebuilt when their pins change.
 bin/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 bin/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
-bin/golangci-lint bin/benchstat: tools/go.mod tools/go.sum
+bin/gremlins: PACKAGE := github.com/go-gremlins/gremlins/cmd/gremlins
+bin/golangci-lint bin/benchstat bin/gremlins: tools/go.mod tools/go.sum
 	cd tools && go build -o ../bin/ $(PACKAGE)
