@@ -70,3 +70,35 @@ func TestMetricsAt(t *testing.T) {
 		}
 	}
 }
+
+// The variables before a command stay assignments: their names are not quoted.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{
+		"A=1 B= ./server C=2": 2,
+		"./server A=1":        0,
+		"A=1":                 1, // all of them
+		"'1A=x' ./server":     0,
+	} {
+		words, err := Split(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables, command := Variables(words)
+		if !slices.Equal(variables, words[:want]) || !slices.Equal(command, words[want:]) {
+			t.Errorf("%s: got variables %q before %q, want %d", line, variables, command, want)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	for want, argv := range map[string][]string{
+		`A= B='a b' ./server --addr {addr} ''`: {"A=", "B=a b", "./server", "--addr", "{addr}", ""},
+		`./server 'A=a b'`:                     {"./server", "A=a b"},
+	} {
+		if got := Join(argv); got != want {
+			t.Errorf("%q: got %s, want %s", argv, got, want)
+		}
+	}
+}

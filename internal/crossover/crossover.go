@@ -84,7 +84,7 @@ func (g *Grid) Next() (p Place, again, ok bool) {
 			candidates[1] = append(candidates[1], i)
 		case k.Inferred && g.touchesOther(cells, i):
 			candidates[2] = append(candidates[2], i)
-		case k.Samples > 0 && k.Samples < mostSamples && !g.settled[i] && (k.Verdict == Refused || k.Verdict == Undecided && k.Border):
+		case k.Samples < mostSamples && !g.settled[i] && (k.Verdict == Refused || k.Verdict == Undecided && k.Border):
 			candidates[3] = append(candidates[3], i)
 		}
 	}

@@ -24,7 +24,7 @@ func (g *Grid) Cells() []Knowledge {
 		cells = next
 	}
 	for i, k := range cells {
-		cells[i].Border = (k.Known() || k.Samples > 0 && k.Verdict == Undecided) && g.atBorder(cells, i)
+		cells[i].Border = (k.Known() || k.Verdict == Undecided) && g.atBorder(cells, i)
 	}
 	return cells
 }
@@ -87,7 +87,7 @@ func (g *Grid) atBorder(cells []Knowledge, i int) bool {
 	around := g.neighbours(cells, i)
 	if cells[i].Verdict >= 0 {
 		return slices.ContainsFunc(around, func(k Knowledge) bool {
-			return k.Samples > 0 && k.Verdict == Undecided || k.Known() && k.Verdict != cells[i].Verdict
+			return k.Verdict == Undecided || k.Known() && k.Verdict != cells[i].Verdict
 		})
 	}
 	return slices.ContainsFunc(around, func(k Knowledge) bool { return !k.Known() || k.Verdict != around[0].Verdict })

@@ -101,7 +101,7 @@ func Split(c Client, s Server) (p Parts) {
 
 	at := max(c.Wrote, s.Accept)
 	p[Accept] = at - c.Wrote
-	if s.Dequeue > 0 && s.Dequeue <= s.Read { // the connection was queued, unread
+	if s.Dequeue <= s.Read { // the connection was queued, unread; or there was no queue
 		if s.Dequeue > at {
 			from := max(s.Enqueue, at)
 			p[Ingress] += from - at

@@ -224,3 +224,28 @@ func TestPageListsTheParts(t *testing.T) {
 		at += row + 1
 	}
 }
+
+// A part that a newer program may know still has a name.
+func TestAnUnknownPartHasAName(t *testing.T) {
+	if got := timeline.NumParts.String(); got != "part 13" {
+		t.Errorf("got %q, want part 13", got)
+	}
+}
+
+func TestUnread(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    timeline.Server
+		want int64
+	}{
+		"no queue":                             {timeline.Server{Received: 5, Read: 10}, 5},
+		"received while the connection queued": {timeline.Server{Received: 5, Enqueue: 3, Dequeue: 7, Read: 10}, 7},
+		"received after that":                  {timeline.Server{Received: 8, Enqueue: 3, Dequeue: 7, Read: 10}, 8},
+		"read as it left the queue":            {timeline.Server{Received: 5, Enqueue: 3, Dequeue: 10, Read: 10}, 10},
+		"more of it came after the read began": {timeline.Server{Received: 12, Read: 10}, 10},
+		"queued after it was read":             {timeline.Server{Received: 5, Read: 10, Enqueue: 11, Dequeue: 15}, 5},
+	} {
+		if got := c.s.Unread(); got != c.want {
+			t.Errorf("%s: unread since %d, want %d", name, got, c.want)
+		}
+	}
+}
