@@ -1,0 +1,298 @@
+package window
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/timeline"
+)
+
+// at makes a request that was scheduled, sent and done so many milliseconds after the start.
+func at(scheduled, sent, done int64, status uint16, outcome record.Outcome) record.Request {
+	const ms = int64(time.Millisecond)
+	if sent >= 0 {
+		sent *= ms
+	}
+	return record.Request{Scheduled: scheduled * ms, Sent: sent, Done: done * ms, Status: status, Outcome: outcome}
+}
+
+// A window of two seconds after one of warm-up, counted by hand.
+func TestReduce(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{
+		Trial: record.Trial{
+			Warmup: 1, Window: 2,
+			Server: record.ServerSide{CPU: .5, Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
+			Client: record.ClientSide{CPU: 1, Steal: .2, Throttled: .1, ConnAnswers: []uint32{3, 1}, Asked: 5, Starved: 2, FirstReply: .25},
+		},
+		Requests: []record.Request{
+			at(900, 900, 1100, 200, record.Answered),   // before the window, done in it
+			at(1000, 1000, 1100, 200, record.Answered), // at its first moment
+			at(1500, 1510, 1700, 302, record.Answered),
+			at(1600, 1600, 1900, 503, record.Answered),
+			at(1700, 1700, 2100, 404, record.Answered),
+			at(1800, -1, 2800, 0, record.TimedOut),     // never sent
+			at(1900, 1890, 2000, 200, record.Answered), // sent too early: out of order
+			at(2000, 2100, 2050, 200, record.Answered), // done before it was sent: out of order
+			at(2900, 2900, 3000, 200, record.Answered), // done after the window
+			at(3000, 3000, 3100, 200, record.Answered), // after the window
+		},
+	}
+	w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: "0", LoadCPUs: "1-2"}, record.Clients{Loop: "open"})
+
+	if w.Requests != 8 || w.Good != 5 || w.Arrivals != 8 || w.completions != 8 || w.outcomes != 9 || w.backwards != 2 || w.Tau != 1 {
+		t.Errorf("%d requests, %d good, %d arrivals, %d done, %d sent in all, %d out of order, tau %v; want 8, 5, 8, 8, 9, 2, 1",
+			w.Requests, w.Good, w.Arrivals, w.completions, w.outcomes, w.backwards, w.Tau)
+	}
+	for status, want := range map[uint16]float64{200: .5, 302: .125, 503: .125, 404: .125, 0: .125} {
+		if w.Status[status] != want {
+			t.Errorf("a share of %v ended with status %d, want %v", w.Status[status], status, want)
+		}
+	}
+	if len(w.Failures) != 3 || w.Failures["status 503"] != 1 || w.Failures["status 404"] != 1 || w.Failures["timed out"] != 1 {
+		t.Errorf("failures are %v", w.Failures)
+	}
+	for name, want := range map[string]float64{
+		"goodput":        5. / 2, // also the one from before the window
+		"throughput":     8. / 2,
+		"mean":           (.1 + .2 + .3 + .4 + 1 + .1 + .05 + .1) / 8,
+		"good_mean":      (.1 + .2 + .1 + .05 + .1) / 5,
+		"errors":         3. / 8,
+		"loss":           2. / 8, // timed out and 503
+		"tail":           math.NaN(),
+		"p50":            math.NaN(), // of too few requests
+		Lateness + "p50": 0, Lateness + "p99": .1,
+		"cpu_per_request": .5 / 8,
+		ForeignLoad:       .4 / 2,
+		Stealing:          .2 / (2 * 4),
+		Throttling:        .1 / 2,
+		"switches":        10. / 8,
+		"overflows":       2,
+		"accepted":        1, "done": 2, "open": 3,
+		"starved": 2, "served": 3, "first_reply": .25,
+		"owed": 0,
+		"busy": math.NaN(),
+	} {
+		if got := w.Values[name]; !near(got, want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if !near(w.RateOff, 1./8) { // 7 of 8 were sent in the window
+		t.Errorf("the rate is off by %v, want 1/8", w.RateOff)
+	}
+	if !near(w.Generator, 1./4) || w.Behind() {
+		t.Errorf("the load used %v of its CPUs, behind %v; want 1/4, false", w.Generator, w.Behind())
+	}
+	if !near(w.Jain, 16./20) {
+		t.Errorf("Jain's index is %v, want 0.8", w.Jain)
+	}
+}
+
+// The engine spin uses all of its CPU: how busy it was is what it says itself. Nothing is
+// made up of what is not known.
+func TestReduceWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 2,
+		Server: record.ServerSide{CPU: -1, Foreign: -1, Kernel: &record.Kernel{Voluntary: -1, Involuntary: 3, ListenOverflows: -1}},
+		Client: record.ClientSide{CPU: 2, Steal: -1, Throttled: -1, Proof: &record.Proof{Busy: .9, Rest: "spins"}},
+	}, Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)}}
+	w := Reduce(trial, record.Env{CPUs: 1}, record.Clients{})
+	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows", "starved", "served", "first_reply", "accepted", "done", "open"} {
+		if got := w.Values[name]; !math.IsNaN(got) {
+			t.Errorf("%s is %v, want NaN", name, got)
+		}
+	}
+	if w.Generator != .9 || !w.Behind() || w.Values["busy"] != .9 {
+		t.Errorf("the load is busy for %v and %v, behind %v; want 0.9 and true", w.Generator, w.Values["busy"], w.Behind())
+	}
+
+	zero := trial
+	zero.Server = record.ServerSide{Kernel: &record.Kernel{}}
+	zero.Client = record.ClientSide{Proof: &record.Proof{Busy: .9}, CPU: 1.6} // of another engine
+	w = Reduce(zero, record.Env{}, record.Clients{})
+	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows"} {
+		if got := w.Values[name]; got != 0 {
+			t.Errorf("%s is %v, want the 0 that was measured", name, got)
+		}
+	}
+	if !near(w.Generator, .8) || w.Behind() {
+		t.Errorf("the load used %v of its CPU, behind %v; want 0.8, just not behind", w.Generator, w.Behind())
+	}
+
+	zero.Requests = nil
+	w = Reduce(zero, record.Env{}, record.Clients{})
+	if got := w.Values["cpu_per_request"]; !math.IsNaN(got) {
+		t.Errorf("without an answer a request took %v of CPU time, want NaN", got)
+	}
+	if got := w.Values["switches"]; !math.IsNaN(got) {
+		t.Errorf("without an answer there were %v switches a request, want NaN", got)
+	}
+	if w.Values["errors"] != 0 || w.RateOff != 1 {
+		t.Errorf("without a request errors are %v, the rate is off by %v; want 0 and 1", w.Values["errors"], w.RateOff)
+	}
+}
+
+// A quantile needs ten requests beyond it, and is nearest rank from the scheduled time, and
+// from the sending.
+func TestQuantiles(t *testing.T) {
+	t.Parallel()
+	for n, known := range map[int][]string{19: nil, 20: {"p50"}, 99: {"p50"}, 100: {"p50", "p90"}, 1000: {"p50", "p90", "p99"}} {
+		var trial record.TrialRecord
+		trial.Window = 1
+		for i := range int64(n) {
+			began := int64(time.Second) / int64(n) * i
+			trial.Requests = append(trial.Requests, record.Request{Scheduled: began, Sent: began + 1000, Done: began + 1000*(i+2), Status: 200}) // 2, 3, … n+1 µs
+		}
+		w := Reduce(trial, record.Env{}, record.Clients{})
+		for name, q := range Quantiles {
+			rank := math.Ceil(q*float64(n) - 1e-9)
+			want, sent := (rank+1)*1e-6, rank*1e-6
+			if !slices.Contains(known, name) {
+				want, sent = math.NaN(), math.NaN()
+			}
+			if !near(w.Values[name]*1e6, want*1e6) || !near(w.Values[name+FromSent]*1e6, sent*1e6) || !near(w.Values[Lateness+name]*1e6, 1) {
+				t.Errorf("%d requests: %s is %v, from the sending %v, late by %v; want %v, %v, 1e-6", n, name, w.Values[name], w.Values[name+FromSent], w.Values[Lateness+name], want, sent)
+			}
+		}
+		slow := n / 100
+		if want := float64(n+1) - float64(slow-1)/2; slow > 0 && !near(w.Values["tail"]*1e6, want) {
+			t.Errorf("%d requests: the slowest hundredth takes %v s, want %v µs", n, w.Values["tail"], want)
+		}
+	}
+}
+
+func TestWhatAClosedLoopOwes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate    float64
+		pending record.Pending
+		want    float64
+	}{
+		{0, record.Pending{}, 0},                       // no pace
+		{5, record.Pending{}, .8},                      // 2 of 10 sent
+		{5, record.Pending{Requests: 4, Early: 1}, .5}, // 5 of 10
+		{.5, record.Pending{}, 0},                      // more than all
+	} {
+		trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 2, Client: record.ClientSide{Pending: c.pending}}, Requests: []record.Request{
+			at(900, 900, 1100, 200, record.Answered), // sent before the window
+			at(1100, 1100, 1200, 200, record.Answered), at(1300, 1300, 1400, 200, record.Answered),
+		}}
+		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Values["owed"], c.want) {
+			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Values["owed"], c.want)
+		}
+	}
+}
+
+func TestBreaches(t *testing.T) {
+	t.Parallel()
+	unknown := record.Trial{Window: 1, Server: record.ServerSide{CPU: -1, Accepted: -1}}
+	judged := map[string]bool{"p50": true, "p99": true}
+	for name, c := range map[string]struct {
+		edit func(w *Window)
+		want []Breach
+	}{
+		"nothing wrong":                 {func(*Window) {}, nil},
+		"no requests":                   {func(w *Window) { w.Requests = 0 }, []Breach{{"requests in the window", 0, 1}}},
+		"enough for p99":                {func(w *Window) { w.Requests = 1000 }, nil},
+		"too few for p99":               {func(w *Window) { w.Requests = 999 }, []Breach{{"requests for p99", 999, 1000}}},
+		"too few for any but p90":       {func(w *Window) { w.Requests = 19 }, []Breach{{"requests for p50", 19, 20}, {"requests for p99", 19, 1000}}},
+		"a backlog at its limit":        {func(w *Window) { w.completions = 980 }, nil},
+		"a backlog":                     {func(w *Window) { w.completions = 979 }, []Breach{{RuleBacklog, .021, .02}}},
+		"a backlog as chance has it":    {func(w *Window) { w.completions, w.presence.ends = 970, 100 }, nil},
+		"a backlog that chance has not": {func(w *Window) { w.completions, w.presence.ends = 969, 100 }, []Breach{{RuleBacklog, .031, .03}}},
+		"a backlog of a closed loop":    {func(w *Window) { w.completions, w.Clients.Loop = 900, "closed" }, nil},
+		"a backlog within its swing": {func(w *Window) {
+			w.completions = 900
+			w.presence.steps[instants/2] = 100 // none under way, then 100: the swing is 50
+		}, nil},
+		"stamps out of order":  {func(w *Window) { w.backwards = 1 }, []Breach{{"stamps out of order", 1, 0}}},
+		"not accounted for":    {func(w *Window) { w.Phases = Phases{Stamped: true, Good: 1000, Joined: 998} }, []Breach{{"requests the server did not account for (ratio)", .002, .001}}},
+		"lost by the server":   {func(w *Window) { w.Phases = Phases{Stamped: true, Good: 1000, Joined: 998, Lost: 1} }, nil},
+		"a part below zero":    {func(w *Window) { w.Phases = Phases{Stamped: true, Negative: 3} }, []Breach{{"requests with a part below zero", 3, 0}}},
+		"no stamps":            {func(w *Window) { w.Phases = Phases{Negative: 3} }, nil},
+		"a law that is broken": {func(w *Window) { w.Trial.Server.CPU = 3 }, []Breach{{"utilisation law (ratio of CPU time)", 1.5, cpuSlack}}},
+		"a law that is not":    {func(w *Window) { w.Trial.Server.CPU = 2 }, nil},
+	} {
+		w := Window{Trial: unknown, Requests: 5000, Arrivals: 1000, completions: 1000}
+		c.edit(&w)
+		got := w.Breaches(2, judged, true)
+		same := slices.EqualFunc(got, c.want, func(a, b Breach) bool { return a.Rule == b.Rule && near(a.Value, b.Value) && near(a.Limit, b.Limit) })
+		if !same {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+	w := Window{Trial: unknown, Requests: 5000, Arrivals: 1000, completions: 1000, Phases: Phases{Stamped: true, Negative: 3}}
+	if got := w.Breaches(2, judged, false); len(got) > 0 {
+		t.Errorf("the server was not to account for its requests, and that breaks %+v", got)
+	}
+}
+
+func TestPerIter(t *testing.T) {
+	t.Parallel()
+	for rate, want := range map[float64]float64{-1: 0, 0: 0, 200: 5e-9} {
+		if got := PerIter(record.Env{ItersPerUsec: rate}); !near(got*1e9, want*1e9) {
+			t.Errorf("%v iterations a microsecond: %v s each, want %v", rate, got, want)
+		}
+	}
+}
+
+// The phases add up to the mean response time of the good requests, and those of the tail
+// to that of the slowest hundredth.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1}}
+	const ms = int64(time.Millisecond)
+	add := func(r record.Request, s record.Stamps) {
+		trial.Requests, trial.Stamps = append(trial.Requests, r), append(trial.Stamps, s)
+	}
+	add(at(900, 900, 1100, 200, record.Answered), record.Stamps{})   // before the window
+	add(at(1000, 1000, 1100, 500, record.Answered), record.Stamps{}) // not good
+	for i := range int64(150) {
+		r := at(1000+i, 1000+i, 1012+2*i, 200, record.Answered) // takes 12+i ms
+		r.Iters, r.Sleep = 1000, 2*ms
+		begin := r.Sent + 3*ms
+		add(r, record.Stamps{Ready: r.Sent, Wrote: r.Sent + ms, First: r.Done, Read: r.Sent + 2*ms, Begin: begin, End: r.Done - 2*ms, Write: r.Done - ms})
+	}
+	p := PhasesOf(trial, 1e-6) // 1000 iterations are 1 ms
+	if !p.Stamped || p.Good != 150 || p.Joined != 150 || p.Negative != 0 || p.Lost != 0 || p.Unjoined() != 0 {
+		t.Errorf("got %+v, want 150 good and joined", p)
+	}
+	mean, tail := 0.0, 0.0
+	for _, phase := range p.List() {
+		mean, tail = mean+phase.Mean, tail+phase.Tail
+		want, ok := map[string][2]float64{
+			"build": {1, 1}, "ingress": {1, 1}, "parse": {1, 1}, "finish": {1, 1}, "egress": {1, 1},
+			record.PhaseCPU: {1, 1}, record.PhaseSleep: {2, 2}, record.PhaseRest: {4 + 74.5, 4 + 148.5},
+		}[phase.Name]
+		if !near(phase.Mean*1e3, want[0]) || !near(phase.Tail*1e3, want[1]) {
+			t.Errorf("%s takes %v and %v s, want %v ms (known %v)", phase.Name, phase.Mean, phase.Tail, want, ok)
+		}
+	}
+	if !near(mean*1e3, 12+74.5) || !near(tail*1e3, 12+148.5) { // the slowest 2 of 150
+		t.Errorf("the phases add up to %v and %v s, want 86.5 and 160.5 ms", mean, tail)
+	}
+
+	// Of those that the server did not account for nothing is known but the client's part,
+	// and where it lost stamps they are left out.
+	for i := 2; i < 52; i++ {
+		trial.Stamps[i].Write = 0
+	}
+	p = PhasesOf(trial, 1e-6)
+	if p.Good != 150 || p.Joined != 100 || !near(p.Unjoined(), 50./150) || !near(p.Mean[timeline.Build]*1e3, 1) {
+		t.Errorf("got %+v, unjoined %v; want 100 of 150 joined", p, p.Unjoined())
+	}
+	trial.Server.StampsLost = 40
+	trial.Stamps[60].Begin = 1 // a part below 0
+	p = PhasesOf(trial, 1e-6)
+	if p.Joined != 100 || p.Lost != 40 || p.Negative != 1 || !near(p.Unjoined(), 10./150) || !near(p.Mean[timeline.Egress]*1e3, 1) {
+		t.Errorf("got %+v, unjoined %v; want 40 lost, 1 negative", p, p.Unjoined())
+	}
+
+	trial.Stamps = nil
+	if p := PhasesOf(trial, 1e-6); p.Stamped || p.Good != 0 {
+		t.Errorf("without stamps: %+v", p)
+	}
+}
