@@ -28,6 +28,7 @@ type doctorFlags struct {
 	rate        float64 // of its first arm, where the scenario's is relative and measured; else 0
 	allowRemote bool
 	quick, full bool
+	verbose     bool
 	out         string
 	output      string
 	progress    string
@@ -78,6 +79,7 @@ interrupted.`,
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	fl.StringVar(&f.output, "output", "text", strings.Join(doctor.Formats, ", "))
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 	complete(cmd, "pin", "auto", "none")
 	complete(cmd, "output", doctor.Formats...)
@@ -129,7 +131,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	report := doctor.Examine(m)
-	if err := report.Write(cmd.OutOrStdout(), f.output); err != nil {
+	if err := report.Write(cmd.OutOrStdout(), f.output, f.verbose); err != nil {
 		return err
 	}
 	if report.Verdict == doctor.Unfit {

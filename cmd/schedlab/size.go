@@ -21,6 +21,7 @@ import (
 
 // sizeFlags are what a person says about the pool to be sized.
 type sizeFlags struct {
+	verbose          bool
 	rate             perSecond
 	held, cpu        time.Duration
 	cv               float64
@@ -125,6 +126,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
 	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
 	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
 }
 
@@ -279,7 +281,7 @@ const (
 func (f *sizeFlags) command(cmd *cobra.Command) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !slices.Contains([]string{"verify", "output", "progress", "out"}, fl.Name) {
+		if !slices.Contains([]string{"verify", "output", "verbose", "progress", "out"}, fl.Name) {
 			value := fl.Value.String()
 			if value == stdin && slices.Contains([]string{"histogram", "csv"}, fl.Name) {
 				value = keptIn // what came there is gone

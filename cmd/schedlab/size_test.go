@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
@@ -169,6 +170,21 @@ func TestSizePageIsReal(t *testing.T) {
 		}
 		if diff := cmp.Diff(e[2], stdout.String()); diff != "" {
 			t.Errorf("%s (-page +printed):\n%s", e[1], diff)
+		}
+	}
+}
+
+// The answer fits on a screen, and comes first.
+func TestSizeAnswersOnAScreen(t *testing.T) {
+	t.Parallel()
+	text := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%").document(false).Text(document.Options{})
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > 24 || !strings.Contains(lines[0], " workers and a queue of ") {
+		t.Errorf("got %d lines, want 24 at most, the answer first:\n%s", len(lines), text)
+	}
+	for _, want := range []string{"\nSure ", "\nTest it:", "\nDoubts ", "\nMore "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/report/document"
 	"schedlab/internal/sizing"
 )
 
@@ -133,7 +134,9 @@ func (s *sized) write(w io.Writer, format string) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(s.json())
 	case "markdown":
-		return s.page().writeMarkdown(w)
+		_, err := io.WriteString(w, s.document(true).Markdown())
+		return err
 	}
-	return s.page().writeText(w)
+	_, err := io.WriteString(w, s.document(s.flags.verbose).Text(document.Options{}))
+	return err
 }

@@ -2,47 +2,95 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/report/document"
 	"schedlab/internal/sizing"
 )
 
-// A sizePage is the answer in words and tables, for text and Markdown alike.
-type sizePage struct {
-	lead   string
-	facts  [][2]string // what, and how it comes about
-	tables []sizeTable
-	notes  []string
-}
-
-// A sizeTable is rows of cells, its header first.
-type sizeTable [][]string
-
-func (s *sized) page() sizePage {
-	p := sizePage{lead: s.lead()}
+// document is the answer in words and tables: what a first look needs, or all of it.
+func (s *sized) document(verbose bool) document.Document {
+	d := document.Document{Answer: s.lead()}
+	doubts := s.Doubts()
+	if !verbose {
+		switch {
+		case s.SLO == nil:
+			d.Parts = s.waits()
+		case s.Advice.Workers == 0:
+			d.Parts = []document.Part{s.expected("a worker for each request", "", false)}
+		default:
+			d.Parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", counted(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure()}
+			d.Parts = append(d.Parts, s.tests()...)
+		}
+		d.Parts = append(d.Parts, document.Below(doubts))
+		return d
+	}
 	a := s.Ask
-	p.fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
-		s.flags.rate.String(), s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV))
-	p.fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, digits(a.Rate), timeText(a.Service), digits(a.Rate*a.Service))
 	busy := queueing.Little(a.Rate, a.Service+a.Block)
-	p.fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
-		digits(a.Rate), timeText(a.Service+a.Block), digits(busy), queueing.Workers(a.Rate, a.Service+a.Block))
+	facts := document.Facts{
+		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
+			s.flags.rate.String(), s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV)),
+		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, digits(a.Rate), timeText(a.Service), digits(a.Rate*a.Service)),
+		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
+			digits(a.Rate), timeText(a.Service+a.Block), digits(busy), queueing.Workers(a.Rate, a.Service+a.Block)),
+	}
 	switch {
 	case s.SLO == nil:
-		p.waits(s)
+		d.Parts = append([]document.Part{facts}, s.waits()...)
 	case s.Advice.Workers == 0:
-		p.fact("SLO", "%s", s.promise())
-		p.expected(s, "a worker for each request", "")
+		d.Parts = []document.Part{append(facts, fact("SLO", "%s", s.promise())), s.expected("a worker for each request", "", true)}
 	default:
-		p.advised(s)
+		d.Parts = s.advised(facts)
 	}
-	for _, d := range s.Doubts() {
-		p.notes = append(p.notes, "Doubt: "+d+".")
+	var says document.Lines
+	for _, x := range doubts {
+		says = append(says, "Doubt: "+x+".")
 	}
-	return p
+	d.Parts = append(d.Parts, says)
+	return d
+}
+
+func fact(what, format string, args ...any) document.Fact {
+	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
+}
+
+// strained is the rate at which the advice keeps the SLO as well.
+func (s *sized) strained() string { return digits(s.Advice.Strained.Rate) + "/s" }
+
+// sure says how far off the assumptions may be.
+func (s *sized) sure() document.Facts {
+	var broken []string
+	for _, c := range s.Advice.Wrong {
+		if !s.Ask.Keep(c.Outcome) {
+			broken = append(broken, c.What)
+		}
+	}
+	text := fmt.Sprintf("kept at %s too; 20 %% off in rate, time or workers: kept in %d of %d cases", s.strained(), len(s.Advice.Wrong)-len(broken), len(s.Advice.Wrong))
+	if len(broken) > 0 {
+		text += ", BROKEN by " + strings.Join(broken, ", ")
+	}
+	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
+	if s.verified != nil {
+		facts = append(facts, document.Fact{Label: "Tested", Text: s.verified.text()[0]})
+	}
+	return facts
+}
+
+// tests are what became of the test, or how to do it.
+func (s *sized) tests() []document.Part {
+	if s.verified != nil {
+		return nil
+	}
+	var untested document.Lines
+	if s.unverified != "" {
+		untested = document.Lines{"Not tested: " + s.unverified + "."}
+	}
+	test := "Test it:"
+	if s.flags.histogram == stdin || s.flags.csv == stdin {
+		test = "Test it, with what came on standard input kept in " + keptIn + ":"
+	}
+	return []document.Part{untested, document.Commands{{Label: test, Text: s.test}}}
 }
 
 func (s *sized) lead() string {
@@ -70,24 +118,19 @@ func (s *sized) promise() string {
 	return s.SLO.String()
 }
 
-func (p *sizePage) fact(what, format string, args ...any) {
-	p.facts = append(p.facts, [2]string{what, fmt.Sprintf(format, args...)})
-}
-
-func (p *sizePage) advised(s *sized) {
+// advised is the advice with how it comes about.
+func (s *sized) advised(facts document.Facts) []document.Part {
 	a := s.Advice
-	strained := digits(a.Strained.Rate) + "/s"
-	p.fact("SLO", "%s", s.promise())
-	p.fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
-		strained, percentText(s.Ask.Margin), counted(a.Least, "worker"))
-	p.fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, strained)
-	p.expected(s, fmt.Sprintf("%s, queue of %d", counted(a.Workers, "worker"), a.Queue), strained)
+	facts = append(facts, fact("SLO", "%s", s.promise()),
+		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
+			s.strained(), percentText(s.Ask.Margin), counted(a.Least, "worker")),
+		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, s.strained()))
 
 	header := []string{"20 % off", "workers"}
 	for _, q := range s.Quantiles() {
 		header = append(header, sizing.QuantileName(q))
 	}
-	t := sizeTable{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
+	t := [][]string{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
 	for _, c := range append([]queueing.Case{{What: "as asked", Outcome: a.Expected}}, a.Wrong...) {
 		row := []string{c.What, fmt.Sprint(c.Workers)}
 		for _, q := range s.Quantiles() {
@@ -95,30 +138,24 @@ func (p *sizePage) advised(s *sized) {
 		}
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), percentText(c.Cores), s.broken(c.Outcome)))
 	}
-	p.tables = append(p.tables, t)
+	parts := []document.Part{
+		facts, s.expected(fmt.Sprintf("%s, queue of %d", counted(a.Workers, "worker"), a.Queue), s.strained(), true), document.Table{Rows: t, Words: true},
+	}
 	if s.verified != nil {
-		p.notes = append(p.notes, s.verified.text()...)
-		return
+		parts = append(parts, document.Lines(s.verified.text()))
 	}
-	if s.unverified != "" {
-		p.notes = append(p.notes, "Not tested: "+s.unverified+".")
-	}
-	test := "Test it: "
-	if s.flags.histogram == stdin || s.flags.csv == stdin {
-		test = "Test it, with what came on standard input kept in " + keptIn + ": "
-	}
-	p.notes = append(p.notes, test+s.test)
+	return append(parts, s.tests()...)
 }
 
 // expected is the table of what to expect at the rate, and at a higher one if there
-// is advice.
-func (p *sizePage) expected(s *sized, title, strained string) {
+// is advice. Waits for a worker are in the whole one only.
+func (s *sized) expected(title, strained string, whole bool) document.Part {
 	at := []queueing.Outcome{s.Advice.Expected}
 	header := []string{title, "at " + s.flags.rate.String()}
 	if strained != "" {
 		at, header = append(at, s.Advice.Strained), append(header, "at "+strained)
 	}
-	t := sizeTable{append(header, "by")}
+	t := [][]string{append(header, "by")}
 	row := func(what, by string, figure func(queueing.Outcome) string) {
 		cells := []string{what}
 		for _, o := range at {
@@ -131,29 +168,31 @@ func (p *sizePage) expected(s *sized, title, strained string) {
 	for _, q := range s.Quantiles() {
 		row("response time, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
 	}
-	if strained != "" {
+	if strained != "" && whole {
 		row("wait for a worker, mean", by, func(o queueing.Outcome) string { return timeText(o.Wait) })
 		for _, q := range s.Quantiles() {
 			row("wait for a worker, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
 		}
+	}
+	if strained != "" {
 		row("lost", by, func(o queueing.Outcome) string { return percentText(o.Loss) })
 		row("workers busy", "Little's law", func(o queueing.Outcome) string {
 			return fmt.Sprintf("%s, %s", digits(o.Busy), percentText(o.Busy/float64(o.Workers)))
 		})
 	}
 	row("cores busy", "utilisation law", func(o queueing.Outcome) string { return percentText(o.Cores) })
-	if second := s.Comparison(); second.Mean != nil {
+	if second := s.Comparison(); whole && second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}
-	p.tables = append(p.tables, t)
+	return document.Table{Rows: t, Words: true}
 }
 
 // waits is the table without an SLO.
-func (p *sizePage) waits(s *sized) {
+func (s *sized) waits() []document.Part {
 	if len(s.Waits) == 0 {
-		return
+		return nil
 	}
-	t := sizeTable{{"workers", "busy", "wait, mean", "wait, p99", "response, mean", "p99", "by"}}
+	t := [][]string{{"workers", "busy", "wait, mean", "wait, p99", "response, mean", "p99", "by"}}
 	for i, o := range s.Waits {
 		workers := fmt.Sprint(o.Workers)
 		if i == s.Knee {
@@ -164,52 +203,6 @@ func (p *sizePage) waits(s *sized) {
 			timeText(o.Mean), timeText(o.Response(0.99)), s.formula(o),
 		})
 	}
-	p.tables = append(p.tables, t)
-	p.notes = append(p.notes, "Say what must be kept for a number: --slo 'p99<="+strings.ReplaceAll(timeText(2*s.Waits[s.Knee].Response(0.99)), " ", "")+"'.")
-}
-
-// writeText writes the page for a terminal.
-func (p sizePage) writeText(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "%s\n\n", p.lead)
-	for _, f := range p.facts {
-		fmt.Fprintf(tw, "%s\t%s\n", f[0], f[1])
-	}
-	for _, t := range p.tables {
-		fmt.Fprintln(tw)
-		for _, row := range t {
-			fmt.Fprintln(tw, strings.Join(row, "\t"))
-		}
-	}
-	fmt.Fprintln(tw)
-	for _, n := range p.notes {
-		fmt.Fprintln(tw, n)
-	}
-	return tw.Flush()
-}
-
-// writeMarkdown writes the page for a document.
-func (p sizePage) writeMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n", p.lead)
-	for _, f := range p.facts {
-		fmt.Fprintf(&b, "- %s: %s\n", f[0], f[1])
-	}
-	for _, t := range p.tables {
-		for i, row := range t {
-			if i == 0 {
-				fmt.Fprintln(&b)
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-			if i == 0 {
-				fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
-			}
-		}
-	}
-	fmt.Fprintln(&b)
-	for _, n := range p.notes {
-		fmt.Fprintf(&b, "%s\n\n", n)
-	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
-	return err
+	say := "Say what must be kept for a number: --slo 'p99<=" + strings.ReplaceAll(timeText(2*s.Waits[s.Knee].Response(0.99)), " ", "") + "'."
+	return []document.Part{document.Table{Rows: t, Words: true}, document.Lines{say}}
 }

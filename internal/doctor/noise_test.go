@@ -146,7 +146,7 @@ func TestGolden(t *testing.T) {
 	r := Examine(m)
 	for _, format := range Formats {
 		var got bytes.Buffer
-		if err := r.Write(&got, format); err != nil {
+		if err := r.Write(&got, format, true); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "report."+format)
@@ -163,7 +163,14 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
 		}
 	}
-	if err := r.Write(&bytes.Buffer{}, "xml"); err == nil || !strings.Contains(err.Error(), "text, json, markdown") {
+	var brief bytes.Buffer
+	if err := r.Write(&brief, "text", false); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSuffix(brief.String(), "\n"), "\n"); len(lines) > 24 || !strings.HasPrefix(lines[0], "unfit: descriptors: 256 descriptors") {
+		t.Errorf("got %d lines, want 24 at most, the answer first:\n%s", len(lines), brief.String())
+	}
+	if err := r.Write(&bytes.Buffer{}, "xml", true); err == nil || !strings.Contains(err.Error(), "text, json, markdown") {
 		t.Errorf("got %v, want the known formats", err)
 	}
 	var back Report

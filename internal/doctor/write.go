@@ -6,21 +6,23 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"schedlab/internal/report/document"
 )
 
 // Formats are the names that Write knows.
 var Formats = []string{"text", "json", "markdown"}
 
-// Write renders r, in one Write, in a format of Formats.
-func (r Report) Write(w io.Writer, format string) error {
+// Write renders r, in one Write, in a format of Formats. A text that is not verbose
+// fits on a screen.
+func (r Report) Write(w io.Writer, format string, verbose bool) error {
 	var b bytes.Buffer
 	switch format {
 	case "text":
-		r.text(&b)
+		b.WriteString(r.Document(verbose).Text(document.Options{}))
 	case "markdown":
-		r.markdown(&b)
+		b.WriteString(r.Document(true).Markdown())
 	case "json":
 		enc := json.NewEncoder(&b)
 		enc.SetIndent("", "  ")
@@ -37,52 +39,55 @@ func (r Report) Write(w io.Writer, format string) error {
 	return nil
 }
 
-func (r Report) text(b *bytes.Buffer) {
-	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+// Document is the report: what is wrong and what can be told apart, or all findings.
+func (r Report) Document(verbose bool) document.Document {
+	d := document.Document{Answer: r.Sentence}
+	if !verbose {
+		d.Answer = document.Cut(r.Sentence, 190) // two lines; the findings say the rest
+	}
+	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
+	fine := 0
 	for _, f := range r.Findings {
-		state := string(f.State)
+		state, spoils := string(f.State), ""
 		if f.State == Bad {
 			state = "BAD"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", f.Check, state, f.Found)
 		if f.Fix != "" {
-			fmt.Fprintf(tw, "\t\tspoils: %s\n\t\tfix: %s\n", f.Spoils, f.Fix)
+			spoils = f.Spoils
 		}
+		row := []string{f.Check, state, f.Found, spoils, f.Fix}
+		if wrong := f.State == Bad || f.State == Warn; !verbose {
+			if !wrong {
+				fine++
+				continue
+			}
+			row[2], row[3], row[4] = document.Cut(f.Found, 70), "", document.Cut(f.Fix, 65)
+		}
+		findings.Rows = append(findings.Rows, row)
 	}
-	_ = tw.Flush() // into memory
+	more := document.Facts{}
+	if !verbose {
+		if left := len(findings.Rows) - 1 - mostShown; left > 0 {
+			findings.Rows = findings.Rows[:1+mostShown]
+			more = append(more, document.Fact{Label: "Also", Text: fmt.Sprintf("%d more that is not fit", left)})
+		}
+		more = append(more, document.Fact{Label: "Sure", Text: fmt.Sprintf("%d of %d checks found nothing, or the machine does not tell", fine, len(r.Findings))})
+		more = append(more, document.Below(nil)...)
+	}
+	if len(findings.Rows) > 1 {
+		d.Parts = append(d.Parts, findings)
+	}
 	if rows := r.table(); len(rows) > 0 {
-		fmt.Fprintf(b, "\nWhat this machine can tell apart, %s:\n\n", r.Noise.origin())
-		for _, row := range rows {
-			fmt.Fprintln(tw, strings.Join(row, "\t"))
-		}
-		_ = tw.Flush()
+		d.Parts = append(d.Parts, document.Section{
+			Title: "What this machine can tell apart", About: r.Noise.origin(), Parts: []document.Part{document.Table{Rows: rows, Words: true}},
+		})
 	}
-	fmt.Fprintf(b, "\n%s\n", r.Sentence)
+	d.Parts = append(d.Parts, more)
+	return d
 }
 
-func (r Report) markdown(b *bytes.Buffer) {
-	row := func(cells ...string) {
-		for i, c := range cells {
-			cells[i] = strings.ReplaceAll(c, "|", `\|`)
-		}
-		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
-	}
-	row("check", "state", "found", "spoils", "fix")
-	row("---", "---", "---", "---", "---")
-	for _, f := range r.Findings {
-		row(f.Check, string(f.State), f.Found, f.Spoils, f.Fix)
-	}
-	if rows := r.table(); len(rows) > 0 {
-		fmt.Fprintf(b, "\nWhat this machine can tell apart, %s:\n\n", r.Noise.origin())
-		for i, cells := range rows {
-			row(cells...)
-			if i == 0 {
-				row(strings.Split(strings.Repeat("--- ", len(cells)-1)+"---", " ")...)
-			}
-		}
-	}
-	fmt.Fprintf(b, "\n**%s**\n", r.Sentence)
-}
+// mostShown is how many findings a brief report has room for.
+const mostShown = 3
 
 // origin says what the table rests on.
 func (n *Noise) origin() string {

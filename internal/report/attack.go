@@ -79,7 +79,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if verbose {
 		d.Parts = append(d.Parts, doubts)
 	} else {
-		d.Parts = append(d.Parts, document.Below(doubts, ""))
+		d.Parts = append(d.Parts, document.Below(doubts))
 	}
 	return o.write(w, d)
 }

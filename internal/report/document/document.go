@@ -36,6 +36,7 @@ type (
 	Table struct {
 		Rows  [][]string
 		Words bool   // the cells are words, set to the left, and not figures
+		Below int    // columns from this one on stand below their row in a text, each after its head; 0 for none
 		Marks []Mark // of the rows below the head; nil or as many as those
 	}
 
@@ -168,14 +169,10 @@ func anyOf(parts []Part) bool {
 	return false
 }
 
-// Below is the end of a brief report: its doubts in a line, what to type next if
-// there is a test, and where the rest is.
-func Below(doubts []string, test string) (facts Facts) {
+// Below is the end of a brief report: its doubts in a line, and where the rest is.
+func Below(doubts []string) (facts Facts) {
 	if len(doubts) > 0 {
 		facts = append(facts, Fact{Label: "Doubts", Text: Cut(fmt.Sprintf("%d; the first: %s", len(doubts), doubts[0]), 90)})
-	}
-	if test != "" {
-		facts = append(facts, Fact{Label: "Test", Text: test})
 	}
 	return append(facts, Fact{Label: "More", Text: "--verbose, or --output json"})
 }

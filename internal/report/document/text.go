@@ -102,8 +102,14 @@ func (t *text) part(indent string, p Part) {
 		t.prose(indent, string(p))
 	case Facts:
 		t.facts(indent, p)
-	case Commands:
-		t.facts(indent, Facts(p))
+	case Commands: // in one piece each, to be copied
+		column := 0
+		for _, c := range p {
+			column = max(column, utf8.RuneCountInString(c.Label)+2)
+		}
+		for _, c := range p {
+			t.line(indent + padded(c.Label, column) + strings.Join(wrap(c.Text, len(c.Text), 0), " "))
+		}
 	case Numbered:
 		var facts Facts
 		for i, l := range p {
@@ -200,13 +206,21 @@ func padded(s string, width int) string {
 // table sets the first column to the left, and figures to the right.
 func (t *text) table(indent string, table Table) {
 	rows := table.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") })
-	widths := make([]int, len(rows[0]))
+	columns := len(rows[0])
+	if table.Below > 0 {
+		columns = table.Below
+	}
+	widths := make([]int, columns)
 	for _, row := range rows {
-		for i, cell := range row {
+		for i, cell := range row[:columns] {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range rows {
+	for k, row := range rows {
+		if table.Below > 0 {
+			t.rowAndBelow(indent, rows[0], row, widths, k > 0)
+			continue
+		}
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = padded(cell, widths[i])
@@ -215,6 +229,28 @@ func (t *text) table(indent string, table Table) {
 			}
 		}
 		t.line(indent + strings.Join(cells, "  "))
+	}
+}
+
+// rowAndBelow writes the first columns side by side, the last of them wrapped, and
+// below it what the others have.
+func (t *text) rowAndBelow(indent string, head, row []string, widths []int, below bool) {
+	last := len(widths) - 1
+	left := indent
+	for i, cell := range row[:last] {
+		left += padded(cell, widths[i]+2)
+	}
+	lines := wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
+	for i, cell := range row[last+1:] {
+		if below && cell != "" {
+			lines = append(lines, wrap(head[last+1+i]+": "+cell, t.Width-utf8.RuneCountInString(left), 2)...)
+		}
+	}
+	for i, l := range lines {
+		if i > 0 {
+			left = strings.Repeat(" ", utf8.RuneCountInString(left))
+		}
+		t.line(left + l)
 	}
 }
 
