@@ -56,10 +56,10 @@ func incomparable(a, b record.Clients) []string {
 	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
 }
 
-// rival is the index of the arm that arm i is compared with: the baseline, or,
+// reference is the index of the arm that arm i is compared with: the baseline, or,
 // when i is loaded otherwise and one of the baseline's family is loaded like it,
 // that one.
-func rival(arms []record.PlanArm, i int) int {
+func reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {
 		return 0

@@ -97,7 +97,7 @@ func (a *searched) above(f capacity.Finding) []record.Fact {
 			if !w.Refused || w.Purpose != capacity.Reach || w.Rate <= f.Low {
 				continue
 			}
-			why := a.beside[i].refused
+			why := a.extras[i].refused
 			refused := record.Fact{Code: record.RateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{why}}
 			if ofGenerator(why) {
 				return one(record.NothingOffered, nil, refused)

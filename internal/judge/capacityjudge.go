@@ -16,7 +16,7 @@ import (
 type searched struct {
 	plan    record.PlanArm
 	windows []capacity.Window
-	beside  []beside // of each window
+	extras  []extras // of each window
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil for one that was not cut short
 	cut     record.Status     // interrupted or running where that ended all searches before their time; "" where not
@@ -30,8 +30,8 @@ const (
 	died capacity.Outcome = "died" // its server did, before there was an answer
 )
 
-// beside are a window's figures that the search does not take.
-type beside struct {
+// extras are a window's figures that the search does not take.
+type extras struct {
 	trial        int
 	goodput, cpu float64     // per second; seconds a request, NaN not known
 	generator    float64     // ratio of the load's CPUs that its process was busy
@@ -79,14 +79,14 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		j.result.Arms = append(j.result.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
-			Attached: a.plan.URL != "", CPUs: j.elsewhere[a.plan.Name],
+			Attached: a.plan.URL != "", CPUs: j.otherCPUs[a.plan.Name],
 			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	j.result.Capacity = c
 	j.tellOthers()
-	j.tellNotes()
+	j.addServerDoubts()
 	j.capacityDoubts(arms)
 	return j.result, nil
 }
@@ -104,7 +104,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		j.doubt(leftOut(t.Trial, record.Fact{Code: record.TrialOfNoSearch}))
 		return
 	}
-	j.note(t.Trial)
+	j.noteServer(t.Trial)
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures, why := reduced(t, j.run.Env, a.plan.Clients, slo)
@@ -113,7 +113,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			}
 			w.Refused = !why.None()
 			a.windows = append(a.windows, w)
-			a.beside = append(a.beside, beside{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator, why})
+			a.extras = append(a.extras, extras{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator, why})
 			if !w.Refused && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
@@ -164,15 +164,15 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	var cpu, rates []float64
 	for i, w := range a.windows {
 		row := record.RateWindow{
-			Trial: a.beside[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
-			Goodput: a.beside[i].goodput, Values: map[string]float64{}, Refused: a.beside[i].refused, Kept: !w.Refused && w.Keeps(slo),
+			Trial: a.extras[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
+			Goodput: a.extras[i].goodput, Values: map[string]float64{}, Refused: a.extras[i].refused, Kept: !w.Refused && w.Keeps(slo),
 		}
 		for k, t := range slo {
 			if !math.IsNaN(w.Values[k]) {
 				row.Values[t.Metric] = w.Values[k]
 			}
 		}
-		if v := a.beside[i].cpu; v > 0 && !w.Refused && w.Errors == 0 && w.Purpose != capacity.Overload {
+		if v := a.extras[i].cpu; v > 0 && !w.Refused && w.Errors == 0 && w.Purpose != capacity.Overload {
 			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
 		r.Windows = append(r.Windows, row)
@@ -181,7 +181,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
 	r.Answer = a.conclusion(f, xmax)
-	r.Theories, r.NoTheory = a.theories(run, foretold(slo, f.Term), r)
+	r.Theories, r.NoTheory = a.theories(run, timedTerms(slo, f.Term), r)
 	return r
 }
 

@@ -271,7 +271,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, end: c.end,
-			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), beside: slices.Repeat([]beside{{refused: c.refused}}, len(c.windows))}
+			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), extras: slices.Repeat([]extras{{refused: c.refused}}, len(c.windows))}
 		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
 			t.Errorf("says %q, want %q", got, c.want)
 		}

@@ -19,9 +19,9 @@ const (
 	halvings    = 14 // of the range, to find where the limit is met
 )
 
-// foretold are the terms that theory has a time for and somebody looks at: the first,
+// timedTerms are the terms that theory has a time for and somebody looks at: the first,
 // which is drawn, and the one that gives way first.
-func foretold(slo stats.SLO, binding int) (terms []stats.Term) {
+func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 	for i, t := range slo {
 		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
 			terms = append(terms, t)

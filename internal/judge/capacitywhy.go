@@ -22,7 +22,7 @@ func (a *searched) generatorLimit() []record.Fact {
 			continue
 		}
 		refused++
-		if b := a.beside[i]; ofGenerator(b.refused) && b.generator >= busyShare {
+		if b := a.extras[i]; ofGenerator(b.refused) && b.generator >= busyShare {
 			late++
 			least, full = min(least, w.Rate), max(full, b.generator)
 		}
@@ -89,7 +89,7 @@ func (a *searched) why(f capacity.Finding) []record.Fact {
 func (a *searched) lastRefusal() (why record.Fact) {
 	for i, w := range a.windows {
 		if w.Refused {
-			why = a.beside[i].refused
+			why = a.extras[i].refused
 		}
 	}
 	return why

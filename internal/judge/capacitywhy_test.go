@@ -75,7 +75,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	} {
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: slices.Repeat([]capacity.Window{window}, len(c.refused)), window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
 		for _, why := range c.refused {
-			a.beside = append(a.beside, beside{generator: c.generator, refused: why})
+			a.extras = append(a.extras, extras{generator: c.generator, refused: why})
 		}
 		want := fmt.Sprintf("a is undecided for p99<=10ms: all %d windows are refused, the last for %s", len(c.refused), c.want)
 		if got := words(a.conclusion(a.find(50000), 50000)); got != want {

@@ -11,9 +11,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// stand is what a challenger's verdicts come to beside the arm that it is compared with. It
+// rank is what a challenger's verdicts come to beside the arm that it is compared with. It
 // reports whether any of them is a verdict.
-func (j *Judge) stand(i, against int) (s record.Standing, judged bool) {
+func (j *Judge) rank(i, against int) (s record.Standing, judged bool) {
 	r := j.result
 	s = record.Standing{Arm: r.Arms[i].Name, Baseline: r.Arms[against].Name}
 	s.Differs = incomparable(j.run.Plan.Arms[i].Clients, j.run.Plan.Arms[against].Clients)
@@ -73,7 +73,7 @@ func (j *Judge) conclude() {
 	}
 	judged := false
 	for i := 2; i < len(r.Arms); i++ {
-		s, any := j.stand(i, rival(j.run.Plan.Arms, i))
+		s, any := j.rank(i, reference(j.run.Plan.Arms, i))
 		r.Answer.Standings, judged = append(r.Answer.Standings, s), judged || any
 	}
 	j.pick()
@@ -158,7 +158,7 @@ func (j *Judge) standingDoubts() {
 			add(starved(a))
 		}
 		switch {
-		case j.over[a.Name] && j.outrun[a.Name]:
+		case j.over[a.Name] && j.generatorBound[a.Name]:
 			add(record.Fact{Code: record.GeneratorLimit, Arm: a.Name})
 		case j.over[a.Name]:
 			add(record.Fact{Code: record.Overloaded, Arm: a.Name})

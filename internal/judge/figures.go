@@ -10,9 +10,9 @@ import (
 	"schedlab/internal/window"
 )
 
-// hold decides every expectation of the plan. One that cannot be read, because
+// decideExpectations decides every expectation of the plan. One that cannot be read, because
 // another version wrote it, is refused.
-func (j *Judge) hold() {
+func (j *Judge) decideExpectations() {
 	j.result.Expectations = []record.Expectation{}
 	for _, text := range j.run.Plan.Expect {
 		f := expect.Finding{Outcome: record.Undecided}
@@ -37,7 +37,7 @@ var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved
 type asked struct{ *Judge }
 
 // window is an arm's in the i-th block that counts.
-func (a asked) window(i int, arm string) (held, error) {
+func (a asked) window(i int, arm string) (modelled, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
 		return w, record.Fact{Code: record.NoSuchArm, Arm: arm}
@@ -95,7 +95,7 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 func (a asked) Challengers() (pairs [][2]string) {
 	for i, arm := range a.result.Arms {
 		if arm.Role == record.Challenger {
-			pairs = append(pairs, [2]string{arm.Name, a.result.Arms[rival(a.run.Plan.Arms, i)].Name})
+			pairs = append(pairs, [2]string{arm.Name, a.result.Arms[reference(a.run.Plan.Arms, i)].Name})
 		}
 	}
 	return pairs
@@ -152,7 +152,7 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 		return 0, err
 	}
 	for _, name := range a.run.Plan.Predict {
-		if v := foreseenFigure(w.foreseen[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
+		if v := predictedFigure(w.predicted[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
 			return *v, nil
 		}
 	}

@@ -51,7 +51,7 @@ func New(name, path string, run record.Run) (*Judge, error) {
 			}
 		}
 	}
-	j := &Judge{run: run, windows: map[int]map[string]held{}, judged: JudgedQuantiles(run.Plan), elsewhere: map[string]string{}, final: map[finality]bool{}}
+	j := &Judge{run: run, windows: map[int]map[string]modelled{}, judged: JudgedQuantiles(run.Plan), otherCPUs: map[string]string{}, final: map[finality]bool{}}
 	j.newResult(name, path)
 	return j, nil
 }
@@ -67,12 +67,12 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 		return
 	}
 	if j.windows[t.Block] == nil {
-		j.windows[t.Block] = map[string]held{}
+		j.windows[t.Block] = map[string]modelled{}
 	}
-	j.note(t.Trial)
-	w := held{Window: window.Reduce(t, j.run.Env, j.clients(t.Arm))}
-	j.imagine(&w, t)
-	j.foresee(&w, t)
+	j.noteServer(t.Trial)
+	w := modelled{Window: window.Reduce(t, j.run.Env, j.clients(t.Arm))}
+	j.addTwin(&w, t)
+	j.addPredictions(&w, t)
 	j.windows[t.Block][t.Arm] = w
 }
 
@@ -81,18 +81,18 @@ func (j *Judge) finish(cut int) *record.Result {
 	if cut > 0 {
 		j.doubt(record.Fact{Code: record.TrialsCut, Values: record.Values{"trials": float64(cut)}})
 	}
-	j.tellNotes()
+	j.addServerDoubts()
 	j.judgeClosed()
 	j.validate()
 	j.fillArms()
 	j.doubtLost()
-	j.doubtOwed()
+	j.doubtUnsent()
 	j.audit()
 	j.fillTwins()
 	j.result.Scales = j.scales()
 	j.result.NotChecked = j.notChecked()
 	j.verdicts()
-	j.hold()
+	j.decideExpectations()
 	j.conclude()
 	j.tellOthers()
 	return j.result
@@ -167,28 +167,28 @@ func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	return why
 }
 
-// A held is a window held against theory.
-type held struct {
+// A modelled window is one with what theory says of it.
+type modelled struct {
 	window.Window
-	foreseen map[string]queueing.Prediction // by model
-	twin     queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin   record.Fact                    // why there is none, if so
+	predicted map[string]queueing.Prediction // by model
+	twin      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin    record.Fact                    // why there is none, if so
 }
 
 // A Judge takes the trials of a run and judges them together.
 type Judge struct {
-	run     record.Run
-	judged  map[string]bool          // quantiles the plan can judge
-	windows map[int]map[string]held  // by block and arm
-	valid   []int                    // blocks that count
-	noted   map[string][]record.Fact // doubts of an arm's trials, each once
-	// elsewhere is where an arm may run, when not only where the plan has servers.
-	elsewhere map[string]string
-	over      map[string]bool   // arms whose queue grows without end
-	final     map[finality]bool // verdicts that are refused whatever comes
-	outrun    map[string]bool   // arms with which the queue grows as the load's CPUs are full
-	refusal   *refusal          // why every verdict of the run is refused, nil if not
-	result    *record.Result
+	run          record.Run
+	judged       map[string]bool             // quantiles the plan can judge
+	windows      map[int]map[string]modelled // by block and arm
+	valid        []int                       // blocks that count
+	serverDoubts map[string][]record.Fact    // doubts of an arm's trials, each once
+	// otherCPUs is where an arm may run, when not only where the plan has servers.
+	otherCPUs      map[string]string
+	over           map[string]bool   // arms whose queue grows without end
+	final          map[finality]bool // verdicts that are refused whatever comes
+	generatorBound map[string]bool   // arms with which the queue grows as the load's CPUs are full
+	refusal        *refusal          // why every verdict of the run is refused, nil if not
+	result         *record.Result
 }
 
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
@@ -230,9 +230,9 @@ func (j *Judge) validate() {
 			full[name] += stats.Count(grows && w.Behind())
 		}
 	}
-	j.over, j.outrun = map[string]bool{}, map[string]bool{}
+	j.over, j.generatorBound = map[string]bool{}, map[string]bool{}
 	for name, n := range growing {
-		j.over[name], j.outrun[name] = 2*n > len(whole), 2*full[name] > n
+		j.over[name], j.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
 	}
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		wrong := false
@@ -290,7 +290,7 @@ func (j *Judge) fillArms() {
 	for _, pa := range j.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.elsewhere[pa.Name],
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: j.otherCPUs[pa.Name],
 			Clients: pa.Clients, XMax: measured(j.run.XMax[pa.Name]), Apart: j.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		for _, m := range stats.Metrics() {

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/report"
 )
 
-// What the trials noted of their servers is told once, and footprints are medians.
+// What the trials serverDoubts of their servers is told once, and footprints are medians.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	s := synthetic{edit: func(trial *record.Trial, requests []record.Request) []record.Request {

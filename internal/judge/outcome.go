@@ -175,8 +175,8 @@ func duels(r *record.Result, mine []record.Verdict) tournament {
 	metric := stats.MetricOf(mine[0].Metric)
 	comparisons := onMap(len(d.arms))
 	for i, arm := range d.arms {
-		for j, rival := range d.arms[:i] {
-			c := stats.Compare(metric, blocksOf(r, rival, metric.Name), blocksOf(r, arm, metric.Name), comparisons)
+		for j, reference := range d.arms[:i] {
+			c := stats.Compare(metric, blocksOf(r, reference, metric.Name), blocksOf(r, arm, metric.Name), comparisons)
 			put(i, j, c.Decision)
 			switch {
 			case c.Decision == stats.Refused:

@@ -100,9 +100,9 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	return all
 }
 
-// foresee fills in what each theory predicts of a window. Clients that are never
+// addPredictions fills in what each theory predicts of a window. Clients that are never
 // answered are none of a closed loop's N.
-func (j *Judge) foresee(w *held, t record.TrialRecord) {
+func (j *Judge) addPredictions(w *modelled, t record.TrialRecord) {
 	arm, iter := j.planned(t.Arm), window.PerIter(j.run.Env)
 	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
 		return
@@ -118,24 +118,24 @@ func (j *Judge) foresee(w *held, t record.TrialRecord) {
 	}
 	served := arm.Clients
 	served.Connections -= w.Starved
-	w.foreseen = map[string]queueing.Prediction{}
+	w.predicted = map[string]queueing.Prediction{}
 	for _, th := range theories() {
 		switch {
 		case !slices.Contains(j.run.Plan.Predict, th.name):
 		case th.name == "twin": // which knows of the warm-up and the connections, too
 			if w.noTwin.None() {
-				w.foreseen[th.name] = w.twin
+				w.predicted[th.name] = w.twin
 			}
 		case (th.name == "bounds") == arm.Clients.Closed():
 			p := th.predict(Station(*arm.Station), l, served)
 			p.Quantile = nil // which may hold a whole replay, for each window
-			w.foreseen[th.name] = p
+			w.predicted[th.name] = p
 		}
 	}
 }
 
-// unforeseen says why a model has no figure of an arm.
-func (j *Judge) unforeseen(arm, model string) record.Fact {
+// noPrediction says why a model has no figure of an arm.
+func (j *Judge) noPrediction(arm, model string) record.Fact {
 	pa := j.planned(arm)
 	st, _, why := TwinOf(*pa)
 	if why.None() {
@@ -156,8 +156,8 @@ func (j *Judge) unforeseen(arm, model string) record.Fact {
 	return record.Fact{Code: record.ModelBeyond}
 }
 
-// foreseenFigure is one of expect.PredictedMetrics; nil where the theory has none.
-func foreseenFigure(p queueing.Prediction, metric string) *float64 {
+// predictedFigure is one of expect.PredictedMetrics; nil where the theory has none.
+func predictedFigure(p queueing.Prediction, metric string) *float64 {
 	return map[string]*float64{
 		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
 	}[metric]
@@ -173,13 +173,13 @@ func (j *Judge) predictions(arm string) (all []record.Prediction) {
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
 		series := map[string][]float64{}
 		for _, block := range j.valid {
-			f, ok := j.windows[block][arm].foreseen[name]
+			f, ok := j.windows[block][arm].predicted[name]
 			if !ok {
 				continue
 			}
 			p.Formula = f.Formula
 			for _, metric := range expect.PredictedMetrics {
-				if v := foreseenFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
+				if v := predictedFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
 					series[metric] = append(series[metric], *v)
 				}
 			}
@@ -190,7 +190,7 @@ func (j *Judge) predictions(arm string) (all []record.Prediction) {
 			}
 		}
 		if len(p.Values) == 0 {
-			p.Why = j.unforeseen(arm, name)
+			p.Why = j.noPrediction(arm, name)
 		}
 		all = append(all, p)
 	}

@@ -13,8 +13,8 @@ import (
 	"schedlab/internal/window"
 )
 
-// foreseen is what a model says of a station under a load.
-func foreseen(t *testing.T, model string, st queueing.Station, l queueing.Load) queueing.Prediction {
+// predicted is what a model says of a station under a load.
+func predicted(t *testing.T, model string, st queueing.Station, l queueing.Load) queueing.Prediction {
 	t.Helper()
 	for _, th := range theories() {
 		if th.name == model {
@@ -45,7 +45,7 @@ func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 	t.Parallel()
 	for _, cores := range []int{1, 2} {
 		st := queueing.Station{Kind: queueing.Goroutines, Cores: cores, Turn: queueing.GoTurn}
-		p := foreseen(t, "mgc", st, queueing.Load{Rate: 300, CA2: .93, Service: 100e-6, SCV: .01, Block: 20e-3})
+		p := predicted(t, "mgc", st, queueing.Load{Rate: 300, CA2: .93, Service: 100e-6, SCV: .01, Block: 20e-3})
 		near(t, "mean", p.Mean, 20e-3+queueing.MMc(300, 100e-6, cores))
 		near(t, "goodput", p.Throughput, 300)
 		if p.P50 != nil {
@@ -53,7 +53,7 @@ func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 		}
 	}
 	pool := queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}
-	near(t, "goodput of 4 workers", foreseen(t, "mgc", pool, queueing.Load{Rate: 300, CA2: 1, Service: 100e-6, SCV: .01, Block: 20e-3}).Throughput, 4/20.1e-3)
+	near(t, "goodput of 4 workers", predicted(t, "mgc", pool, queueing.Load{Rate: 300, CA2: 1, Service: 100e-6, SCV: .01, Block: 20e-3}).Throughput, 4/20.1e-3)
 }
 
 // M/M/1 of a queue that refuses is M/M/1/K, whatever the window's own moments came
@@ -61,7 +61,7 @@ func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 func TestMM1KnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	st := queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 17}
-	p := foreseen(t, "mm1", st, queueing.Load{Rate: 1500, CA2: .9, Service: 1e-3, SCV: 1.2})
+	p := predicted(t, "mm1", st, queueing.Load{Rate: 1500, CA2: .9, Service: 1e-3, SCV: 1.2})
 	near(t, "mean", p.Mean, 15.02e-3)
 	near(t, "goodput", p.Throughput, 1000)
 	near(t, "loss", p.Loss, 1./3)
@@ -85,9 +85,9 @@ func TestBoundsCountTheServed(t *testing.T) {
 	trial.Server.CPU = fakeWindow // 2.5 ms a request
 	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
 	trial.Client.Asked, trial.Client.Starved = 10, 6
-	w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
-	j.foresee(&w, trial)
-	p := w.foreseen["bounds"]
+	w := modelled{Window: window.Reduce(trial, run.Env, arm.Clients)}
+	j.addPredictions(&w, trial)
+	p := w.predicted["bounds"]
 	near(t, "mean", p.Mean, 10e-3)
 	near(t, "goodput", p.Throughput, 400)
 }
@@ -110,9 +110,9 @@ func TestOverheadIsOfTheServed(t *testing.T) {
 			continue
 		}
 		trial.Server.CPU = fakeWindow
-		w := held{Window: window.Reduce(trial, run.Env, arm.Clients)}
-		j.foresee(&w, trial)
-		near(t, "goodput", w.foreseen["mm1"].Throughput, fakeRate*2/3)
+		w := modelled{Window: window.Reduce(trial, run.Env, arm.Clients)}
+		j.addPredictions(&w, trial)
+		near(t, "goodput", w.predicted["mm1"].Throughput, fakeRate*2/3)
 		return
 	}
 }

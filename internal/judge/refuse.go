@@ -18,8 +18,8 @@ const (
 	// starvedLimit is the share of a closed loop's connections that may go without
 	// an answer before those that got one say nothing about its clients.
 	starvedLimit = .01
-	// owedLimit is the share of a paced loop's requests that may be missing.
-	owedLimit = .01
+	// unsentLimit is the share of a paced loop's requests that may be missing.
+	unsentLimit = .01
 )
 
 // A refusal is why a verdict cannot be given; nil for none.
@@ -127,8 +127,8 @@ func (j *Judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 		return forGood(record.Fact{Code: record.CauseUnknownCPU, Arm: a.Name})
 	case !slices.Contains(provenStarved, m.Name) && j.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
-	case !slices.Contains(provenStarved, m.Name) && j.owed(a.Name) > 0:
-		return forGood(record.Fact{Code: record.CauseOwed, Arm: a.Name, Values: record.Values{"owed": j.owed(a.Name)}})
+	case !slices.Contains(provenStarved, m.Name) && j.unsentShare(a.Name) > 0:
+		return forGood(record.Fact{Code: record.CauseUnsent, Arm: a.Name, Values: record.Values{"unsent": j.unsentShare(a.Name)}})
 	case m.Name != "goodput" && j.over[a.Name]:
 		return forGood(record.Fact{Code: record.CauseOverload, Arm: a.Name})
 	}

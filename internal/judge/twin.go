@@ -73,8 +73,8 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 	return st, note, why
 }
 
-// imagine fills in the figures of a window's twin, or why there is none.
-func (j *Judge) imagine(w *held, t record.TrialRecord) {
+// addTwin fills in the figures of a window's twin, or why there is none.
+func (j *Judge) addTwin(w *modelled, t record.TrialRecord) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
 	}
@@ -91,7 +91,7 @@ func (j *Judge) imagine(w *held, t record.TrialRecord) {
 }
 
 // replay runs a window through its twin and says why it could not.
-func (j *Judge) replay(w *held, t record.TrialRecord, st queueing.Station, c record.Clients) (why record.Fact) {
+func (j *Judge) replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Clients) (why record.Fact) {
 	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 	iter := window.PerIter(j.run.Env)
 	switch {

@@ -173,8 +173,8 @@ func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
 	}
 	w := j.windows[1]["nethttp"]
 	near(t, "goodput of the twin", w.twin.Throughput, w.Values["goodput"])
-	near(t, "goodput predicted", w.foreseen["twin"].Throughput, w.Values["goodput"])
-	near(t, "goodput of the formula, which the window offers", w.foreseen["fit"].Throughput, float64(w.Arrivals)/fakeWindow)
+	near(t, "goodput predicted", w.predicted["twin"].Throughput, w.Values["goodput"])
+	near(t, "goodput of the formula, which the window offers", w.predicted["fit"].Throughput, float64(w.Arrivals)/fakeWindow)
 }
 
 // A run without stations, of another version, has no twins; nor have foreign arms.
@@ -270,7 +270,7 @@ func TestTwinPlaysClients(t *testing.T) {
 		{queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
 		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
-		w := &held{Window: window.Window{Values: map[string]float64{}}}
+		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
 		why := j.replay(w, trial, c.station, clients)
 		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)

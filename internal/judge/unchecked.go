@@ -12,22 +12,22 @@ import (
 // An unchecked rule silently passes a window that lacks the figure it needs.
 type unchecked struct {
 	rule, why string
-	lacks     func(w *held, stamped bool) bool
+	lacks     func(w *modelled, stamped bool) bool
 }
 
 // ofArms are those about an arm's server or load.
 var ofArms = []unchecked{
-	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *held, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
-	{"imbalance of foreign load", "what others used of them is not known", func(w *held, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
-	{window.LawUtilisation, "the server's CPU time is not known", func(w *held, _ bool) bool { return w.Trial.Server.CPU < 0 }},
-	{window.LawFlow + " (connections)", "the server shows no counters", func(w *held, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
-	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *held, _ bool) bool { return w.Trial.Client.Proof == nil }},
+	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
+	{window.LawUtilisation, "the server's CPU time is not known", func(w *modelled, _ bool) bool { return w.Trial.Server.CPU < 0 }},
+	{window.LawFlow + " (connections)", "the server shows no counters", func(w *modelled, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
+	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
 }
 
 // ofMachine are those about the machine and the load's process.
 var ofMachine = []unchecked{
-	{"imbalance of steal", "the kernel does not tell it", func(w *held, _ bool) bool { return w.Trial.Client.Steal < 0 }},
-	{"imbalance of throttling", "the kernel does not tell it", func(w *held, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
+	{"imbalance of steal", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
 }
 
 // notChecked are the rules that need more than the record of this run has, with the

@@ -9,7 +9,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// verdicts compares every challenger with its rival, and the baseline with its
+// verdicts compares every challenger with its reference, and the baseline with its
 // copy.
 func (j *Judge) verdicts() {
 	arms := j.result.Arms
@@ -35,7 +35,7 @@ func (j *Judge) verdicts() {
 		}
 	}
 	for i, a := range arms[2:] {
-		against := arms[rival(j.run.Plan.Arms, i+2)]
+		against := arms[reference(j.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := stats.Compare(m, j.series(against.Name, m.Name), j.series(a.Name, m.Name), comparisons)
 			why := cmp.Or(j.refusal, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), broken[m.Name])

@@ -131,7 +131,7 @@ const (
 	CauseStatusMix   Code = "status-mix"  // the arms answer with different statuses
 	CauseOverload    Code = "overload"    // the backlog of one grows in most windows
 	CauseStarvation  Code = "starvation"  // clients of a closed loop were never answered
-	CauseOwed        Code = "owed"        // paced clients did not send what they were to
+	CauseUnsent        Code = "unsent"        // paced clients did not send what they were to
 	CauseAA          Code = "aa"          // the baseline differs from its own copy
 	CauseDrift       Code = "drift"       // the ratios move over the run, from one side to the other
 	CauseImbalance   Code = "imbalance"   // a disturbance differs between the arms by enough to make the verdict

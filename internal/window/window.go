@@ -109,9 +109,9 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 		w.Generator = p.Busy
 	}
 	w.foreign = t.Server.Foreign / (t.Window * float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
-	w.Values["owed"] = 0
+	w.Values["unsent"] = 0
 	if clients.Closed() {
-		w.Values["owed"] = w.finishClosed(sent)
+		w.Values["unsent"] = w.finishClosed(sent)
 	}
 	w.fairness()
 	w.disturb(e.CPUs)
@@ -257,7 +257,7 @@ const (
 // finishClosed takes the requests that a closed loop had under way at the window's end,
 // and returns what share of the requests that its pace has in the window it did not
 // send, of which sent are recorded: 0 without a pace.
-func (w *Window) finishClosed(sent int) (owed float64) {
+func (w *Window) finishClosed(sent int) (unsent float64) {
 	q := w.Trial.Client.Pending
 	w.presence.pending(q)
 	planned := w.Clients.Rate * w.Trial.Window

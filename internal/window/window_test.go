@@ -73,7 +73,7 @@ func TestReduce(t *testing.T) {
 		"overflows":       2,
 		"accepted":        1, "done": 2, "open": 3,
 		"starved": 2, "served": 3, "first_reply": .25,
-		"owed": 0,
+		"unsent": 0,
 		"busy": math.NaN(),
 	} {
 		if got := w.Values[name]; !near(got, want) {
@@ -180,8 +180,8 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 			at(900, 900, 1100, 200, record.Answered), // sent before the window
 			at(1100, 1100, 1200, 200, record.Answered), at(1300, 1300, 1400, 200, record.Answered),
 		}}
-		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Values["owed"], c.want) {
-			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Values["owed"], c.want)
+		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Values["unsent"], c.want) {
+			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Values["unsent"], c.want)
 		}
 	}
 }

@@ -8,33 +8,33 @@ import (
 	"schedlab/internal/stats"
 )
 
-// mostNotes bounds the different doubts that an arm's trials may raise.
-const mostNotes = 4
+// mostServerDoubts bounds the different doubts that an arm's trials may raise.
+const mostServerDoubts = 4
 
-// note takes what a trial found out about its server: where it may run, and doubts.
-func (j *Judge) note(t record.Trial) {
+// noteServer takes what a trial found out about its server: where it may run, and doubts.
+func (j *Judge) noteServer(t record.Trial) {
 	if t.Server.CPUs != "" {
-		j.elsewhere[t.Arm] = t.Server.CPUs
+		j.otherCPUs[t.Arm] = t.Server.CPUs
 	}
 	if a := j.planned(t.Arm); a == nil || a.Role == record.Copy { // the copy is its baseline again
 		return
 	}
-	if j.noted == nil {
-		j.noted = map[string][]record.Fact{}
+	if j.serverDoubts == nil {
+		j.serverDoubts = map[string][]record.Fact{}
 	}
 	for _, f := range t.Server.Doubts {
 		f.Arm = t.Arm
 		same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
-		if !slices.ContainsFunc(j.noted[t.Arm], same) && len(j.noted[t.Arm]) < mostNotes {
-			j.noted[t.Arm] = append(j.noted[t.Arm], f)
+		if !slices.ContainsFunc(j.serverDoubts[t.Arm], same) && len(j.serverDoubts[t.Arm]) < mostServerDoubts {
+			j.serverDoubts[t.Arm] = append(j.serverDoubts[t.Arm], f)
 		}
 	}
 }
 
-// tellNotes puts them among the result's doubts, arm by arm.
-func (j *Judge) tellNotes() {
+// addServerDoubts puts them among the result's doubts, arm by arm.
+func (j *Judge) addServerDoubts() {
 	for _, a := range j.run.Plan.Arms {
-		j.result.Doubts = append(j.result.Doubts, j.noted[a.Name]...)
+		j.result.Doubts = append(j.result.Doubts, j.serverDoubts[a.Name]...)
 	}
 }
 
