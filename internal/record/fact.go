@@ -17,11 +17,11 @@ type Fact struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Values and Names are written often where a fact is made.
-type (
-	Values = map[string]float64
-	Names  = map[string]string
-)
+// Values are the figures of a fact that is being made.
+type Values = map[string]float64
+
+// Names are what it names.
+type Names = map[string]string
 
 // None reports whether it says nothing.
 func (f Fact) None() bool { return f.Code == "" }
@@ -131,7 +131,7 @@ const (
 	CauseStatusMix   Code = "status-mix"  // the arms answer with different statuses
 	CauseOverload    Code = "overload"    // the backlog of one grows in most windows
 	CauseStarvation  Code = "starvation"  // clients of a closed loop were never answered
-	CauseUnsent        Code = "unsent"        // paced clients did not send what they were to
+	CauseUnsent      Code = "unsent"      // paced clients did not send what they were to
 	CauseAA          Code = "aa"          // the baseline differs from its own copy
 	CauseDrift       Code = "drift"       // the ratios move over the run, from one side to the other
 	CauseImbalance   Code = "imbalance"   // a disturbance differs between the arms by enough to make the verdict

@@ -94,7 +94,7 @@ var messages = map[record.Code]string{
 	record.CauseStatusMix:   `status mix: {{.Arm}} answers {{n .Values.status}} in {{share .Values.arm}}, {{.Baseline}} in {{share .Values.baseline}} of requests`,
 	record.CauseOverload:    `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`,
 	record.CauseStarvation:  `starvation: {{.Arm}} left {{n .Values.starved}} of its connections without an answer, and a closed loop has no times of those`,
-	record.CauseUnsent:        `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Values.unsent}} of theirs, which have no times`,
+	record.CauseUnsent:      `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Values.unsent}} of theirs, which have no times`,
 	record.CauseAA:          `A/A: {{range .Because}}{{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{signed (sub .Values.ratio 1)}}, so the set-up tells identical programs apart{{end}}`,
 	record.CauseDrift:       `drift: against {{.Baseline}} it is {{change .Values.first}} in the first half of the blocks and {{change .Values.last}} in the last`,
 	record.CauseImbalance: `imbalance: {{if .Names.share}}{{.Names.share}} differs between {{.Baseline}} and {{.Arm}} by {{signed .Values.more}} of the CPU time, and the ratio follows it by enough to make the verdict` +

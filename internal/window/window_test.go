@@ -74,7 +74,7 @@ func TestReduce(t *testing.T) {
 		"accepted":        1, "done": 2, "open": 3,
 		"starved": 2, "served": 3, "first_reply": .25,
 		"unsent": 0,
-		"busy": math.NaN(),
+		"busy":   math.NaN(),
 	} {
 		if got := w.Values[name]; !near(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
