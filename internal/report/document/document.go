@@ -6,6 +6,8 @@ package document
 import (
 	"fmt"
 	"html/template"
+	"reflect"
+	"slices"
 )
 
 // A Document is one report. What is "" is left out.
@@ -131,42 +133,15 @@ const nbsp = "\u00a0"
 func notEmpty(p Part) bool {
 	switch p := p.(type) {
 	case Section:
-		return anyOf(p.Parts)
+		return slices.ContainsFunc(p.Parts, notEmpty)
 	case Page:
-		return anyOf(p)
+		return slices.ContainsFunc(p, notEmpty)
 	case Details:
-		return anyOf(p.Parts)
+		return slices.ContainsFunc(p.Parts, notEmpty)
 	case Table:
 		return len(p.Rows) > 0
-	case Lines:
-		return len(p) > 0
-	case Note:
-		return p != ""
-	case Facts:
-		return len(p) > 0
-	case Numbered:
-		return len(p) > 0
-	case Findings:
-		return len(p) > 0
-	case Commands:
-		return len(p) > 0
-	case Linked:
-		return len(p) > 0
-	case Grid:
-		return len(p) > 0
-	case Charts:
-		return len(p) > 0
 	}
-	return false
-}
-
-func anyOf(parts []Part) bool {
-	for _, p := range parts {
-		if notEmpty(p) {
-			return true
-		}
-	}
-	return false
+	return reflect.ValueOf(p).Len() > 0 // a list, or a note
 }
 
 // Below is the end of a brief report: its doubts in a line, and where the rest is.

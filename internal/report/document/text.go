@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -39,7 +40,7 @@ func (d Document) Text(o Options) string {
 		t.prose("", c)
 	}
 	for _, p := range d.Parts {
-		if t.has(p) {
+		if inText(p) {
 			t.gap()
 			t.part("", p)
 		}
@@ -52,33 +53,19 @@ type text struct {
 	b strings.Builder
 }
 
-// has reports whether p leaves anything in a text.
-func (t *text) has(p Part) bool {
+// inText reports whether p leaves anything in a text.
+func inText(p Part) bool {
 	switch p := p.(type) {
 	case Section:
-		return t.hasAny(p.Parts)
+		return slices.ContainsFunc(p.Parts, inText)
 	case Details:
-		return t.hasAny(p.Parts)
+		return slices.ContainsFunc(p.Parts, inText)
 	case Charts:
-		for _, c := range p {
-			if t.hasAny(c.Instead) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(p, func(c Chart) bool { return slices.ContainsFunc(c.Instead, inText) })
 	case Page, Linked, Grid:
 		return false
 	}
 	return notEmpty(p)
-}
-
-func (t *text) hasAny(parts []Part) bool {
-	for _, p := range parts {
-		if t.has(p) {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *text) part(indent string, p Part) {
@@ -108,7 +95,7 @@ func (t *text) part(indent string, p Part) {
 			column = max(column, utf8.RuneCountInString(c.Label)+2)
 		}
 		for _, c := range p {
-			t.line(indent + padded(c.Label, column) + strings.Join(wrap(c.Text, len(c.Text), 0), " "))
+			t.line(indent + padded(c.Label, column) + harmless(c.Text))
 		}
 	case Numbered:
 		var facts Facts
@@ -132,7 +119,7 @@ func (t *text) part(indent string, p Part) {
 func (t *text) parts(indent string, parts []Part) {
 	var before Part
 	for _, p := range parts {
-		if !t.has(p) {
+		if !inText(p) {
 			continue
 		}
 		_, lines := p.(Lines)
@@ -282,18 +269,11 @@ func (t *text) paint(s string) string {
 }
 
 // wrap breaks s at spaces into lines of at most width columns, those after the
-// first shorter by hang; a longer word keeps a line of its own. Control characters,
-// which could drive a terminal, become spaces.
+// first shorter by hang; a longer word keeps a line of its own.
 func wrap(s string, width, hang int) []string {
-	s = strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
-			return ' '
-		}
-		return c
-	}, s)
 	var lines []string
 	var line string
-	for word := range strings.SplitSeq(s, " ") {
+	for word := range strings.SplitSeq(harmless(s), " ") {
 		switch {
 		case word == "":
 		case line == "":
@@ -312,6 +292,16 @@ func wrap(s string, width, hang int) []string {
 		return lines
 	}
 	return append(lines, line)
+}
+
+// harmless is s with spaces for control characters, which could drive a terminal.
+func harmless(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, s)
 }
 
 // Cut shortens s to one line of so many columns.
