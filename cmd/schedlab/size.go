@@ -147,14 +147,14 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s.test = f.command(cmd)
+	s.Test = f.command(cmd)
 	var untested error // the advice stands all the same
 	if f.verify && s.Advice.Workers > 0 {
-		if s.verified, untested = s.compare(cmd.Context(), show); untested != nil {
-			s.unverified = untested.Error()
+		if s.Verified, untested = s.compare(cmd.Context(), show); untested != nil {
+			s.Unverified = untested.Error()
 		}
 	}
-	switch err := s.write(cmd.OutOrStdout(), f.output); {
+	switch err := s.Write(cmd.OutOrStdout(), f.output, f.verbose); {
 	case err != nil:
 		return errors.Join(untested, fmt.Errorf("writing the advice: %w", err))
 	case untested != nil:

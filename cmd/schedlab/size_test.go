@@ -17,7 +17,6 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report/document"
 	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
@@ -61,10 +60,10 @@ func TestVerdictOnAdvice(t *testing.T) {
 		{record.Undecided, record.Failed, sizing.AdviceUndecided, exitPartial},
 		{record.Passed, record.Undecided, sizing.AdviceUndecided, exitPartial},
 	} {
-		s := &sized{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
-		s.verified = s.judge([]judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
-		if s.verified.Verdict != c.verdict || (s.verified.Why == "") != (c.verdict == sizing.AdviceRight) {
-			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.verified.Verdict, s.verified.Why, c.verdict)
+		s := &sized{Page: sizing.Page{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}}
+		s.Verified = s.Verify([]judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
+		if s.Verified.Verdict != c.verdict || (s.Verified.Why == "") != (c.verdict == sizing.AdviceRight) {
+			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.Verified.Verdict, s.Verified.Why, c.verdict)
 		}
 		code := exitDone
 		if exit, ok := s.exit().(*exitError); ok {
@@ -81,41 +80,17 @@ func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 	t.Parallel()
 	kept := []judge.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
 	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
-		s := &sized{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
+		s := &sized{Page: sizing.Page{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}}
 		if text != "" {
 			var err error
 			if s.Demand, err = sizing.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		v := s.judge(kept)
+		v := s.Verify(kept)
 		if len(v.Doubts) != want || v.Verdict != sizing.AdviceRight {
 			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
 		}
-	}
-}
-
-func TestVerificationText(t *testing.T) {
-	t.Parallel()
-	slo, err := stats.ParseSLO("p99<=90ms,errors<=0.1%")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := verification{
-		Verdict: sizing.AdviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
-		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
-		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
-		Doubts:  []string{"it asked less"},
-	}
-	want := []string{
-		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
-		"Measured with 20 workers, medians of blocks of 1.5 s: p99 71.3 ms, errors 0 %.",
-		"Measured with 16 workers, medians of blocks of 1.5 s: p99 200 ms, errors 3.4 %.",
-		"Doubt of the test: it asked less.",
-		"Record: runs/x",
-	}
-	if diff := cmp.Diff(want, v.text()); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }
 
@@ -177,7 +152,12 @@ func TestSizePageIsReal(t *testing.T) {
 // The answer fits on a screen, and comes first.
 func TestSizeAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
-	text := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%").document(false).Text(document.Options{})
+	var out strings.Builder
+	s := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
+	if err := s.Write(&out, "text", false); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) > 24 || !strings.Contains(lines[0], " workers and a queue of ") {
 		t.Errorf("got %d lines, want 24 at most, the answer first:\n%s", len(lines), text)

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
 	"schedlab/internal/stats"
 )
@@ -93,5 +96,29 @@ func TestAdviceStandsInShortWindows(t *testing.T) {
 			t.Errorf("%g/s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
 				c.rate, c.workload, c.slo, a.Advice.Workers, advised, TestBlocks, queueing.Fewer(a.Advice.Workers), fewer)
 		}
+	}
+}
+
+func TestVerificationText(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=90ms,errors<=0.1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Verification{
+		Verdict: AdviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
+		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
+		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
+		Doubts:  []string{"it asked less"},
+	}
+	want := []string{
+		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
+		"Measured with 20 workers, medians of blocks of 1.5 s: p99 71.3 ms, errors 0 %.",
+		"Measured with 16 workers, medians of blocks of 1.5 s: p99 200 ms, errors 3.4 %.",
+		"Doubt of the test: it asked less.",
+		"Record: runs/x",
+	}
+	if diff := cmp.Diff(want, v.text()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }

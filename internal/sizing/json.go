@@ -1,4 +1,4 @@
-package main
+package sizing
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/report/document"
-	"schedlab/internal/sizing"
 )
 
 // sizeJSON is the schema of `size --output json`. Times are seconds, ratios 0..1. Workers
@@ -40,7 +39,7 @@ type sizeJSON struct {
 	Doubts     []string     `json:"doubts"`
 	Test       string       `json:"test,omitempty"`
 	// Verified is what --verify found, Unverified why it found nothing.
-	Verified   *verification `json:"verified,omitempty"`
+	Verified   *Verification `json:"verified,omitempty"`
 	Unverified string        `json:"unverified,omitempty"`
 }
 
@@ -66,7 +65,7 @@ type outcomeJSON struct {
 	Kept     *bool               `json:"kept,omitempty"`
 }
 
-func (s *sized) outcome(o queueing.Outcome) *outcomeJSON {
+func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
 	j := outcomeJSON{
 		Workers: o.Workers, Rate: o.Rate, Formula: s.formula(o), Mean: finite(o.Mean), WaitMean: finite(o.Wait),
 		Response: map[string]*float64{}, Wait: map[string]*float64{}, Loss: o.Loss, Busy: o.Busy, Cores: o.Cores,
@@ -75,7 +74,7 @@ func (s *sized) outcome(o queueing.Outcome) *outcomeJSON {
 		j.Queue = &o.Queue
 	}
 	for _, q := range s.Quantiles() {
-		j.Response[sizing.QuantileName(q)], j.Wait[sizing.QuantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
+		j.Response[QuantileName(q)], j.Wait[QuantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
 	}
 	if s.SLO != nil {
 		j.Kept = new(s.Ask.Keep(o))
@@ -90,15 +89,15 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-func (s *sized) json() sizeJSON {
+func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
 		Schema: 1, Headline: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
 		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
 		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.Doubts(),
 	}
-	if s.assumed() {
-		j.Assumed = assumed
+	if s.Assumed != "" {
+		j.Assumed = s.Assumed
 	}
 	for i, o := range s.Waits {
 		j.Waits = append(j.Waits, *s.outcome(o))
@@ -116,17 +115,18 @@ func (s *sized) json() sizeJSON {
 	if a.Workers == 0 {
 		return j
 	}
-	j.Strained, j.Test = s.outcome(a.Strained), s.test
+	j.Strained, j.Test = s.outcome(a.Strained), s.Test
 	for _, c := range a.Wrong {
 		o := s.outcome(c.Outcome)
 		o.What = c.What
 		j.Wrong = append(j.Wrong, *o)
 	}
-	j.Verified, j.Unverified = s.verified, s.unverified
+	j.Verified, j.Unverified = s.Verified, s.Unverified
 	return j
 }
 
-func (s *sized) write(w io.Writer, format string) error {
+// Write writes the page as text, json or markdown; a text is brief unless verbose.
+func (s *Page) Write(w io.Writer, format string, verbose bool) error {
 	switch format {
 	case "json":
 		enc := json.NewEncoder(w)
@@ -137,6 +137,6 @@ func (s *sized) write(w io.Writer, format string) error {
 		_, err := io.WriteString(w, s.document(true).Markdown())
 		return err
 	}
-	_, err := io.WriteString(w, s.document(s.flags.verbose).Text(document.Options{}))
+	_, err := io.WriteString(w, s.document(verbose).Text(document.Options{}))
 	return err
 }

@@ -1,16 +1,30 @@
-package main
+package sizing
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/report/document"
-	"schedlab/internal/sizing"
 )
 
+// A Page is the answer of `schedlab size`, to be written.
+type Page struct {
+	Answer
+	Rate    string // as it was asked
+	Assumed string // the term of the SLO that was not asked for; "" for none
+	Stdin   string // stands for the file of what came on standard input; "" when nothing did
+	Test    string // the command that tests the advice
+
+	Verified   *Verification // what the test found; nil without one
+	Unverified string        // why the test came to nothing
+}
+
 // document is the answer in words and tables: what a first look needs, or all of it.
-func (s *sized) document(verbose bool) document.Document {
+func (s *Page) document(verbose bool) document.Document {
 	d := document.Document{Answer: s.lead()}
 	doubts := s.Doubts()
 	if !verbose {
@@ -20,7 +34,7 @@ func (s *sized) document(verbose bool) document.Document {
 		case s.Advice.Workers == 0:
 			d.Parts = []document.Part{s.expected("a worker for each request", "", false)}
 		default:
-			d.Parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", counted(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure()}
+			d.Parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure()}
 			d.Parts = append(d.Parts, s.tests()...)
 		}
 		d.Parts = append(d.Parts, document.Below(doubts))
@@ -30,7 +44,7 @@ func (s *sized) document(verbose bool) document.Document {
 	busy := queueing.Little(a.Rate, a.Service+a.Block)
 	facts := document.Facts{
 		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
-			s.flags.rate.String(), s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV)),
+			s.Rate, s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV)),
 		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, digits(a.Rate), timeText(a.Service), digits(a.Rate*a.Service)),
 		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
 			digits(a.Rate), timeText(a.Service+a.Block), digits(busy), queueing.Workers(a.Rate, a.Service+a.Block)),
@@ -56,10 +70,10 @@ func fact(what, format string, args ...any) document.Fact {
 }
 
 // strained is the rate at which the advice keeps the SLO as well.
-func (s *sized) strained() string { return digits(s.Advice.Strained.Rate) + "/s" }
+func (s *Page) strained() string { return digits(s.Advice.Strained.Rate) + "/s" }
 
 // sure says how far off the assumptions may be.
-func (s *sized) sure() document.Facts {
+func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
 		if !s.Ask.Keep(c.Outcome) {
@@ -71,39 +85,39 @@ func (s *sized) sure() document.Facts {
 		text += ", BROKEN by " + strings.Join(broken, ", ")
 	}
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
-	if s.verified != nil {
-		facts = append(facts, document.Fact{Label: "Tested", Text: s.verified.text()[0]})
+	if s.Verified != nil {
+		facts = append(facts, document.Fact{Label: "Tested", Text: s.Verified.text()[0]})
 	}
 	return facts
 }
 
 // tests are what became of the test, or how to do it.
-func (s *sized) tests() []document.Part {
-	if s.verified != nil {
+func (s *Page) tests() []document.Part {
+	if s.Verified != nil {
 		return nil
 	}
 	var untested document.Lines
-	if s.unverified != "" {
-		untested = document.Lines{"Not tested: " + s.unverified + "."}
+	if s.Unverified != "" {
+		untested = document.Lines{"Not tested: " + s.Unverified + "."}
 	}
 	test := "Test it:"
-	if s.flags.histogram == stdin || s.flags.csv == stdin {
-		test = "Test it, with what came on standard input kept in " + keptIn + ":"
+	if s.Stdin != "" {
+		test = "Test it, with what came on standard input kept in " + s.Stdin + ":"
 	}
-	return []document.Part{untested, document.Commands{{Label: test, Text: s.test}}}
+	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
 }
 
-func (s *sized) lead() string {
-	rate, slo := s.flags.rate.String(), s.SLO.String()
+func (s *Page) lead() string {
+	rate, slo := s.Rate, s.SLO.String()
 	switch {
 	case s.SLO == nil && len(s.Waits) == 0:
 		return fmt.Sprintf("No number of workers keeps up with %s: the requests need %s cores, and there are %d; below %s/s they could.",
 			rate, digits(s.Ask.Rate*s.Ask.Service), s.Ask.Cores, digits(float64(s.Ask.Cores)/s.Ask.Service))
 	case s.SLO == nil:
 		return fmt.Sprintf("No SLO given: %s at least for %s; from %d on a request waits, on average, less than a tenth of the time it is held.",
-			counted(s.Waits[0].Workers, "worker"), rate, s.Waits[s.Knee].Workers)
+			prose.Plural(s.Waits[0].Workers, "worker"), rate, s.Waits[s.Knee].Workers)
 	case s.Advice.Workers > 0:
-		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", counted(s.Advice.Workers, "worker"), s.Advice.Queue, slo, rate)
+		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue, slo, rate)
 	case s.Advice.MostRate > 0:
 		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.Advice.Hopeless, digits(s.Advice.MostRate))
 	}
@@ -111,24 +125,24 @@ func (s *sized) lead() string {
 }
 
 // promise is the SLO, and what of it was assumed.
-func (s *sized) promise() string {
-	if s.assumed() {
+func (s *Page) promise() string {
+	if s.Assumed != "" {
 		return s.SLO.String() + " (its errors term is assumed: a server that refuses every request has no slow ones)"
 	}
 	return s.SLO.String()
 }
 
 // advised is the advice with how it comes about.
-func (s *sized) advised(facts document.Facts) []document.Part {
+func (s *Page) advised(facts document.Facts) []document.Part {
 	a := s.Advice
 	facts = append(facts, fact("SLO", "%s", s.promise()),
 		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
-			s.strained(), percentText(s.Ask.Margin), counted(a.Least, "worker")),
+			s.strained(), percentText(s.Ask.Margin), prose.Plural(a.Least, "worker")),
 		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, s.strained()))
 
 	header := []string{"20 % off", "workers"}
 	for _, q := range s.Quantiles() {
-		header = append(header, sizing.QuantileName(q))
+		header = append(header, QuantileName(q))
 	}
 	t := [][]string{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
 	for _, c := range append([]queueing.Case{{What: "as asked", Outcome: a.Expected}}, a.Wrong...) {
@@ -139,19 +153,19 @@ func (s *sized) advised(facts document.Facts) []document.Part {
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), percentText(c.Cores), s.broken(c.Outcome)))
 	}
 	parts := []document.Part{
-		facts, s.expected(fmt.Sprintf("%s, queue of %d", counted(a.Workers, "worker"), a.Queue), s.strained(), true), document.Table{Rows: t, Words: true},
+		facts, s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(a.Workers, "worker"), a.Queue), s.strained(), true), document.Table{Rows: t, Words: true},
 	}
-	if s.verified != nil {
-		parts = append(parts, document.Lines(s.verified.text()))
+	if s.Verified != nil {
+		parts = append(parts, document.Lines(s.Verified.text()))
 	}
 	return append(parts, s.tests()...)
 }
 
 // expected is the table of what to expect at the rate, and at a higher one if there
 // is advice. Waits for a worker are in the whole one only.
-func (s *sized) expected(title, strained string, whole bool) document.Part {
+func (s *Page) expected(title, strained string, whole bool) document.Part {
 	at := []queueing.Outcome{s.Advice.Expected}
-	header := []string{title, "at " + s.flags.rate.String()}
+	header := []string{title, "at " + s.Rate}
 	if strained != "" {
 		at, header = append(at, s.Advice.Strained), append(header, "at "+strained)
 	}
@@ -166,12 +180,12 @@ func (s *sized) expected(title, strained string, whole bool) document.Part {
 	by := s.formula(at[0])
 	row("response time, mean", by, func(o queueing.Outcome) string { return timeText(o.Mean) })
 	for _, q := range s.Quantiles() {
-		row("response time, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
+		row("response time, "+QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
 	}
 	if strained != "" && whole {
 		row("wait for a worker, mean", by, func(o queueing.Outcome) string { return timeText(o.Wait) })
 		for _, q := range s.Quantiles() {
-			row("wait for a worker, "+sizing.QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
+			row("wait for a worker, "+QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
 		}
 	}
 	if strained != "" {
@@ -188,7 +202,7 @@ func (s *sized) expected(title, strained string, whole bool) document.Part {
 }
 
 // waits is the table without an SLO.
-func (s *sized) waits() []document.Part {
+func (s *Page) waits() []document.Part {
 	if len(s.Waits) == 0 {
 		return nil
 	}
@@ -205,4 +219,55 @@ func (s *sized) waits() []document.Part {
 	}
 	say := "Say what must be kept for a number: --slo 'p99<=" + strings.ReplaceAll(timeText(2*s.Waits[s.Knee].Response(0.99)), " ", "") + "'."
 	return []document.Part{document.Table{Rows: t, Words: true}, document.Lines{say}}
+}
+
+// broken names the terms that an outcome does not keep, "kept" if it keeps all.
+func (s *Page) broken(o queueing.Outcome) string {
+	if names := s.Broken(o); names != nil {
+		return "BROKEN: " + strings.Join(names, ", ")
+	}
+	return "kept"
+}
+
+// formula names what an outcome is from.
+func (s *Page) formula(o queueing.Outcome) string {
+	switch {
+	case o.Formula == "replay":
+		return fmt.Sprintf("replay of %d requests", len(s.Ask.Trace))
+	case o.Approximate:
+		return o.Formula + ", CPU counted as time held"
+	}
+	return o.Formula
+}
+
+// timeText is seconds for people, with three digits.
+func timeText(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "without end"
+	case math.IsNaN(v):
+		return "-"
+	case v == 0:
+		return "0"
+	case v < 1e-3:
+		return digits(1e6*v) + " us"
+	case v < 1:
+		return digits(1e3*v) + " ms"
+	}
+	return digits(v) + " s"
+}
+
+// digits writes three of them, and all before the point.
+func digits(v float64) string {
+	if math.Abs(v) >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func percentText(ratio float64) string {
+	if 0 < ratio && ratio < 1e-6 {
+		return "<0.0001 %"
+	}
+	return digits(100*ratio) + " %"
 }

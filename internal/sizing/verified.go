@@ -1,0 +1,93 @@
+package sizing
+
+import (
+	"fmt"
+	"strings"
+
+	"schedlab/internal/judge"
+	"schedlab/internal/prose"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+)
+
+// A Verification is what the comparison of the advice with about a fifth fewer
+// workers found.
+type Verification struct {
+	Verdict string        `json:"verdict"` // right, wrong or undecided
+	Why     string        `json:"why,omitempty"`
+	Workers int           `json:"workers"`
+	Fewer   int           `json:"fewer"`
+	Advised judge.Keeping `json:"advised"`
+	Less    judge.Keeping `json:"less"`
+	Dir     string        `json:"dir"` // of the run's record
+	Window  float64       `json:"window"`
+	Doubts  []string      `json:"doubts,omitempty"` // sentences without a full stop
+	slo     stats.SLO
+}
+
+func (v *Verification) text() []string {
+	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
+		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
+	if v.Advised.Blocks == 0 {
+		lead = "Advice undecided: no block can be trusted."
+	}
+	if v.Why != "" {
+		lead += " " + v.Why + "."
+	}
+	lines := []string{lead}
+	for _, k := range []struct {
+		workers int
+		judge.Keeping
+	}{{v.Workers, v.Advised}, {v.Fewer, v.Less}} {
+		var figures []string
+		for _, t := range v.slo {
+			if m, ok := k.Median[t.Metric]; ok {
+				figures = append(figures, t.Metric+" "+termText(t, m))
+			}
+		}
+		if figures == nil {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("Measured with %s, medians of blocks of %g s: %s.", prose.Plural(k.workers, "worker"), v.Window, strings.Join(figures, ", ")))
+	}
+	for _, d := range v.Doubts {
+		lines = append(lines, "Doubt of the test: "+d+".")
+	}
+	return append(lines, "Record: "+v.Dir)
+}
+
+func termText(t stats.Term, v float64) string {
+	switch t.Metric {
+	case "errors":
+		return percentText(v)
+	case "goodput":
+		return digits(v) + "/s"
+	}
+	return timeText(v)
+}
+
+// Verify is the verdict on the advice from what the arms kept, the advised one first.
+func (a Answer) Verify(kept []judge.Keeping) *Verification {
+	v := &Verification{
+		Verdict: Judge(kept[0].Answer, kept[1].Answer), Workers: a.Advice.Workers, Fewer: queueing.Fewer(a.Advice.Workers),
+		Advised: kept[0], Less: kept[1], slo: a.SLO,
+	}
+	if len(a.Demand.Samples) > 0 {
+		v.Doubts = []string{fmt.Sprintf("it asked a mix of constants with the samples' mean, and the advice is for the samples: of the slowest %.3g %% it had the mean", 100*(1-TestedUpTo))}
+	}
+	switch {
+	case kept[0].Answer == record.Failed:
+		v.Why = fmt.Sprintf("%d workers are too few", v.Workers)
+	case kept[1].Answer == record.Passed:
+		v.Why = fmt.Sprintf("%d would have done", v.Fewer)
+	case v.Verdict == AdviceUndecided:
+		workers, open := v.Workers, kept[0]
+		if open.Answer != record.Undecided {
+			workers, open = v.Fewer, kept[1]
+		}
+		v.Why = fmt.Sprintf("With %s, %s", prose.Plural(workers, "worker"), report.Say(open.Reason))
+	}
+	return v
+}
