@@ -1,0 +1,435 @@
+package expect
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/expr-lang/expr/ast"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A fake is a run of made-up figures: by "metric arm", one for each block.
+type fake struct {
+	blocks   int
+	figures  map[string][]float64
+	phases   map[string]float64 // by "phase arm"; an arm's Spent is their sum
+	xmax     map[string]float64
+	verdicts map[string]record.Verdict // by "metric arm"
+	pairs    [][2]string
+}
+
+var errUnknown = record.Fact{Code: record.NoChallenger}
+
+func (f fake) Rate() float64   { return 100 }
+func (f fake) Window() float64 { return 2 }
+func (f fake) Blocks() int     { return f.blocks }
+func (f fake) Figure(block int, metric, arm string) (float64, error) {
+	if v := f.figures[metric+" "+arm]; block < len(v) {
+		return v[block], nil
+	}
+	return 0, errUnknown
+}
+func (f fake) Ratio(block int, v record.Verdict) float64 { return float64(block) + v.Ratio }
+func (f fake) Phase(_ int, arm, name string) (float64, error) {
+	if v, ok := f.phases[name+" "+arm]; ok {
+		return v, nil
+	}
+	return 0, errUnknown
+}
+func (f fake) Spent(_ int, arm string) (sum float64) {
+	for name, v := range f.phases {
+		if strings.HasSuffix(name, " "+arm) {
+			sum += v
+		}
+	}
+	return sum
+}
+func (f fake) Predicted(block int, arm, metric string) (float64, error) {
+	return f.Figure(block, "predicted "+metric, arm)
+}
+func (f fake) XMax(arm string) (float64, error) {
+	if v, ok := f.xmax[arm]; ok {
+		return v, nil
+	}
+	return 0, errors.New("no probe")
+}
+func (f fake) Verdict(metric, arm string) (record.Verdict, error) {
+	if v, ok := f.verdicts[metric+" "+arm]; ok {
+		return v, nil
+	}
+	return record.Verdict{}, errUnknown
+}
+func (f fake) Challengers() [][2]string { return f.pairs }
+
+func finding(t *testing.T, r Run, text string) Finding {
+	t.Helper()
+	e, err := Parse(text, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return e.Decide(r)
+}
+
+// leftOf is the left side of a comparison.
+func leftOf(e Expectation) ast.Node { return e.root.(*ast.BinaryNode).Left }
+
+// A statement is decided at the first look at which enough blocks are on one side, with the
+// error shared by all statements of the expectation.
+func TestDecideIsTheSequentialSignTest(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(2, 7))
+	for range 400 {
+		r, share := fake{blocks: 1 + rng.IntN(45), figures: map[string][]float64{}}, rng.Float64()
+		var yes []bool
+		for range r.blocks {
+			yes = append(yes, rng.Float64() < share)
+			r.figures["p50 a"] = append(r.figures["p50 a"], map[bool]float64{true: 1, false: 3}[yes[len(yes)-1]])
+		}
+		for text, statements := range map[string]float64{
+			`p50("a") < 2`:                               1,
+			`p50("a") < 2 and rate == 100`:               2,
+			`p50("a") < 2 and rate == 100 and window==2`: 3,
+		} {
+			alpha, want, looked, untrue := stats.Alpha/statements, record.Undecided, false, 0
+			for i, is := range yes {
+				untrue += stats.Count(!is)
+				k := stats.LookRank(i+1, alpha)
+				looked = looked || k > 0
+				if k > 0 && want == record.Undecided {
+					if untrue < k {
+						want = record.Passed
+					} else if i+1-untrue < k {
+						want = record.Failed
+					}
+				}
+			}
+			got := finding(t, r, text)
+			if got.Outcome != want {
+				t.Fatalf("%s, true in %v: %v, want %v", text, yes, got.Outcome, want)
+			}
+			if statements > 1 {
+				continue
+			}
+			tally := got.Reason
+			if want == record.Undecided && looked {
+				if tally.Code != record.BorderOpen {
+					t.Fatalf("%s, true in %v: %+v, want the border open", text, yes, tally)
+				}
+				tally = tally.Because[0]
+			}
+			if !looked && tally.Code != record.TooFewBlocks || looked && (tally.Code != record.Tally || tally.Values["yes"] != float64(r.blocks-untrue)) || tally.Values["blocks"] != float64(r.blocks) {
+				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, tally)
+			}
+			denied := finding(t, r, "not ("+text+")")
+			if want == record.Passed && denied.Outcome != record.Failed || want == record.Failed && denied.Outcome != record.Passed || want == record.Undecided && denied.Outcome != want {
+				t.Fatalf("not %s, true in %v: %v, the contrary is %v", text, yes, denied.Outcome, want)
+			}
+			if looked && want != record.Undecided && denied.Reason.Values["yes"] != float64(untrue) {
+				t.Fatalf("not %s, true in %v: %+v, want the count of untrue blocks", text, yes, denied.Reason)
+			}
+		}
+	}
+}
+
+// Blocks below a band and blocks above it do not add up to a side: the larger decides.
+func TestDecideABand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		low, inside, high int
+		want              record.Answer
+	}{
+		{0, 10, 0, record.Passed},
+		{1, 8, 1, record.Undecided}, // one is as many as the rank of the first look
+		{10, 0, 0, record.Failed},
+		{0, 0, 10, record.Failed},
+		{5, 0, 5, record.Undecided},
+	} {
+		values := slices.Concat(slices.Repeat([]float64{1}, c.low), slices.Repeat([]float64{2}, c.inside), slices.Repeat([]float64{3}, c.high))
+		r := fake{blocks: len(values), figures: map[string][]float64{"p50 a": values}}
+		got := finding(t, r, `within(p50("a"), 2, 0.1)`)
+		if got.Outcome != c.want {
+			t.Errorf("%+v: %v", c, got.Outcome)
+		}
+		tally := got.Reason
+		if len(tally.Because) > 0 {
+			tally = tally.Because[0]
+		}
+		for name, want := range map[string]int{"yes": c.inside, "below": c.low, "above": c.high, "outside": c.low + c.high} {
+			if tally.Values[name] != float64(want) {
+				t.Errorf("%+v: %s is %v, want %d", c, name, tally.Values[name], want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		value, target, share float64
+		want                 int
+	}{{2, 2, 0, 0}, {2.5, 2, .25, 0}, {1.5, 2, .25, 0}, {2.51, 2, .25, 1}, {1.49, 2, .25, -1}, {-2.5, -2, .25, 0}, {-2.6, -2, .25, -1}, {-1.4, -2, .25, 1}} {
+		if got := side(c.value, c.target, c.share); got != c.want {
+			t.Errorf("%v is on side %d of %v ± %v, want %d", c.value, got, c.target, c.share, c.want)
+		}
+	}
+}
+
+// And, or and not are Kleene's: what is not known matters only where it could.
+func TestDecideJoins(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 12}
+	const yes, no, open = "1 < 2", "2 < 1", `p50("absent") < 1`
+	value := map[string]int{yes: 1, open: 0, no: -1}
+	answer := map[int]record.Answer{1: record.Passed, 0: record.Undecided, -1: record.Failed}
+	for a, x := range value {
+		for b, y := range value {
+			for text, want := range map[string]int{
+				a + " and " + b:                min(x, y),
+				a + " && " + b:                 min(x, y),
+				a + " or " + b:                 max(x, y),
+				a + " || " + b:                 max(x, y),
+				"not (" + a + " or " + b + ")": -max(x, y),
+				"!(" + a + ") && " + b:         min(-x, y),
+			} {
+				if got := finding(t, r, text); got.Outcome != answer[want] {
+					t.Errorf("%s: %v, want %v", text, got.Outcome, answer[want])
+				}
+			}
+		}
+	}
+	for text, want := range map[string]int{yes + " and " + yes: 2, no + " or " + no: 2, yes + " or " + no: 0, no + " and " + yes: 0} {
+		got := finding(t, r, text)
+		if got.Reason.Code == record.Both != (want == 2) || len(got.Reason.Because) != want {
+			t.Errorf("%s: reason %+v, want that of both: %v", text, got.Reason, want == 2)
+		}
+	}
+}
+
+// X_max is one figure an arm, and may be off by a tenth either way, of each arm on its own.
+func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 12, xmax: map[string]float64{"a": 1000, "b": 800, "c": 830}}
+	for text, want := range map[string]record.Answer{
+		`x_max("a") > 899`:                     record.Passed,
+		`x_max("a") > 901`:                     record.Undecided,
+		`x_max("a") > 1099`:                    record.Undecided,
+		`x_max("a") > 1101`:                    record.Failed,
+		`x_max("a") > x_max("b")`:              record.Passed,
+		`x_max("b") < x_max("a")`:              record.Passed,
+		`x_max("a") > x_max("c")`:              record.Undecided,
+		`x_max("c") < x_max("a")`:              record.Undecided,
+		`x_max("a") > 0.9 * x_max("a")`:        record.Passed, // off by the same
+		`x_max("absent") > 1`:                  record.Undecided,
+		`x_max("a") + x_max("b") > 1619`:       record.Passed, // 1620 to 1980
+		`x_max("a") > 899 && x_max("b") > 719`: record.Passed,
+	} {
+		if got := finding(t, r, text); got.Outcome != want {
+			t.Errorf("%s: %v, want %v", text, got.Outcome, want)
+		}
+	}
+	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != record.OneProbe {
+		t.Errorf("the reason is %+v, want that there is one probe", got.Reason)
+	}
+	if got := finding(t, r, `x_max("absent") > 1`); got.Reason.Code != record.Unreadable {
+		t.Errorf("the reason is %+v, want the run's own", got.Reason)
+	}
+}
+
+// A verdict passes; without it a statement fails where the whole interval is on the other
+// side, and is open where it is not.
+func TestDecideVerdicts(t *testing.T) {
+	t.Parallel()
+	v := func(verdict string, low, high float64) record.Verdict {
+		return record.Verdict{Arm: "b", Metric: "p99", Verdict: verdict, Low: low, High: high, Ratio: 7}
+	}
+	const off = 1e-6
+	for _, c := range []struct {
+		verdict record.Verdict
+		text    string
+		want    record.Answer
+		code    record.Code // of the reason, "" for any
+	}{
+		{v("FASTER", .5, .6), `faster("p99", "b")`, record.Passed, ""},
+		{v("FASTER", .5, .6), `slower("p99", "b")`, record.Failed, ""},
+		{v("SLOWER", 2, 3), `slower("p99", "b")`, record.Passed, ""},
+		{v("SLOWER", 2, 3), `faster("p99", "b")`, record.Failed, ""},
+		{v("INCONCLUSIVE", .9, 1.05-off), `slower("p99", "b")`, record.Failed, ""}, // short of an effect of 5 %
+		{v("INCONCLUSIVE", .9, 1.05+off), `slower("p99", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", 1/1.05+off, 1.2), `faster("p99", "b")`, record.Failed, ""},
+		{v("INCONCLUSIVE", 1/1.05-off, 1.2), `faster("p99", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", 0, 0), `faster("p99", "b")`, record.Undecided, record.NoInterval},
+		{v("HIGHER", 1.1, 1.2), `faster("goodput", "b")`, record.Passed, ""},
+		{v("LOWER", .8, .9), `faster("goodput", "b")`, record.Failed, ""},
+		{v("LOWER", .8, .9), `slower("goodput", "b")`, record.Passed, ""},
+		{v("INCONCLUSIVE", .99, 1.02-off), `faster("goodput", "b")`, record.Failed, ""},
+		{v("INCONCLUSIVE", .99, 1.02+off), `faster("goodput", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", 1/1.02+off, 1.2), `slower("goodput", "b")`, record.Failed, ""},
+		{v("INCONCLUSIVE", 1/1.02-off, 1.2), `slower("goodput", "b")`, record.Undecided, record.IntervalOpen},
+		{v("SAME", 1/1.1, 1.1), `same("p99")`, record.Passed, ""},
+		{v("INCONCLUSIVE", 1/1.1-off, 1.1), `same("p99")`, record.Undecided, record.NeitherSide},
+		{v("INCONCLUSIVE", 1/1.1, 1.1+off), `same("p99")`, record.Undecided, record.NeitherSide},
+		{v("SLOWER", 1.1+off, 1.3), `same("p99")`, record.Failed, ""},
+		{v("FASTER", .8, 1/1.1-off), `same("p99")`, record.Failed, ""},
+		{v("INCONCLUSIVE", 0, 0), `same("p99")`, record.Undecided, record.NoInterval},
+		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SAME"`, record.Passed, ""},
+		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SLOWER"`, record.Failed, ""},
+		{v("INCONCLUSIVE", .9, 1.2), `verdict("p99", "b") == "SAME"`, record.Undecided, record.VerdictOpen},
+		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, record.Passed, ""},
+		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, record.Undecided, record.NoInterval},
+		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, record.Passed, ""},
+		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.Undecided, record.NoChallenger},
+		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.Undecided, record.NoChallenger},
+		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.Undecided, record.NoChallenger},
+	} {
+		r := fake{blocks: 12, verdicts: map[string]record.Verdict{"p99 b": c.verdict, "goodput b": c.verdict}, pairs: [][2]string{{"b", "a"}}}
+		got := finding(t, r, c.text)
+		if got.Outcome != c.want || c.code != "" && got.Reason.Code != c.code {
+			t.Errorf("%s of %s %v to %v: %v %+v, want %v %s", c.text, c.verdict.Verdict, c.verdict.Low, c.verdict.High, got.Outcome, got.Reason, c.want, c.code)
+		}
+		if got.Outcome == record.Undecided && c.code != record.NoChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
+			t.Errorf("%s: the reason %+v does not tell the interval", c.text, got.Reason)
+		}
+	}
+	// One challenger that differs is enough to fail, one that is not known to leave it open.
+	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}}, verdicts: map[string]record.Verdict{"p99 c": v("SAME", .99, 1.01)}}
+	if got := finding(t, r, `same("p99")`); got.Outcome != record.Undecided {
+		t.Errorf("a challenger is unknown: %v", got.Outcome)
+	}
+	r.verdicts["p99 c"] = v("SLOWER", 2, 3)
+	if got := finding(t, r, `same("p99")`); got.Outcome != record.Failed {
+		t.Errorf("a challenger is unknown, another slower: %v", got.Outcome)
+	}
+}
+
+// explained is the part of the difference of mean response time that a phase makes up.
+func TestDecideExplained(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}, {"d", "a"}}, phases: map[string]float64{
+		"queue a": .001, "service a": .002,
+		"queue b": .004, "service b": .003, // 4 ms more, 3 of them in the queue
+		"queue c": .001, "service c": .001, // 1 ms less, none of it in the queue
+		"queue d": .001, "service d": .00201, // 10 us more
+	}}
+	for text, want := range map[string]record.Answer{
+		`abs(explained("queue", "b") - 0.75) < 1e-9`:         record.Passed,
+		`abs(explained("service", "b") - 0.25) < 1e-9`:       record.Passed,
+		`abs(explained("service", "c") - 1) < 1e-9`:          record.Passed,
+		`abs(explained("service", "b", "c") - 0.25) < 1e-9`:  record.Passed, // the least
+		`abs(explained("queue", "b", "c")) < 1e-9`:           record.Passed,
+		`explained("queue", "d") > 0`:                        record.Undecided,
+		`explained("queue") > 0`:                             record.Undecided, // d among them
+		`explained("queue", "absent") > 0`:                   record.Undecided,
+		`explained("parse", "b") > 0`:                        record.Undecided,
+		`abs(phase("b", "queue") - 4ms) < 1ns`:               record.Passed,
+		`abs(phase("b", "queue") - phase("a", "queue")) > 1`: record.Failed,
+	} {
+		if got := finding(t, r, text); got.Outcome != want {
+			t.Errorf("%s: %v %+v, want %v", text, got.Outcome, got.Reason, want)
+		}
+	}
+	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: record.NothingExplain, `explained("queue", "absent") > 0`: record.NoChallenger} {
+		if got := finding(t, r, text); got.Reason.Code != code {
+			t.Errorf("%s: %+v, want %s", text, got.Reason, code)
+		}
+	}
+}
+
+func TestLooked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		blocks int
+		alpha  float64
+		want   bool
+	}{{9, .05, false}, {10, .05, true}, {11, .05 / 9, false}, {12, .05 / 9, true}, {1000, 1e-12, false}} {
+		if got := Looked(c.blocks, c.alpha); got != c.want {
+			t.Errorf("%d blocks at %v: %v, want %v", c.blocks, c.alpha, got, c.want)
+		}
+	}
+}
+
+// A number is a time when its seconds say so.
+func TestIsTime(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		`p50("a")`: 1, `2 * p50("a")`: 1, `p50("a") * 2`: 1, `10ms`: 1, `-p50("a")`: 1, `p50("a") + 1`: 1, `1 + p50("a")`: 1, `max(1, p50("a"))`: 1,
+		`rate`: -1, `goodput("a")`: -1, `100 / s`: -1, `1 / p50("a")`: -1,
+		`rate * window`: 0, `p50("a") / p99("a")`: 0, `7`: 0, `errors("a")`: 0, `p50("a") * rate / 1`: 0, `abs(errors("a"))`: 0,
+		`window * window`: 2, `rate / window`: -2,
+	} {
+		e, err := Parse(text+" > 0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := power(leftOf(e)); got != want || isTime(leftOf(e)) != (want == 1) {
+			t.Errorf("%s: the power of seconds is %d, time %v; want %d", text, got, isTime(leftOf(e)), want)
+		}
+	}
+}
+
+// An error is where the wrong name is, also behind quantities, which are rewritten.
+func TestParseSaysWhere(t *testing.T) {
+	t.Parallel()
+	arms := []string{"a", "b"}
+	for _, before := range []string{"", "1ms < 2ms and ", `p50("a") < 10.5ms && 'ä10s' == "10s" && `} {
+		for wrong, want := range map[string]string{
+			`p50("x") > 1`: `"x"`, `same("p51")`: `"p51"`, `slower("p50", "x")`: `"x"`, `ratio("x", "a") > 1`: `"x"`,
+			`interval("p50", "x")[0] > 1`: `"x"`, `verdict("x", "a") == "SAME"`: `"x"`, `faster("x", "a")`: `"x"`,
+			`explained("x") > 1`: `"x"`, `explained("queue", "x") > 1`: `"x"`, `phase("x", "queue") > 1`: `"x"`, `phase("a", "x") > 1`: `"x"`,
+			`predicted("x", "mean") > 1`: `"x"`, `predicted("a", "p98") > 1`: `"p98"`, `nonsense > 1`: `nonsense`,
+		} {
+			text := before + wrong
+			_, err := Parse(text, arms)
+			var bad *Error
+			if !errors.As(err, &bad) {
+				t.Errorf("%s: %v, want an error", text, err)
+				continue
+			}
+			if at := len([]rune(text[:strings.LastIndex(text, want)])); bad.At != at {
+				t.Errorf("%s: the error %q is at %d, want %d", text, bad, bad.At, at)
+			}
+		}
+		if _, err := Parse(before+`phase("a", "queue") > 1`, arms); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Parse(`p50("anything") > 1`, nil); err != nil {
+		t.Errorf("without arms to check: %v", err)
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"10ms": "(10*ms)", "1.5s<2us": "(1.5*s)<(2*us)", "250/s": "250/s", "10 ms": "10 ms", "10msx": "10msx",
+		`"10ms"`: `"10ms"`, `'1s' 1s`: `'1s' (1*s)`, "`1s`1s": "`1s`(1*s)", `"'"1s`: `"'"(1*s)`, // a quote within others
+		"p50 < 5ns": "p50 < (5*ns)", "z9s": "z9s", "Z9s": "Z9s", "_9s": "_9s", "A9s": "A9s", "a0s 0s": "a0s (0*s)", "a99s": "a99s",
+	} {
+		if got, _ := rewrite(text); got != want {
+			t.Errorf("%s is rewritten to %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestUsesAny(t *testing.T) {
+	t.Parallel()
+	texts := []string{`x_max("a") > 1`, `p50("same") < 1`}
+	if !UsesAny(texts, "explained", "x_max") || UsesAny(texts, "same", "max") || UsesAny(nil, "x_max") {
+		t.Error("x_max alone is called, neither max nor same is")
+	}
+}
+
+func TestMedianOfAStatement(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 3, figures: map[string][]float64{"p50 a": {3, 1, 2}, "p50 short": {1}}}
+	for text, want := range map[string]float64{`p50("a") > 0`: 2, `2 * p50("a") > 0`: 4, `p50("short") > 0`: math.NaN()} {
+		e, err := Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := median(r, leftOf(e)); ok != !math.IsNaN(want) || ok && got != want {
+			t.Errorf("%s: the median is %v, %v; want %v", text, got, ok, want)
+		}
+	}
+}
