@@ -102,3 +102,42 @@ func FuzzParseSLO(f *testing.F) {
 		}
 	})
 }
+
+// Limits at the ends of what may be written, and just beyond.
+func TestParseSLOLimits(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		"mean<=24h": true, "mean<=24h0m0.000000001s": false, "mean<=1ns": true, "mean<=0s": false,
+		"errors<=1": true, "errors<=100%": true, "errors<=1.01": false, "errors<=101%": false, "errors<=-1": false, "errors<=%": false,
+		"goodput>=0.5": true, "goodput>=0/s": false, "goodput>=x": false,
+		"p0<=1s": false, "p0.1<=1s": true, "p99.999999<=1s": true, "p99.9999999<=1s": false, "p100<=1s": false, "p101<=1s": false, "px<=1s": false,
+		"<=1s": false,
+	} {
+		if _, err := ParseSLO(text); (err == nil) != ok {
+			t.Errorf("%s: %v, want it read: %v", text, err, ok)
+		}
+	}
+}
+
+func TestTermText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"errors<=0%", "errors<=7%", "errors<=0.07%", "errors<=99.9%", "errors<=100%", "goodput>=0.5/s", "p99.9<=1.5s", "p0.1<=1ns", "mean<=250µs"} {
+		slo, err := ParseSLO(text)
+		if err != nil || slo.String() != text {
+			t.Errorf("%s is written %s, %v", text, slo, err)
+		}
+	}
+}
+
+// As many requests that 10 are expected beyond a quantile, and one error.
+func TestTermRequests(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"p50<=1s": 20, "p99<=1s": 1000, "errors<=0.1%": 1000, "errors<=0.3%": 334, "errors<=10%": 10, "errors<=0.07": 15, "errors<=0": 1, "mean<=1s": 1, "goodput>=5": 1,
+	} {
+		slo, err := ParseSLO(text)
+		if err != nil || slo[0].Requests() != want {
+			t.Errorf("%s needs %d requests, %v; want %d", text, slo[0].Requests(), err, want)
+		}
+	}
+}

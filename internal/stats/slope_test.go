@@ -67,3 +67,43 @@ func TestLowest(t *testing.T) {
 		}
 	}
 }
+
+// It is Pearson's correlation of the ranks, equal values sharing their mean rank.
+func TestRankCorrelationIsThatOfTheRanks(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 5))
+	ranks := func(x []float64) []float64 {
+		all := make([]float64, len(x))
+		for i, v := range x {
+			for _, w := range x {
+				all[i] += float64(countOf(w < v)) + float64(countOf(w == v))/2
+			}
+		}
+		return all
+	}
+	for n := 2; n < 30; n++ {
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range x {
+			x[i], y[i] = float64(rng.IntN(5)), float64(rng.IntN(5))
+		}
+		x[0], x[1], y[0], y[1] = 7, 8, 9, 7
+		a, b := ranks(x), ranks(y)
+		product, squaresA, squaresB, mean := 0.0, 0.0, 0.0, float64(n)/2
+		for i := range a {
+			product += (a[i] - mean) * (b[i] - mean)
+			squaresA += (a[i] - mean) * (a[i] - mean)
+			squaresB += (b[i] - mean) * (b[i] - mean)
+		}
+		rho, p := RankCorrelation(x, y)
+		if want := product / math.Sqrt(squaresA*squaresB); math.Abs(rho-want) > 1e-12 {
+			t.Errorf("%v, %v: rho %v, want %v", x, y, rho, want)
+		}
+		if want := edgeworthP(rho, n); n < 10 && p != 1 || n >= 10 && p != want {
+			t.Errorf("%d pairs: p is %v", n, p)
+		}
+	}
+	index := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	if rho, p := RankCorrelation(index, make([]float64, 12)); rho != 0 || p != 1 {
+		t.Errorf("no variation: %v, %v, want 0, 1", rho, p)
+	}
+}

@@ -165,3 +165,31 @@ func TestSpearmanIsSymmetric(t *testing.T) {
 		}
 	}
 }
+
+// The series is that of AS 89, here as a sum of its terms c·y^i/n^j.
+func TestSpearmanSeriesIsThePublishedOne(t *testing.T) {
+	t.Parallel()
+	terms := []struct{ y, n, c float64 }{
+		{0, 0, .2274}, {0, 1, .2531}, {0, 2, .1745}, {1, 0, -.0758}, {1, 1, .1033}, {1, 2, .3932},
+		{2, 1, -.0879}, {2, 2, -.0151}, {3, 1, .0072}, {3, 2, -.0831}, {4, 2, .0131}, {5, 2, -.00046},
+	}
+	for _, count := range []int{10, 11, 20, 60} {
+		n, orders := float64(count), 1.0
+		for i := 2; i <= count; i++ {
+			orders *= float64(i)
+		}
+		for rho := 0.0; rho <= 1; rho += .05 {
+			z := (rho - 6/(n*n*n-n)) * math.Sqrt(n-1)
+			tail := math.Erfc(z/math.Sqrt2) / 2
+			for _, t := range terms {
+				tail += z / n * math.Exp(-z*z/2) * t.c * math.Pow(z*z, t.y) / math.Pow(n, t.n)
+			}
+			want := min(max(2*tail, 2/orders), 1)
+			for _, r := range []float64{rho, -rho} {
+				if got := edgeworthP(r, count); math.Abs(got-want) > 1e-9*max(want, 1e-6) {
+					t.Errorf("%d values, rho %.2f: p is %v, want %v", count, r, got, want)
+				}
+			}
+		}
+	}
+}
