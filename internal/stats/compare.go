@@ -147,7 +147,7 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 	if c.Needed == 0 && c.Low > 0 {
 		excess := (math.Log(c.High) - math.Log(c.Low)) / (2 * math.Log1p(c.Metric.Same)) // an interval's width shrinks with √n
 		need := math.Ceil(float64(c.Blocks) * excess * excess)
-		c.Needed = max(c.Blocks+1, int(min(need, math.MaxInt32)))
+		c.Needed = max(1, int(min(need, math.MaxInt32)))
 	}
 	if c.Needed == 0 {
 		c.Needed = settles(c.Blocks, 0, ranks)

@@ -157,8 +157,11 @@ func TestCompareLatches(t *testing.T) {
 	}
 	turns := slices.Concat(slices.Repeat([]float64{3}, 10), slices.Repeat([]float64{1. / 3}, 30))
 	m := Metric{Name: "x", Effect: 9, Same: .01}
-	if c := Compare(m, ones, turns, 1); c.Decision != Inconclusive || c.Low != 3 || c.High != 3 {
-		t.Errorf("%s %v..%v, want the interval of the first look", c.Decision, c.Low, c.High)
+	if c := Compare(m, ones, turns, 1); c.Decision != Inconclusive || c.Low != 3 || c.High != 3 || c.Ratio != 3 || c.Needed != 41 {
+		t.Errorf("%+v, want the interval of the first look, with the ratio within it and one more block needed", c)
+	}
+	if c := Compare(m, ones[:5], turns[:5], 1); c.Ratio != 3 || c.Low != 0 {
+		t.Errorf("%+v, want a ratio of 3 without an interval", c)
 	}
 }
 
@@ -176,6 +179,8 @@ func TestCompareLeans(t *testing.T) {
 		{"all so far", "p50", 5, 0, 6, Slower, 10},
 		{"nine of nine", "p50", 9, 0, 6, Slower, 10},
 		{"nine of nine, nine comparisons", "p50", 9, 0, 9, Slower, 12},
+		{"ten of ten, nine comparisons", "p50", 10, 0, 9, Slower, 12}, // the first look has no interval
+		{"too few, and a later first look", "p50", 4, 0, 1000, "", 20},
 		{"more goodput", "goodput", 9, 0, 6, Faster, 10},
 		{"one against", "p50", 12, 1, 6, Slower, 20},
 		{"as many against", "p50", 5, 5, 6, "", 76},

@@ -41,7 +41,9 @@ func TestIntervalRankLimits(t *testing.T) {
 		{6, 0.03124, 0},
 		{5, 1, 3},
 		{6, 1, 3},
+		{6, 1.5, 3}, // never beyond the middle
 		{6, 99, 3},
+		{1, 1, 1},
 	} {
 		if got := IntervalRank(tt.n, tt.alpha); got != tt.want {
 			t.Errorf("IntervalRank(%d, %v) = %d, want %d", tt.n, tt.alpha, got, tt.want)
