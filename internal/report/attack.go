@@ -51,7 +51,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if len(ends) > 1 || verbose && len(ends) > 0 {
 		row("outcomes", "%s", strings.Join(ends, ", "))
 	}
-	if a.FirstError >= 0 {
+	if a.FirstError >= 0 && verbose {
 		row("first error", "after %s", seconds(a.FirstError))
 	}
 	switch {
@@ -75,11 +75,10 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if g := a.Generator; g != nil && verbose {
 		row("generator", "%s", generated(g))
 	}
-	d.Parts = append(d.Parts, facts)
 	if verbose {
-		d.Parts = append(d.Parts, doubts)
+		d.Parts = append(d.Parts, facts, doubts)
 	} else {
-		d.Parts = append(d.Parts, document.Below(doubts))
+		d.Parts = append(d.Parts, append(facts, document.Below(doubts)...))
 	}
 	return o.write(w, d)
 }

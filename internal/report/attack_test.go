@@ -66,3 +66,30 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 		t.Errorf("no schedule in the summary of paced clients:\n%s", got)
 	}
 }
+
+// The summary of an attack that has everything to tell fits on a screen, the answer first;
+// what the generator did is for those who ask.
+func TestAttackAnswersOnAScreen(t *testing.T) {
+	t.Parallel()
+	q := record.Quantiles{Count: 20_000, Mean: 1, P50: 2, P90: 3, P99: 4, P999: 5, Max: 6}
+	a := record.Attack{
+		Target: "http://127.0.0.1:8080/work", Scenario: "quick", Engine: "spin", Loop: "open", Offered: 2000, Arrivals: "poisson", Status: record.Interrupted,
+		Scheduled: 30_000, Sent: 20_000, Good: 19_990, Failed: 5, CutOff: 5, SentRate: 2000, Goodput: 1999, FirstError: .5,
+		Response: q, GoodResponse: q, Lag: q, Connect: q, Service: q, Statuses: map[uint16]int{200: 19_990, 503: 5}, Outcomes: map[string]int{"answered": 19_995, "reset": 5},
+		Connections: 64, Asked: 64, Dialled: 70, Sessions: &record.Sessions{Complete: 10, Duration: q}, Idle: &record.IdleConns{Asked: 30, Opened: 30, Answered: 30},
+		Generator: &record.Generator{Busy: .3}, Doubts: []record.Fact{{Code: record.Virtualised}},
+	}
+	for verbose, generator := range map[bool]bool{false: false, true: true} {
+		var b bytes.Buffer
+		if err := Attack(&b, &a, verbose, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if !verbose && len(lines) > briefLines || !strings.HasPrefix(lines[1], "19,990 of 19,995 requests got a good reply: p99 4.00 s, from the scheduled time.") {
+			t.Errorf("got %d lines, want %d at most, the answer first:\n%s", len(lines), briefLines, b.String())
+		}
+		if strings.Contains(b.String(), "\ngenerator ") != generator {
+			t.Errorf("verbose %v: the generator is there or not, wrongly:\n%s", verbose, b.String())
+		}
+	}
+}
