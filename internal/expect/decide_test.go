@@ -192,6 +192,7 @@ func TestDecideJoins(t *testing.T) {
 				a + " || " + b:                 max(x, y),
 				"not (" + a + " or " + b + ")": -max(x, y),
 				"!(" + a + ") && " + b:         min(-x, y),
+				"!(" + a + " or " + b + ")":    -max(x, y),
 			} {
 				if got := finding(t, r, text); got.Outcome != answer[want] {
 					t.Errorf("%s: %v, want %v", text, got.Outcome, answer[want])
