@@ -41,7 +41,7 @@ func TestReduce(t *testing.T) {
 			at(3000, 3000, 3100, 200, record.Answered), // after the window
 		},
 	}
-	w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: "0", LoadCPUs: "1-2"}, record.Clients{Loop: "open"})
+	w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: "0,3", LoadCPUs: "1-2"}, record.Clients{Loop: "open"})
 
 	if w.Requests != 8 || w.Good != 5 || w.Arrivals != 8 || w.completions != 8 || w.outcomes != 9 || w.backwards != 2 || w.Tau != 1 {
 		t.Errorf("%d requests, %d good, %d arrivals, %d done, %d sent in all, %d out of order, tau %v; want 8, 5, 8, 8, 9, 2, 1",
@@ -66,7 +66,7 @@ func TestReduce(t *testing.T) {
 		"p50":            math.NaN(), // of too few requests
 		Lateness + "p50": 0, Lateness + "p99": .1,
 		"cpu_per_request": .5 / 8,
-		ForeignLoad:       .4 / 2,
+		ForeignLoad:       .4 / 4,
 		Stealing:          .2 / (2 * 4),
 		Throttling:        .1 / 2,
 		"switches":        10. / 8,
@@ -122,7 +122,7 @@ func TestReduceWhatIsNotKnown(t *testing.T) {
 		t.Errorf("the load used %v of its CPU, behind %v; want 0.8, just not behind", w.Generator, w.Behind())
 	}
 
-	zero.Requests = nil
+	zero.Requests, zero.Server = nil, record.ServerSide{CPU: 1, Kernel: &record.Kernel{Voluntary: 1}}
 	w = Reduce(zero, record.Env{}, record.Clients{})
 	if got := w.Values["cpu_per_request"]; !math.IsNaN(got) {
 		t.Errorf("without an answer a request took %v of CPU time, want NaN", got)
