@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // Formats are the names that Write knows.
@@ -46,7 +47,7 @@ func (r Report) Document(verbose bool) document.Document {
 		d.Answer = document.Cut(r.Sentence, 190) // two lines; the findings say the rest
 	}
 	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
-	fine := 0
+	fine, unknown, room := 0, 0, r.room()
 	for _, f := range r.Findings {
 		state, spoils := string(f.State), ""
 		if f.State == Bad {
@@ -58,10 +59,11 @@ func (r Report) Document(verbose bool) document.Document {
 		row := []string{f.Check, state, f.Found, spoils, f.Fix}
 		if wrong := f.State == Bad || f.State == Warn; !verbose {
 			if !wrong {
-				fine++
+				fine += stats.Count(f.State == OK)
+				unknown += stats.Count(f.State == Unknown)
 				continue
 			}
-			row[2], row[3], row[4] = document.Cut(f.Found, 70), "", document.Cut(f.Fix, 65)
+			row[2], row[3], row[4] = document.Cut(f.Found, room), "", document.Cut(f.Fix, room)
 		}
 		findings.Rows = append(findings.Rows, row)
 	}
@@ -71,7 +73,11 @@ func (r Report) Document(verbose bool) document.Document {
 			findings.Rows = findings.Rows[:1+mostShown]
 			more = append(more, document.Fact{Label: "Also", Text: fmt.Sprintf("%d more that is not fit", left)})
 		}
-		more = append(more, document.Fact{Label: "Sure", Text: fmt.Sprintf("%d of %d checks found nothing, or the machine does not tell", fine, len(r.Findings))})
+		text := fmt.Sprintf("%d of %d checks are fine", fine, len(r.Findings))
+		if unknown > 0 {
+			text += fmt.Sprintf("; of %d the machine does not tell", unknown)
+		}
+		more = append(more, document.Fact{Label: "Sure", Text: text})
 		more = append(more, document.Below(nil)...)
 	}
 	if len(findings.Rows) > 1 {
@@ -84,6 +90,18 @@ func (r Report) Document(verbose bool) document.Document {
 	}
 	d.Parts = append(d.Parts, more)
 	return d
+}
+
+// room is how long a brief finding may be: one line, or two where few are not fit.
+func (r Report) room() int {
+	wrong := 0
+	for _, f := range r.Findings {
+		wrong += stats.Count(f.State == Bad || f.State == Warn)
+	}
+	if wrong > mostShown-1 {
+		return 65
+	}
+	return 140
 }
 
 // mostShown is how many findings a brief report has room for.

@@ -458,6 +458,7 @@ func TestSpinClosedAnsweredBeforeTheBodyIsRead(t *testing.T) {
 	})
 	o := closedTo(s)
 	o.Targets[0].Method, o.Targets[0].Body, o.Connections = "POST", make([]byte, 16<<20), 1
+	o.Duration = 1500 * time.Millisecond // the race detector reads a body in some 100 ms
 	if res := closedRun(t, o); res.Answered < 3 || res.Failed != 0 {
 		t.Errorf("%d answered, %d failed; want the client to go on", res.Answered, res.Failed)
 	}
