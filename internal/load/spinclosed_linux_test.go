@@ -252,7 +252,7 @@ func TestSpinClosedSessions(t *testing.T) {
 					return test.answer(conn, n)
 				})
 				o := closedTo(s)
-				o.Shared, o.Session, o.Pipeline, o.Connections, o.Duration = shared, size, test.depth, 2, 120*time.Millisecond
+				o.Shared, o.Session, o.Pipeline, o.Connections, o.Duration = shared, size, test.depth, 2, 400*time.Millisecond
 				if test.method != "" {
 					o.Targets[0].Method = test.method
 				}
