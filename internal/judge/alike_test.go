@@ -77,14 +77,14 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		starved float64
 		refused bool
 	}{{"closed", 9, true}, {"closed", 1, false}, {"closed", 0, false}, {"open", 9, false}} {
-		j := Judge{
+		b := blocks{
 			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
 			judged:  map[string]bool{"p50": true},
 			windows: map[int]map[string]modelled{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
-			why := j.refuseMetric(stats.Metric{Name: metric}, record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
+			why := b.refuseMetric(stats.Metric{Name: metric}, record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
 			if refused := why != nil; refused != (c.refused && times) {
 				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
 			}

@@ -6,23 +6,23 @@ import (
 	"schedlab/internal/record"
 )
 
-// audit notes of each law the valid window that came nearest to breaking it.
-func (j *Judge) audit() {
+// audit is the valid window of each law that came nearest to breaking it.
+func (b blocks) audit() (laws []record.Law) {
 	type place struct {
 		at   int // in the result
 		near float64
 	}
 	found := map[string]place{} // by rule
-	for _, block := range j.valid {
-		for _, a := range j.run.Plan.Arms {
-			w := j.windows[block][a.Name]
-			for _, l := range w.Laws(serverCPUs(j.run.Env)) {
+	for _, block := range b.valid {
+		for _, a := range b.run.Plan.Arms {
+			w := b.windows[block][a.Name]
+			for _, l := range w.Laws(serverCPUs(b.run.Env)) {
 				worst, known := found[l.Rule()]
 				if !known {
-					worst = place{len(j.result.Laws), -1}
-					j.result.Laws = append(j.result.Laws, record.Law{Name: l.Name, Unit: l.Unit})
+					worst = place{len(laws), -1}
+					laws = append(laws, record.Law{Name: l.Name, Unit: l.Unit})
 				}
-				sum := &j.result.Laws[worst.at]
+				sum := &laws[worst.at]
 				sum.Windows++
 				if near := l.Value / max(l.Limit, math.SmallestNonzeroFloat32); near > worst.near {
 					worst.near = near
@@ -32,4 +32,5 @@ func (j *Judge) audit() {
 			}
 		}
 	}
+	return laws
 }

@@ -61,7 +61,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 			j.Take(trial, nil)
 		}
 	}
-	return j.finish(0)
+	return j.judge().result
 }
 
 // The audit shows each law's worst valid window beside its limit.

@@ -68,43 +68,42 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		found++
 		j.takeSearched(arms, t, err, slo)
 	}
-	if missing := run.Trials - found; missing > 0 {
-		j.doubt(record.Fact{Code: record.MissingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
-	}
+	r := header(dir.Name(), dir.Path(), run)
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
 		c.Terms = append(c.Terms, record.SLOTerm{Text: stats.SLO{t}.String(), Metric: t.Metric, Limit: t.Limit, AtLeast: t.AtLeast})
 	}
 	for _, a := range arms {
 		c.Arms = append(c.Arms, a.answer(run, slo))
-		j.result.Arms = append(j.result.Arms, record.Arm{
+		r.Arms = append(r.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
-			Attached: a.plan.URL != "", CPUs: j.otherCPUs[a.plan.Name],
+			Attached: a.plan.URL != "", CPUs: j.servers.cpus[a.plan.Name],
 			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
 	c.Lines = comparedCapacities(c.Arms)
-	j.result.Capacity = c
-	j.tellOthers()
-	j.addServerDoubts()
-	j.capacityDoubts(arms)
-	return j.result, nil
+	r.Capacity = c
+	if o := run.Others; o != nil {
+		r.Others, r.Env.StealRatio = o, o.Steal
+	}
+	r.Doubts = slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms))
+	return r, nil
 }
 
 // takeSearched puts a trial's window with those of its arm.
 func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
 	switch {
 	case err != nil:
-		j.doubt(unreadable(err))
+		j.doubts = append(j.doubts, unreadable(err))
 		return
 	case t.Failure != "" || t.Omitted != "":
-		j.doubt(leftOut(t.Trial, failed(t.Trial)))
+		j.doubts = append(j.doubts, leftOut(t.Trial, failed(t.Trial)))
 		return
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
-		j.doubt(leftOut(t.Trial, record.Fact{Code: record.TrialOfNoSearch}))
+		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: record.TrialOfNoSearch}))
 		return
 	}
-	j.noteServer(t.Trial)
+	j.servers.note(t.Trial, planned(j.run.Plan, t.Arm))
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures, why := reduced(t, j.run.Env, a.plan.Clients, slo)
@@ -120,7 +119,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			return
 		}
 	}
-	j.doubt(leftOut(t.Trial, record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}))
+	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}))
 }
 
 // tooFew is the reason against a window that cannot tell one of the terms.
@@ -204,13 +203,12 @@ func (a *searched) diedOverloaded(f capacity.Finding) bool {
 }
 
 // capacityDoubts are what belongs beside every answer.
-func (j *Judge) capacityDoubts(arms []*searched) {
-	r := j.result
+func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
 	if r.Status != record.Complete {
-		j.doubt(j.notComplete())
+		all = append(all, notComplete(run))
 	}
-	if j.oneCPU() {
-		j.doubt(record.Fact{Code: record.OneCPU})
+	if oneCPU(r) {
+		all = append(all, record.Fact{Code: record.OneCPU})
 	}
 	for _, a := range arms {
 		refused := 0
@@ -218,15 +216,11 @@ func (j *Judge) capacityDoubts(arms []*searched) {
 			refused += stats.Count(w.Refused && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
-			j.doubt(record.Fact{
+			all = append(all, record.Fact{
 				Code: record.WindowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
 				Because: append([]record.Fact{a.lastRefusal()}, a.generatorLimit()...),
 			})
 		}
 	}
-	r.Doubts = append(r.Doubts, j.run.Plan.Doubts...)
-	if r.Env.Virtualised {
-		j.doubt(record.Fact{Code: record.Virtualised})
-	}
-	j.doubt(record.Fact{Code: record.OneHost})
+	return slices.Concat(all, run.Plan.Doubts, hostDoubts(r.Env))
 }

@@ -48,7 +48,11 @@ func TestConclusions(t *testing.T) {
 		},
 		{
 			"two are better", synthetic{times: scaled(map[string]float64{"fasthttp": .8, "pool": .7})}, times("FASTER"), times("FASTER"),
-			"undecided", "fasthttp and pool each beat nethttp; compare them with one another: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %).",
+			"pool", "pool wins: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is faster than fasthttp (p50 -12 %, p90 -12 %, p99 -12 %).",
+		},
+		{
+			"two are better, and the same", synthetic{times: scaled(map[string]float64{"fasthttp": .7, "pool": .7})}, times("FASTER"), times("FASTER"),
+			"undecided", "A tie for the best: fasthttp is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is the same as fasthttp.",
 		},
 		{
 			"a trade",

@@ -22,7 +22,7 @@ func asserted(t *testing.T, s synthetic, texts ...string) map[string]record.Expe
 		j.Take(trial, nil)
 	}
 	got := map[string]record.Expectation{}
-	for _, e := range j.finish(0).Expectations {
+	for _, e := range j.judge().result.Expectations {
 		got[e.Text] = e
 	}
 	return got
@@ -196,7 +196,7 @@ func TestPredictions(t *testing.T) {
 		}
 		j.Take(trial, nil)
 	}
-	r := j.finish(0)
+	r := j.judge().result
 	for _, e := range r.Expectations {
 		if e.Outcome != record.Passed {
 			t.Errorf("%s: got %s, %q", e.Text, e.Outcome, words(e.Reason))
@@ -227,7 +227,7 @@ func FuzzExpectation(f *testing.F) {
 	for trial := range (synthetic{}).trials() {
 		j.Take(trial, nil)
 	}
-	j.finish(0)
+	judged := j.judge()
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1000 {
 			return
@@ -236,7 +236,7 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := e.Decide(asked{j}); got.Outcome == "" || words(got.Reason) == "" {
+		if got := e.Decide(asked{judged.blocks, judged.result.Arms, judged.verdicts.all}); got.Outcome == "" || words(got.Reason) == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})

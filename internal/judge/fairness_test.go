@@ -51,7 +51,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		for trial := range (synthetic{times: slow, edit: starve(c.starving), blocks: c.blocks}).trials() {
 			j.Take(trial, nil)
 		}
-		r := j.finish(0)
+		r := j.judge().result
 		if r.Winner != c.winner || report.Headline(r) != c.headline {
 			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, report.Headline(r), c.winner, c.headline)
 		}

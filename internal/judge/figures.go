@@ -10,23 +10,24 @@ import (
 	"schedlab/internal/window"
 )
 
-// decideExpectations decides every expectation of the plan. One that cannot be read, because
+// expected decides every expectation of the plan. One that cannot be read, because
 // another version wrote it, is refused.
-func (j *Judge) decideExpectations() {
-	j.result.Expectations = []record.Expectation{}
-	for _, text := range j.run.Plan.Expect {
+func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
+	all := []record.Expectation{}
+	for _, text := range b.run.Plan.Expect {
 		f := expect.Finding{Outcome: record.Undecided}
 		e, err := expect.Parse(text, nil)
 		switch {
 		case err != nil:
 			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
-		case j.refusal != nil:
-			f.Reason = j.refusal.Fact
+		case v.refusal != nil:
+			f.Reason = v.refusal.Fact
 		default:
-			f = e.Decide(asked{j})
+			f = e.Decide(asked{b, arms, v.all})
 		}
-		j.result.Expectations = append(j.result.Expectations, record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason})
+		all = append(all, record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason})
 	}
+	return all
 }
 
 // overloadProof are the figures of a window that hold for an arm whose queue
@@ -34,7 +35,11 @@ func (j *Judge) decideExpectations() {
 var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "overflows"}
 
 // asked is a judged run as its expectations see it: see [expect.Run].
-type asked struct{ *Judge }
+type asked struct {
+	blocks
+	arms     []record.Arm
+	verdicts []record.Verdict
+}
 
 // window is an arm's in the i-th block that counts.
 func (a asked) window(i int, arm string) (modelled, error) {
@@ -57,7 +62,7 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
 		return 0, record.Fact{Code: record.NoTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
-	if why := a.refuseFigure(metric, arm); !why.None() {
+	if why := a.refuseFigure(metric, *armOf(a.arms, arm)); !why.None() {
 		return 0, record.Fact{Code: record.FigureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
 	}
 	v, ok := w.Values[metric]
@@ -80,7 +85,7 @@ func (a asked) XMax(arm string) (float64, error) {
 }
 
 func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
-	for _, v := range a.result.Verdicts {
+	for _, v := range a.verdicts {
 		if v.Metric != metric || v.Arm != arm {
 			continue
 		}
@@ -93,9 +98,9 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 }
 
 func (a asked) Challengers() (pairs [][2]string) {
-	for i, arm := range a.result.Arms {
+	for i, arm := range a.arms {
 		if arm.Role == record.Challenger {
-			pairs = append(pairs, [2]string{arm.Name, a.result.Arms[reference(a.run.Plan.Arms, i)].Name})
+			pairs = append(pairs, [2]string{arm.Name, a.arms[reference(a.run.Plan.Arms, i)].Name})
 		}
 	}
 	return pairs
@@ -161,28 +166,27 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 
 // refuseFigure is a reason against one arm's figure on its own, whatever it is
 // compared with, if there is one.
-func (j *Judge) refuseFigure(metric, arm string) (why record.Fact) {
-	a := j.arm(arm)
+func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	if slices.Contains(overloadProof, metric) {
 		return why
 	}
-	if why := j.refuseMetric(stats.Metric{Name: metric}, *a); why != nil {
+	if why := b.refuseMetric(stats.Metric{Name: metric}, a); why != nil {
 		return why.Fact
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
-	if metric != "good_mean" && j.fails(arm) {
+	if metric != "good_mean" && b.fails(a.Name) {
 		return record.Fact{Code: record.BadReplies, Values: record.Values{"share": ratio}}
 	}
 	return why
 }
 
-func (j *Judge) arm(name string) *record.Arm {
-	for i := range j.result.Arms {
-		if j.result.Arms[i].Name == name {
-			return &j.result.Arms[i]
-		}
+// armOf is the arm of a name; nil for none.
+func armOf(arms []record.Arm, name string) *record.Arm {
+	i := slices.IndexFunc(arms, func(a record.Arm) bool { return a.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &arms[i]
 }
 
 // decisionOf is what a verdict's word means.

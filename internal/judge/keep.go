@@ -33,24 +33,16 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 		return nil, err
 	}
 	figures := map[FigureKey]float64{}
-	for t, err := range dir.Trials() {
-		j.Take(t, err)
-		if err == nil {
-			Measure(figures, t, slo)
-		}
-	}
-	left, err := dir.Unfinished()
-	if err != nil {
+	if err := j.takeAll(dir, func(t record.TrialRecord) { Measure(figures, t, slo) }); err != nil {
 		return nil, err
 	}
-	j.finish(len(left))
-	return j.keepings(slo, figures), nil
+	return j.judge().keepings(slo, figures), nil
 }
 
-func (j *Judge) keepings(slo stats.SLO, figures map[FigureKey]float64) (all []Keeping) {
-	for _, a := range j.run.Plan.Arms {
+func (g judgement) keepings(slo stats.SLO, figures map[FigureKey]float64) (all []Keeping) {
+	for _, a := range g.run.Plan.Arms {
 		if a.Role != record.Copy {
-			all = append(all, j.keeping(a.Name, slo, figures))
+			all = append(all, g.keeping(a.Name, slo, figures))
 		}
 	}
 	return all
@@ -78,19 +70,19 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 	}
 }
 
-func (j *Judge) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
-	k := Keeping{Arm: arm, Blocks: len(j.valid), Answer: record.Undecided, Median: map[string]float64{}}
-	if j.refusal != nil {
-		k.Reason = j.refusal.Fact
+func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
+	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Median: map[string]float64{}}
+	if g.verdicts.refusal != nil {
+		k.Reason = g.verdicts.refusal.Fact
 		return k
 	}
 	values := map[string][]float64{}
-	for i, block := range j.valid {
+	for i, block := range g.valid {
 		kept := true
 		for _, term := range slo {
 			v, ok := figures[FigureKey{block, arm, term.Metric}]
 			if term.Quantile == 0 {
-				v, ok = j.windows[block][arm].Values[term.Metric]
+				v, ok = g.windows[block][arm].Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
 				k.Reason = record.Fact{Code: record.WindowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}

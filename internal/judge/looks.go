@@ -5,18 +5,16 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // Look judges what was taken so far, without an end to it, if as many blocks count as a look
 // has. It reports whether more of them can change nothing that was asked for: of an SLO or
 // an outcome, if there is one, or of the verdicts.
 func (j *Judge) Look(until stats.SLO, outcome *string, kept map[FigureKey]float64) bool {
-	if !slices.Contains(j.run.Plan.Looks, len(j.again().validated())) {
+	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
 		return false
 	}
-	now := j.again()
-	now.finish(0)
+	now := j.judge()
 	switch {
 	case until != nil:
 		return !slices.ContainsFunc(now.keepings(until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
@@ -30,10 +28,7 @@ func (j *Judge) Look(until stats.SLO, outcome *string, kept map[FigureKey]float6
 // Open counts the primary verdicts that the windows so far leave open, and the blocks that
 // would decide them all.
 func (j *Judge) Open() (open, needed int) {
-	now := j.again()
-	now.validated()
-	now.finish(0)
-	for _, v := range now.result.Verdicts {
+	for _, v := range j.judge().result.Verdicts {
 		if v.Primary && v.Verdict == string(stats.Inconclusive) {
 			open, needed = open+1, max(needed, v.Needed)
 		}
@@ -41,20 +36,21 @@ func (j *Judge) Open() (open, needed int) {
 	return open, needed
 }
 
-// Taken is the window of an arm in a block, numbered from 1; the zero one when none was taken.
-func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
-
-// again is a judge of the same windows that has not judged yet.
-func (j *Judge) again() *Judge {
-	now := *j
-	now.newResult(j.result.Run, j.result.Dir)
-	now.valid, now.final, now.judged = nil, map[finality]bool{}, JudgedQuantiles(j.run.Plan)
-	return &now
-}
-
-// validated are the blocks that count.
-func (j *Judge) validated() []int {
-	j.judgeClosed()
-	j.validate()
-	return j.valid
+// settled reports whether more blocks can change nothing that was asked for: every
+// primary verdict is decided or refused for good, by its goodput where an arm is
+// overloaded, and so is every expectation.
+func (g judgement) settled() bool {
+	for _, v := range g.verdicts.all {
+		open := v.Verdict == string(stats.Inconclusive) || v.Verdict == string(stats.Refused) && !g.verdicts.final[finality{v.Metric, v.Arm}]
+		asked := v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])
+		if open && asked {
+			return false
+		}
+	}
+	for _, e := range g.result.Expectations {
+		if e.Outcome == record.Undecided {
+			return false
+		}
+	}
+	return len(g.verdicts.all) > 0
 }

@@ -86,8 +86,9 @@ func TestOutcomeInDoubt(t *testing.T) {
 	}
 }
 
-// Among three arms every two are compared, and nine verdicts share what six do in the
-// cell's own: what those are sure of at the first look is open on the map.
+// Two challengers are compared with intervals as wide as if all pairs were: nine verdicts
+// share what six do in the cell's own. So with ten blocks b and c are faster than a, and
+// which of the two is best is open.
 func TestPairsOfAMapShareTheError(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 8, 8}}, "a", "b", "c")
@@ -101,12 +102,15 @@ func TestPairsOfAMapShareTheError(t *testing.T) {
 	}
 	cut(10)
 	metric := stats.Metrics()[0]
-	own := stats.Compare(metric, blocksOf(r, "a", "p50"), blocksOf(r, "b", "p50"), 6)
-	if metric.Name != "p50" || own.Decision != stats.Faster {
-		t.Fatalf("%s of b: %+v, want it faster by itself", metric.Name, own)
+	for i, arm := range []int{2, 3} {
+		own := stats.Compare(metric, r.Arms[0].Blocks["p50"], r.Arms[arm].Blocks["p50"], 6)
+		if metric.Name != "p50" || own.Decision != stats.Faster {
+			t.Fatalf("%s of %s: %+v, want it faster by itself", metric.Name, r.Arms[arm].Name, own)
+		}
+		r.Verdicts[i] = verdict(own, r.Arms[0], r.Arms[arm], nil)
 	}
-	if got := Outcome(r, "p50"); got.Decision != record.InDoubt || got.High != 0 {
-		t.Errorf("ten blocks: got %+v, want it undecided without an interval", got)
+	if got := Outcome(r, "p50"); got.Decision != record.InDoubt {
+		t.Errorf("ten blocks: got %+v, want it undecided", got)
 	}
 }
 
@@ -158,8 +162,19 @@ func TestOutcomeOfThreeArms(t *testing.T) {
 		t.Errorf("c wins at p50 and shares p90: got %+v", got)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}, "p90": {8, 8, 10}}, "a", "b", "c")
-	if got := Outcome(r, ""); got.Decision != record.InDoubt {
-		t.Errorf("c wins at p50 and loses at p90 to two: got %+v, want no winner", got)
+	if got := Outcome(r, ""); got.Decision != record.Trades || got.Winner != "" {
+		t.Errorf("c wins at p50 and loses at p90 to two: got %+v, want b and c to trade", got)
+	}
+	// Who fails requests has no times: the others have a winner without it.
+	r = contest(map[string][]float64{"p50": {10, 0, 6}}, "a", "b", "c")
+	r.Verdicts[0].Reason = record.Fact{Code: record.CauseErrors, Arm: "b"}
+	if got := Outcome(r, "p50"); got.Decision != record.Wins || got.Winner != "c" {
+		t.Errorf("b fails requests: got %+v, want c", got)
+	}
+	// What noise refuses may be the best of all.
+	r.Verdicts[0].Reason = record.Fact{Code: record.CauseImbalance, Arm: "b"}
+	if got := Outcome(r, "p50"); got.Decision != record.Rejected || got.Reason.Code != record.CauseImbalance {
+		t.Errorf("noise refuses b: got %+v, want no winner", got)
 	}
 }
 

@@ -54,7 +54,7 @@ func stamped(t *testing.T, edit func(arm string, block int, stamps []record.Stam
 		}
 		j.Take(trial, nil)
 	}
-	return j.finish(0)
+	return j.judge().result
 }
 
 // Of nethttp the handler has all but 120 µs of the mean of 1.5 ms; the pool's
@@ -138,7 +138,7 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	t.Parallel()
 	p := window.Phases{Stamped: true, Good: 10}
 	p.Mean[0], p.Mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
-	a := asked{&Judge{valid: []int{1}, windows: map[int]map[string]modelled{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
+	a := asked{blocks: blocks{valid: []int{1}, windows: windows{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
 		if v, err := a.Phase(0, "nginx", name); !strings.Contains(fmt.Sprint(err), string(record.NoStamps)) {
 			t.Errorf("%s: got %v, %v", name, v, err)
@@ -285,7 +285,7 @@ func TestRingTooSmall(t *testing.T) {
 		}
 		j.Take(trial, nil)
 	}
-	r := j.finish(0)
+	r := j.judge().result
 	if r.Valid != fakeBlocks || len(r.Refused) != 0 {
 		t.Errorf("%d valid blocks, refused %v; want %d and none", r.Valid, r.Refused, fakeBlocks)
 	}

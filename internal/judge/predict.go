@@ -100,11 +100,19 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	return all
 }
 
-// addPredictions fills in what each theory predicts of a window. Clients that are never
+// model adds to a window what theory says of it.
+func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) modelled {
+	w := modelled{Window: measured}
+	replayTwin(&w, t, arm, run.Env)
+	predict(&w, t, arm, run)
+	return w
+}
+
+// predict fills in what each theory of the plan says of a window. Clients that are never
 // answered are none of a closed loop's N.
-func (j *Judge) addPredictions(w *modelled, t record.TrialRecord) {
-	arm, iter := j.planned(t.Arm), window.PerIter(j.run.Env)
-	if len(j.run.Plan.Predict) == 0 || arm == nil || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
+func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.Run) {
+	iter := window.PerIter(run.Env)
+	if len(run.Plan.Predict) == 0 || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
 		return
 	}
 	beyond, ok := beyondDemand(t, iter)
@@ -121,7 +129,7 @@ func (j *Judge) addPredictions(w *modelled, t record.TrialRecord) {
 	w.predicted = map[string]queueing.Prediction{}
 	for _, th := range theories() {
 		switch {
-		case !slices.Contains(j.run.Plan.Predict, th.name):
+		case !slices.Contains(run.Plan.Predict, th.name):
 		case th.name == "twin": // which knows of the warm-up and the connections, too
 			if w.noTwin.None() {
 				w.predicted[th.name] = w.twin
@@ -135,14 +143,14 @@ func (j *Judge) addPredictions(w *modelled, t record.TrialRecord) {
 }
 
 // noPrediction says why a model has no figure of an arm.
-func (j *Judge) noPrediction(arm, model string) record.Fact {
-	pa := j.planned(arm)
+func (b blocks) noPrediction(arm, model string) record.Fact {
+	pa := planned(b.run.Plan, arm)
 	st, _, why := TwinOf(*pa)
 	if why.None() {
-		why = j.withoutTwin(arm, st)
+		why = b.withoutTwin(arm, st)
 	}
 	switch closed := pa.Clients.Closed(); {
-	case len(j.valid) == 0:
+	case len(b.valid) == 0:
 		return record.Fact{Code: record.ModelNoBlock}
 	case model == "twin" && !why.None():
 		return record.Fact{Code: record.ModelNoTwin, Because: []record.Fact{why}}
@@ -165,15 +173,15 @@ func predictedFigure(p queueing.Prediction, metric string) *float64 {
 
 // predictions are the medians over the valid blocks of what every theory
 // predicts for an arm.
-func (j *Judge) predictions(arm string) (all []record.Prediction) {
-	for _, name := range j.run.Plan.Predict {
+func (b blocks) predictions(arm string) (all []record.Prediction) {
+	for _, name := range b.run.Plan.Predict {
 		if name == USL {
 			continue // see scales
 		}
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
 		series := map[string][]float64{}
-		for _, block := range j.valid {
-			f, ok := j.windows[block][arm].predicted[name]
+		for _, block := range b.valid {
+			f, ok := b.windows[block][arm].predicted[name]
 			if !ok {
 				continue
 			}
@@ -185,12 +193,12 @@ func (j *Judge) predictions(arm string) (all []record.Prediction) {
 			}
 		}
 		for _, metric := range slices.Sorted(maps.Keys(series)) {
-			if len(series[metric]) == len(j.valid) {
+			if len(series[metric]) == len(b.valid) {
 				p.Values[metric] = stats.Median(series[metric])
 			}
 		}
 		if len(p.Values) == 0 {
-			p.Why = j.noPrediction(arm, name)
+			p.Why = b.noPrediction(arm, name)
 		}
 		all = append(all, p)
 	}

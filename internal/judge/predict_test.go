@@ -76,18 +76,12 @@ func TestBoundsCountTheServed(t *testing.T) {
 	arm := &run.Plan.Arms[0]
 	arm.Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
 	arm.Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
-	j, err := New("run", "dir", run)
-	if err != nil {
-		t.Fatal(err)
-	}
 	trial := closedTrial(4, 400)
 	trial.Arm = arm.Name
 	trial.Server.CPU = fakeWindow // 2.5 ms a request
 	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
 	trial.Client.Asked, trial.Client.Starved = 10, 6
-	w := modelled{Window: window.Reduce(trial, run.Env, arm.Clients)}
-	j.addPredictions(&w, trial)
-	p := w.predicted["bounds"]
+	p := model(window.Reduce(trial, run.Env, arm.Clients), trial, *arm, run).predicted["bounds"]
 	near(t, "mean", p.Mean, 10e-3)
 	near(t, "goodput", p.Throughput, 400)
 }
@@ -101,17 +95,12 @@ func TestOverheadIsOfTheServed(t *testing.T) {
 	run.Plan.Predict = []string{"mm1"}
 	arm := &run.Plan.Arms[0]
 	arm.Station = &record.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 17, Overflow: "reject"}
-	j, err := New("run", "dir", run)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for trial := range (synthetic{edit: some(3, func(r *record.Request) { r.Status = 503 })}).trials() {
 		if trial.Arm != arm.Name {
 			continue
 		}
 		trial.Server.CPU = fakeWindow
-		w := modelled{Window: window.Reduce(trial, run.Env, arm.Clients)}
-		j.addPredictions(&w, trial)
+		w := model(window.Reduce(trial, run.Env, arm.Clients), trial, *arm, run)
 		near(t, "goodput", w.predicted["mm1"].Throughput, fakeRate*2/3)
 		return
 	}
@@ -132,15 +121,14 @@ func TestPredictionsSayWhyThereIsNone(t *testing.T) {
 	for trial := range s.trials() {
 		j.Take(trial, nil)
 	}
-	j.result.Arms = []record.Arm{{Name: "nethttp"}, {Name: "nethttp'"}, {Name: "fasthttp"}, {Name: "pool"}}
-	j.valid = []int{1, 2}
+	b := blocks{run: run, windows: j.windows, valid: []int{1, 2}}
 	for arm, want := range map[string][]string{
 		"nethttp":  {"it is of open loops", "", ""},
 		"nethttp'": {"", "", "its bounds are those of closed loops"},
 		"fasthttp": {"", "no twin: it is a riddle", "closed loops"},
 		"pool":     {"another program", "unknown discipline: another program", "closed loops"},
 	} {
-		for i, p := range j.predictions(arm) {
+		for i, p := range b.predictions(arm) {
 			if len(p.Values) > 0 != (want[i] == "") || !strings.Contains(words(p.Why), want[i]) {
 				t.Errorf("%s, %s: got %v and %q, want %q", arm, p.Model, p.Values, words(p.Why), want[i])
 			}

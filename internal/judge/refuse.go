@@ -37,25 +37,27 @@ func forGood(f record.Fact) *refusal { return &refusal{f, true} }
 var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
 
 // refuseRun is a reason against every verdict of the run.
-func (j *Judge) refuseRun() *refusal {
-	if len(j.valid) > 0 {
+func (b blocks) refuseRun() *refusal {
+	if len(b.valid) > 0 {
 		return nil
 	}
 	return refused(record.Fact{
-		Code: record.CauseNoBlocks, Values: record.Values{"ran": float64(len(j.windows))}, Names: record.Names{"status": string(j.run.Status)},
+		Code: record.CauseNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
 	})
 }
 
 // refuseArm is a reason against every verdict on an arm.
-func (j *Judge) refuseArm(a, base record.Arm) *refusal {
-	if failed := j.failed(base, a); failed != nil {
+func (b blocks) refuseArm(a, base record.Arm) *refusal {
+	if failed := b.failed(base, a); failed != nil {
 		return failed
 	}
-	if j.over[a.Name] || j.over[base.Name] {
+	if b.over[a.Name] || b.over[base.Name] {
 		return nil
 	}
-	mix, other := j.statusMix(a.Name), j.statusMix(base.Name)
-	for _, code := range slices.Sorted(unionKeys(mix, other)) {
+	mix, other := b.statusMix(a.Name), b.statusMix(base.Name)
+	codes := maps.Clone(mix)
+	maps.Copy(codes, other)
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
 			return refused(record.Fact{Code: record.CauseStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
 				"status": float64(code), "arm": mix[code], "baseline": other[code],
@@ -68,15 +70,15 @@ func (j *Judge) refuseArm(a, base record.Arm) *refusal {
 // fails reports whether an arm fails too many requests in most blocks. A stall of the
 // machine that fails those of a few is noise: they count with the time that they waited,
 // and check sees to it that the other blocks do not say the opposite.
-func (j *Judge) fails(arm string) bool { return stats.Median(j.series(arm, "errors")) > errorLimit }
+func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
 
 // failed says which of the arms failed too many requests, and how those ended.
-func (j *Judge) failed(arms ...record.Arm) *refusal {
+func (b blocks) failed(arms ...record.Arm) *refusal {
 	var who []record.Fact
 	ends := map[string]int{}
 	for _, arm := range arms {
 		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
-		if !j.fails(arm.Name) || j.over[arm.Name] {
+		if !b.fails(arm.Name) || b.over[arm.Name] {
 			continue
 		}
 		who = append(who, record.Fact{Code: record.TooManyFailed, Arm: arm.Name, Values: record.Values{
@@ -96,17 +98,17 @@ func (j *Judge) failed(arms ...record.Arm) *refusal {
 }
 
 // statusMix is the share of each status, the median over the blocks.
-func (j *Judge) statusMix(arm string) map[uint16]float64 {
+func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
-	for _, block := range j.valid {
-		for code := range j.windows[block][arm].Status {
+	for _, block := range b.valid {
+		for code := range b.windows[block][arm].Status {
 			mix[code] = 0
 		}
 	}
 	for code := range mix {
-		shares := make([]float64, len(j.valid))
-		for i, block := range j.valid {
-			shares[i] = j.windows[block][arm].Status[code]
+		shares := make([]float64, len(b.valid))
+		for i, block := range b.valid {
+			shares[i] = b.windows[block][arm].Status[code]
 		}
 		mix[code] = stats.Median(shares)
 	}
@@ -114,22 +116,22 @@ func (j *Judge) statusMix(arm string) map[uint16]float64 {
 }
 
 // refuseMetric is a reason against one metric of an arm.
-func (j *Judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
+func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	q, timed := window.Quantiles[m.Name]
 	switch {
-	case timed && !j.judged[m.Name]:
+	case timed && !b.judged[m.Name]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(q))}
-		if rate := lowestRate(j.run.Plan); !math.IsInf(rate, 1) {
-			values["requests"] = rate * j.run.Plan.Window
+		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
+			values["requests"] = rate * b.run.Plan.Window
 		}
 		return forGood(record.Fact{Code: record.CauseFewRequests, Metric: m.Name, Values: values})
-	case m.Name == "cpu_per_request" && slices.ContainsFunc(j.series(a.Name, m.Name), math.IsNaN):
+	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return forGood(record.Fact{Code: record.CauseUnknownCPU, Arm: a.Name})
-	case !slices.Contains(provenStarved, m.Name) && j.starvesTooMany(a.Name):
+	case !slices.Contains(provenStarved, m.Name) && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
-	case !slices.Contains(provenStarved, m.Name) && j.unsentShare(a.Name) > 0:
-		return forGood(record.Fact{Code: record.CauseUnsent, Arm: a.Name, Values: record.Values{"unsent": j.unsentShare(a.Name)}})
-	case m.Name != "goodput" && j.over[a.Name]:
+	case !slices.Contains(provenStarved, m.Name) && b.unsentShare(a.Name) > 0:
+		return forGood(record.Fact{Code: record.CauseUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
+	case m.Name != "goodput" && b.over[a.Name]:
 		return forGood(record.Fact{Code: record.CauseOverload, Arm: a.Name})
 	}
 	return nil
@@ -138,13 +140,27 @@ func (j *Judge) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 // starvedShare is the share of an arm's connections that starved in a window, its
 // median over the valid blocks: 0 in an open loop, where requests that wait for
 // such a connection are counted.
-func (j *Judge) starvedShare(arm string) float64 {
-	if p := j.planned(arm); p == nil || !p.Clients.Closed() {
+func (b blocks) starvedShare(arm string) float64 {
+	if p := planned(b.run.Plan, arm); p == nil || !p.Clients.Closed() {
 		return 0
 	}
-	starved, served := stats.Median(j.series(arm, "starved")), stats.Median(j.series(arm, "served"))
+	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // or not known
 		return 0
 	}
 	return starved / (starved + served)
+}
+
+// starvesTooMany reports whether an arm starved so many clients that the times of the others
+// say nothing.
+func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
+
+// unsentShare is the share of its paced requests that an arm never sent, its median over the
+// valid blocks; 0 for less than matters. Not the load's fault, which would be in its CPU time:
+// a client that waits for a reply cannot send. But requests that were not sent have no times.
+func (b blocks) unsentShare(arm string) float64 {
+	if unsent := stats.Median(b.series(arm, "unsent")); unsent > unsentLimit {
+		return unsent
+	}
+	return 0
 }

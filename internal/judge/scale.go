@@ -51,20 +51,20 @@ func Families(arms []record.PlanArm) (lines []string, of map[string][]record.Pla
 }
 
 // scales fits the law to each family, when the scenario asks for it.
-func (j *Judge) scales() (all []record.Scale) {
-	if !slices.Contains(j.run.Plan.Predict, USL) {
+func (b blocks) scales(arms []record.Arm) (all []record.Scale) {
+	if !slices.Contains(b.run.Plan.Predict, USL) {
 		return nil
 	}
-	lines, of := Families(j.run.Plan.Arms)
+	lines, of := Families(b.run.Plan.Arms)
 	for _, line := range lines {
 		s := record.Scale{Line: line, Points: []record.ScalePoint{}}
 		for _, a := range of[line] {
-			if len(j.valid) > 0 {
-				s.Points = append(s.Points, j.scalePoint(a))
+			if len(b.valid) > 0 {
+				s.Points = append(s.Points, b.scalePoint(a, arms))
 			}
 		}
 		slices.SortStableFunc(s.Points, func(a, b record.ScalePoint) int { return cmp.Compare(a.N, b.N) })
-		if s.Why = j.unscalable(of[line], s.Points); s.Why.None() {
+		if s.Why = b.unscalable(of[line], arms, s.Points); s.Why.None() {
 			fit(&s)
 		}
 		all = append(all, s)
@@ -72,12 +72,12 @@ func (j *Judge) scales() (all []record.Scale) {
 	return all
 }
 
-func (j *Judge) scalePoint(a record.PlanArm) record.ScalePoint {
+func (b blocks) scalePoint(a record.PlanArm, arms []record.Arm) record.ScalePoint {
 	p := record.ScalePoint{N: float64(a.Clients.Connections)}
-	if served := stats.Median(j.series(a.Name, "served")); served > 0 {
+	if served := stats.Median(b.series(a.Name, "served")); served > 0 {
 		p.N = served
 	}
-	if arm := j.arm(a.Name); arm != nil && arm.Goodput != nil {
+	if arm := armOf(arms, a.Name); arm != nil && arm.Goodput != nil {
 		p.Goodput = *arm.Goodput
 		if arm.CPUPerRequest != nil {
 			p.CPU = *arm.CPUPerRequest
@@ -87,15 +87,15 @@ func (j *Judge) scalePoint(a record.PlanArm) record.ScalePoint {
 }
 
 // unscalable says why the law cannot be fitted to these points, if it cannot.
-func (j *Judge) unscalable(arms []record.PlanArm, points []record.ScalePoint) (why record.Fact) {
-	if len(j.valid) == 0 {
+func (b blocks) unscalable(line []record.PlanArm, arms []record.Arm, points []record.ScalePoint) (why record.Fact) {
+	if len(b.valid) == 0 {
 		return record.Fact{Code: record.ScaleNoBlock}
 	}
-	for _, a := range arms {
+	for _, a := range line {
 		if a.Clients.Rate > 0 {
 			return record.Fact{Code: record.ScalePaced, Arm: a.Name}
 		}
-		if r := j.arm(a.Name); float64(r.Errors) > errorLimit*float64(r.Requests) {
+		if r := armOf(arms, a.Name); float64(r.Errors) > errorLimit*float64(r.Requests) {
 			return record.Fact{Code: record.ScaleBadReplies, Arm: a.Name, Values: record.Values{"errors": float64(r.Errors), "requests": float64(r.Requests)}}
 		}
 	}

@@ -61,7 +61,7 @@ func (s swept) scale(t *testing.T) record.Scale {
 			j.Take(trial, nil)
 		}
 	}
-	r := j.finish(0)
+	r := j.judge().result
 	if len(r.Scales) != 1 || r.Scales[0].Line != "goroutine" || len(r.Scales[0].Points) != len(s.clients) {
 		t.Fatalf("got %+v, want one family of %d", r.Scales, len(s.clients))
 	}

@@ -35,19 +35,18 @@ func doubtful(o *record.Others) (all []record.Trouble) {
 	return all
 }
 
-// tellOthers puts what else used the CPUs over the whole run into the result, and what
-// matters of it into one doubt.
-func (j *Judge) tellOthers() {
-	o := j.run.Others
+// othersDoubts is what else used the CPUs over the whole run, as far as it matters, as one
+// doubt.
+func othersDoubts(o *record.Others) []record.Fact {
 	if o == nil {
-		return
+		return nil
 	}
-	j.result.Others, j.result.Env.StealRatio = o, o.Steal
 	var all []record.Fact
 	for _, t := range doubtful(o) {
 		all = append(all, took(t))
 	}
-	if len(all) > 0 {
-		j.doubt(record.Fact{Code: record.OthersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all})
+	if len(all) == 0 {
+		return nil
 	}
+	return []record.Fact{{Code: record.OthersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
 }

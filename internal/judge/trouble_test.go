@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,19 +29,24 @@ func TestDescribeTrouble(t *testing.T) {
 // The result has the amounts over the whole run and one doubt that says them.
 func TestOthersInResult(t *testing.T) {
 	t.Parallel()
-	j := &Judge{run: record.Run{Others: &record.Others{Seconds: 41, Steal: .06, Troubles: []record.Trouble{
+	run := synthetic{}.run()
+	run.Others = &record.Others{Seconds: 41, Steal: .06, Troubles: []record.Trouble{
 		{Cause: record.Stolen, Side: record.ServerSideCPU, Share: .12},
 		{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .05},
 		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
-	}}}, result: &record.Result{}}
-	j.tellOthers()
+	}}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := j.judge().result
 	want := []string{"over the whole run of 41 s 12 % of CPU 0 (server) was stolen by the hypervisor; cc1 (pid 9) used 2 % of a CPU, mostly CPU 1 (load)"}
-	if diff := cmp.Diff(want, doubtTexts(j.result)); diff != "" {
+	if diff := cmp.Diff(want, doubtTexts(&record.Result{Doubts: othersDoubts(run.Others)})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if j.result.Others != j.run.Others || j.result.Env.StealRatio != .06 {
-		t.Errorf("got %+v and a steal ratio of %g", j.result.Others, j.result.Env.StealRatio)
+	if r.Others != run.Others || r.Env.StealRatio != .06 || !slices.Contains(doubtTexts(r), want[0]) {
+		t.Errorf("got %+v, a steal ratio of %g, doubts %q", r.Others, r.Env.StealRatio, doubtTexts(r))
 	}
 }
 

@@ -73,27 +73,22 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 	return st, note, why
 }
 
-// addTwin fills in the figures of a window's twin, or why there is none.
-func (j *Judge) addTwin(w *modelled, t record.TrialRecord) {
+// replayTwin fills in the figures of a window's twin, or why there is none.
+func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env record.Env) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
 	}
-	arm := j.planned(t.Arm)
-	if arm == nil {
-		w.noTwin = record.Fact{Code: record.TwinOfNoArm}
-		return
-	}
-	st, _, why := TwinOf(*arm)
+	st, _, why := TwinOf(arm)
 	if why.None() {
-		why = j.replay(w, t, st, arm.Clients)
+		why = replay(w, t, st, arm.Clients, env)
 	}
 	w.noTwin = why
 }
 
 // replay runs a window through its twin and says why it could not.
-func (j *Judge) replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Clients) (why record.Fact) {
+func replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Clients, env record.Env) (why record.Fact) {
 	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
-	iter := window.PerIter(j.run.Env)
+	iter := window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
 		return record.Fact{Code: record.TwinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
@@ -180,35 +175,28 @@ func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, 
 	return p
 }
 
-// fillTwins sets the arms' twins, when all that they need is known.
-func (j *Judge) fillTwins() {
-	for i, pa := range j.run.Plan.Arms {
-		j.result.Arms[i].Twin = j.twin(pa)
-	}
-}
-
 // twin sums up an arm's over the valid blocks; nil when there is none, or no station of the arm's mode.
-func (j *Judge) twin(pa record.PlanArm) *record.Twin {
-	if pa.Mode != "" && pa.Station == nil || len(j.valid) == 0 {
+func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
+	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
 		return nil
 	}
 	st, note, _ := TwinOf(pa)
-	if why := j.withoutTwin(pa.Name, st); !why.None() {
+	if why := b.withoutTwin(pa.Name, st); !why.None() {
 		return &record.Twin{Why: why}
 	}
-	good, mean := j.series(pa.Name, "good_mean"), j.series(pa.Name, twinMean)
+	good, mean := b.series(pa.Name, "good_mean"), b.series(pa.Name, twinMean)
 	rest := make([]float64, len(good))
 	for i := range good {
 		rest[i] = good[i] - mean[i]
 	}
 	tw := &record.Twin{
-		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(j.series(pa.Name, twinIdeal)),
-		Overhead: spread(j.series(pa.Name, twinOverhead)), Beyond: spread(j.series(pa.Name, twinBeyond)),
+		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(b.series(pa.Name, twinIdeal)),
+		Overhead: spread(b.series(pa.Name, twinOverhead)), Beyond: spread(b.series(pa.Name, twinBeyond)),
 	}
-	if j.refuseFigure("p99", pa.Name).None() {
-		tw.P99, tw.MeasuredP99 = spread(j.series(pa.Name, twinP99)), spread(j.series(pa.Name, "p99"))
+	if b.refuseFigure("p99", a).None() {
+		tw.P99, tw.MeasuredP99 = spread(b.series(pa.Name, twinP99)), spread(b.series(pa.Name, "p99"))
 	}
-	loss, lost := spread(j.series(pa.Name, twinLoss)), spread(j.series(pa.Name, "loss"))
+	loss, lost := spread(b.series(pa.Name, twinLoss)), spread(b.series(pa.Name, "loss"))
 	if loss.High > 0 || lost.High > 0 {
 		tw.Loss, tw.MeasuredLoss = loss, lost
 	}
@@ -216,12 +204,12 @@ func (j *Judge) twin(pa record.PlanArm) *record.Twin {
 }
 
 // withoutTwin says why an arm has no twin over the valid blocks, if so.
-func (j *Judge) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
-	if endless := st.Places == 0 || st.Blocks; j.over[arm] && endless {
+func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
+	if endless := st.Places == 0 || st.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: record.TwinOverload}
 	}
-	for _, block := range j.valid {
-		w := j.windows[block][arm]
+	for _, block := range b.valid {
+		w := b.windows[block][arm]
 		if !w.noTwin.None() {
 			return w.noTwin
 		}

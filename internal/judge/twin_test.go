@@ -72,7 +72,7 @@ func judgedRun(t *testing.T, s synthetic, run record.Run) *record.Result {
 	for trial := range s.trials() {
 		j.Take(trial, nil)
 	}
-	return j.finish(0)
+	return j.judge().result
 }
 
 // What is planted beside an ideal server is found: CPU time beyond the demand as
@@ -261,7 +261,6 @@ func TestTwinPlaysClients(t *testing.T) {
 		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 1e6, Status: 200, Iters: 2000})
 	}
 	clients := record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
-	j := &Judge{run: record.Run{Env: record.Env{ItersPerUsec: 1}}}
 	for _, c := range []struct {
 		station queueing.Station
 		why     string
@@ -271,7 +270,7 @@ func TestTwinPlaysClients(t *testing.T) {
 		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
 		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := j.replay(w, trial, c.station, clients)
+		why := replay(w, trial, c.station, clients, record.Env{ItersPerUsec: 1})
 		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
 		}

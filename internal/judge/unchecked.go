@@ -32,10 +32,10 @@ var ofMachine = []unchecked{
 
 // notChecked are the rules that need more than the record of this run has, with the
 // arms that lack it when others do not.
-func (j *Judge) notChecked() []string {
+func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range ofArms {
-		names, all := j.lacking(u)
+		names, all := b.lacking(u)
 		switch {
 		case all:
 			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
@@ -44,7 +44,7 @@ func (j *Judge) notChecked() []string {
 		}
 	}
 	for _, u := range ofMachine {
-		if names, _ := j.lacking(u); len(names) > 0 {
+		if names, _ := b.lacking(u); len(names) > 0 {
 			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
 		}
 	}
@@ -53,14 +53,14 @@ func (j *Judge) notChecked() []string {
 
 // lacking names the arms that lack a figure in a window of those that count, or in any
 // when none does; the copy only when its baseline does not. all says that every arm does.
-func (j *Judge) lacking(u unchecked) (names []string, all bool) {
+func (b blocks) lacking(u unchecked) (names []string, all bool) {
 	all = true
-	for _, a := range j.run.Plan.Arms {
-		stamped := Accounts(j.run.Plan, a.Name)
+	for _, a := range b.run.Plan.Arms {
+		stamped := Accounts(b.run.Plan, a.Name)
 		lacks := false
-		for block, arms := range j.windows {
+		for block, arms := range b.windows {
 			w, ok := arms[a.Name]
-			if ok && (len(j.valid) == 0 || slices.Contains(j.valid, block)) {
+			if ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
 				lacks = lacks || u.lacks(&w, stamped)
 			}
 		}

@@ -9,24 +9,29 @@ import (
 	"schedlab/internal/window"
 )
 
-// verdicts compares every challenger with its reference, and the baseline with its
-// copy.
-func (j *Judge) verdicts() {
-	arms := j.result.Arms
+// verdicts are a run's.
+type verdicts struct {
+	aa, all []record.Verdict
+	final   map[finality]bool // those that are refused whatever comes
+	refusal *refusal          // why every one is refused, nil if not
+}
+
+// compare judges every challenger against its reference, and the baseline against its copy.
+func (b blocks) compare(arms []record.Arm) verdicts {
+	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, final: map[finality]bool{}, refusal: b.refuseRun()}
 	if len(arms) < 2 {
-		return
+		return v
 	}
 	base, twin := arms[0], arms[1]
 	comparisons := Primaries() * (len(arms) - 2)
-	j.refusal = j.refuseRun()
 	broken := map[string]*refusal{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, j.series(base.Name, m.Name), j.series(twin.Name, m.Name), comparisons)
-		why := cmp.Or(j.refusal, j.refuseArm(twin, base), j.refuseMetric(m, base), j.refuseMetric(m, twin))
+		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), comparisons)
+		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin))
 		if why == nil && c.Decision == stats.Refused {
 			why = refused(unfitFor(c))
 		}
-		j.result.AA = append(j.result.AA, verdict(c, base, twin, why))
+		v.aa = append(v.aa, verdict(c, base, twin, why))
 		switch {
 		case why != nil:
 			broken[m.Name] = &refusal{record.Fact{Code: record.CauseAA, Because: []record.Fact{why.Fact}}, why.final}
@@ -35,34 +40,35 @@ func (j *Judge) verdicts() {
 		}
 	}
 	for i, a := range arms[2:] {
-		against := arms[reference(j.run.Plan.Arms, i+2)]
+		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := stats.Compare(m, j.series(against.Name, m.Name), j.series(a.Name, m.Name), comparisons)
-			why := cmp.Or(j.refusal, j.refuseArm(a, against), j.refuseMetric(m, a), j.refuseMetric(m, against), broken[m.Name])
+			c := stats.Compare(m, b.series(against.Name, m.Name), b.series(a.Name, m.Name), comparisons)
+			why := cmp.Or(v.refusal, b.refuseArm(a, against), b.refuseMetric(m, a), b.refuseMetric(m, against), broken[m.Name])
 			switch {
 			case why != nil:
 			case c.Decision == stats.Refused:
 				why = refused(unfitFor(c))
 			case c.Decision != stats.Inconclusive:
-				why = j.check(c, against.Name, a.Name)
+				why = b.check(c, against.Name, a.Name)
 			}
 			if why != nil && why.final {
-				j.final[finality{m.Name, a.Name}] = true
+				v.final[finality{m.Name, a.Name}] = true
 			}
-			j.result.Verdicts = append(j.result.Verdicts, verdict(c, against, a, why))
+			v.all = append(v.all, verdict(c, against, a, why))
 		}
 	}
+	return v
 }
 
 // check is a reason against a verdict that the blocks are sure of.
-func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
+func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
-	b, a := j.series(base, metric), j.series(arm, metric)
-	said := newCall(c, b, a)
+	baseTimes, armTimes := b.series(base, metric), b.series(arm, metric)
+	said := newCall(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) *refusal {
 		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
 	}
-	of := func(name string) disturbance { return disturbance{name, j.series(base, name), j.series(arm, name)} }
+	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(record.CauseDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
@@ -77,15 +83,15 @@ func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
 	}
 	if _, timed := window.Quantiles[metric]; timed {
 		late := of(window.Lateness + metric)
-		if more, made := said.lateImbalance(late, b, a); late.known() && made {
+		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
 			return against(record.CauseImbalance, record.Values{"more": more}, nil)
 		}
 		checked = append(checked, late)
-		if sent := newCall(c, j.series(base, metric+window.FromSent), j.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
+		if sent := newCall(c, b.series(base, metric+window.FromSent), b.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
 			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
-	if clean, failing := j.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
+	if clean, failing := b.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
 		return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {
@@ -101,10 +107,10 @@ func (j *Judge) check(c stats.Comparison, base, arm string) *refusal {
 
 // without are the ratios of the blocks in which neither arm failed too many requests, and
 // how many others there are.
-func (j *Judge) without(said call, base, arm string) (clean []float64, failing int) {
-	b, a := j.series(base, "errors"), j.series(arm, "errors")
+func (b blocks) without(said call, base, arm string) (clean []float64, failing int) {
+	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
 	for i, x := range said.x {
-		if max(b[i], a[i]) > errorLimit {
+		if max(baseErrors[i], armErrors[i]) > errorLimit {
 			failing++
 		} else {
 			clean = append(clean, x)
@@ -131,39 +137,20 @@ func noun(name string) string {
 // A finality names a verdict.
 type finality struct{ metric, arm string }
 
-// settled reports whether more blocks can change nothing that was asked for: every
-// primary verdict is decided or refused for good, by its goodput where an arm is
-// overloaded, and so is every expectation.
-func (j *Judge) settled() bool {
-	for _, v := range j.result.Verdicts {
-		open := v.Verdict == string(stats.Inconclusive) || v.Verdict == string(stats.Refused) && !j.final[finality{v.Metric, v.Arm}]
-		asked := v.Primary || v.Metric == goodput && (j.over[v.Arm] || j.over[v.Baseline])
-		if open && asked {
-			return false
-		}
-	}
-	for _, e := range j.result.Expectations {
-		if e.Outcome == record.Undecided {
-			return false
-		}
-	}
-	return len(j.result.Verdicts) > 0
-}
-
 // disturbed are an arm's disturbances over the valid blocks; nil without any.
-func (j *Judge) disturbed(arm string) *record.Disturbed {
-	if len(j.valid) == 0 {
+func (b blocks) disturbed(arm string) *record.Disturbed {
+	if len(b.valid) == 0 {
 		return nil
 	}
 	known := func(name string) float64 {
-		if v := stats.Median(j.series(arm, name)); !math.IsNaN(v) {
+		if v := stats.Median(b.series(arm, name)); !math.IsNaN(v) {
 			return v
 		}
 		return -1
 	}
 	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
 	for name := range window.Quantiles {
-		if v := stats.Median(j.series(arm, window.Lateness+name)); !math.IsNaN(v) {
+		if v := stats.Median(b.series(arm, window.Lateness+name)); !math.IsNaN(v) {
 			d.Late[name] = v
 		}
 	}

@@ -226,6 +226,7 @@ type Conclusion struct {
 	Outcome   AnswerKind `json:"outcome"`
 	Faster    []string   `json:"faster,omitempty"`   // arms that beat what they are compared with
 	Standings []Standing `json:"standings"`          // of each challenger, in plan order
+	Duels     []Duel     `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
 	Starving  []string   `json:"starving,omitempty"` // arms that left connections without an answer, where no standing tells
 	Reason    Fact       `json:"reason,omitzero"`    // NoVerdict: why
 }
@@ -238,7 +239,7 @@ const (
 	NoVerdict   AnswerKind = "no-verdict"   // every verdict is refused
 	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so that none wins
 	OneWins     AnswerKind = "one-wins"     // a winner
-	SeveralWin  AnswerKind = "several-win"  // several beat the baseline, and were not compared with one another
+	SeveralWin  AnswerKind = "several-win"  // several beat the baseline, and which of them is best is open
 	ATrade      AnswerKind = "trade"        // better at one metric, worse at another
 	ATie        AnswerKind = "tie"          // all are the same
 	TieForBest  AnswerKind = "tie-for-best" // some are the same, the others slower
@@ -253,6 +254,12 @@ type Standing struct {
 	// Differs names the settings of a closed loop for which response times follow the
 	// load and say nothing of the servers: only work done and its cost are compared then.
 	Differs []string `json:"differs,omitempty"`
+}
+
+// A Duel is how one challenger stands beside another, by their own blocks.
+type Duel struct {
+	Standing
+	Verdicts []Verdict `json:"verdicts"`
 }
 
 // A Rank is where a challenger stands beside what it is compared with.

@@ -24,7 +24,7 @@ func Headline(r *record.Result) string {
 	case record.OneWins:
 		return r.Winner + " wins: " + standings(r)
 	case record.SeveralWin:
-		return fmt.Sprintf("%s each beat %s; compare them with one another: %s", strings.Join(a.Faster, " and "), r.Arms[0].Name, standings(r))
+		return fmt.Sprintf("%s each beat %s, and which of them is best is open: %s", strings.Join(a.Faster, " and "), r.Arms[0].Name, standings(r))
 	case record.ATrade:
 		return "A trade: " + standings(r)
 	case record.ATie:
@@ -65,7 +65,10 @@ func restsOn(f record.Fact, code record.Code) bool {
 func standings(r *record.Result) string {
 	var clauses []string
 	for _, s := range r.Answer.Standings {
-		clauses = append(clauses, standing(r, s))
+		clauses = append(clauses, standing(r, s, r.Verdicts))
+	}
+	for _, d := range r.Answer.Duels {
+		clauses = append(clauses, standing(r, d.Standing, d.Verdicts))
 	}
 	return strings.Join(append(clauses, starving(r)...), "; ") + "." + unequal(r)
 }
@@ -106,10 +109,10 @@ func starvedBy(r *record.Result, name string) string {
 	return ""
 }
 
-// standing says in a clause how a challenger stands.
-func standing(r *record.Result, s record.Standing) string {
+// standing says in a clause how a challenger stands, by the verdicts.
+func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
 	of := func(want ...stats.Decision) (all []record.Verdict) {
-		for _, v := range r.Verdicts {
+		for _, v := range verdicts {
 			for _, d := range want {
 				if v.Arm == s.Arm && v.Primary && find(v.Metric).Decision(v.Verdict) == d {
 					all = append(all, v)
@@ -126,9 +129,9 @@ func standing(r *record.Result, s record.Standing) string {
 	case record.NoTimesBeside:
 		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
 	case record.KeepsUp:
-		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, goodputChange(r, s.Arm))
+		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, goodputChange(verdicts, s.Arm))
 	case record.FallsBehind:
-		return fmt.Sprintf("%s does not keep up with %s (%s)", s.Arm, s.Baseline, goodputChange(r, s.Arm))
+		return fmt.Sprintf("%s does not keep up with %s (%s)", s.Arm, s.Baseline, goodputChange(verdicts, s.Arm))
 	case record.RankFaster:
 		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Faster)))
 	case record.RankSlower:
@@ -186,8 +189,8 @@ func workDone(r *record.Result, arm string) string {
 }
 
 // goodputChange is what an arm's goodput differs by.
-func goodputChange(r *record.Result, arm string) string {
-	for _, v := range r.Verdicts {
+func goodputChange(verdicts []record.Verdict, arm string) string {
+	for _, v := range verdicts {
 		if v.Arm == arm && v.Metric == "goodput" {
 			return "goodput " + stats.Change(v.Ratio)
 		}

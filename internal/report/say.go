@@ -47,6 +47,11 @@ func InWords(r *record.Result) *record.Result {
 		say(&all.Expectations[i].Reason)
 	}
 	say(&all.Answer.Reason)
+	all.Answer.Duels = slices.Clone(r.Answer.Duels)
+	for i := range all.Answer.Duels {
+		d := &all.Answer.Duels[i]
+		d.Verdicts = reasoned(d.Verdicts)
+	}
 	all.Arms, all.Scales = list(r.Arms), slices.Clone(r.Scales)
 	for i := range all.Arms {
 		a := &all.Arms[i]

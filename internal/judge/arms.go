@@ -1,0 +1,237 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"schedlab/internal/command"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// arms are the figures of each arm over the valid blocks, in plan order.
+func (b blocks) arms(s servers) (all []record.Arm) {
+	for _, pa := range b.run.Plan.Arms {
+		a := record.Arm{
+			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus[pa.Name],
+			Clients: pa.Clients, XMax: measured(b.run.XMax[pa.Name]), Apart: b.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+		}
+		for _, m := range stats.Metrics() {
+			v := b.series(pa.Name, m.Name)
+			if !slices.ContainsFunc(v, math.IsNaN) {
+				a.Blocks[m.Name] = v
+			}
+		}
+		if m := stats.Median(b.series(pa.Name, "mean")); !math.IsNaN(m) {
+			a.Mean = &m
+		}
+		median := func(metric string) *float64 {
+			v, ok := a.Blocks[metric]
+			if !ok || len(v) == 0 || window.Quantiles[metric] > 0 && !b.judged[metric] {
+				return nil
+			}
+			m := stats.Median(v)
+			return &m
+		}
+		a.P50, a.P90, a.P99 = median("p50"), median("p90"), median("p99")
+		a.Goodput, a.CPUPerRequest = median("goodput"), median("cpu_per_request")
+		hist := record.NewHistogram()
+		for _, block := range b.valid {
+			w := b.windows[block][pa.Name]
+			hist.Merge(w.Hist)
+			a.Requests += w.Requests
+			a.Errors += w.Requests - w.Good
+			for end, n := range w.Failures {
+				if a.Failures == nil {
+					a.Failures = map[string]int{}
+				}
+				a.Failures[end] += n
+			}
+			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
+			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
+			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
+				a.Jain = &w.Jain
+			}
+		}
+		if m := stats.Median(b.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
+			a.GoodMean = &m
+		}
+		a.Disturbed = b.disturbed(pa.Name)
+		a.Generator, a.Predictions = b.generator(pa.Name), b.predictions(pa.Name)
+		if len(b.valid) > 0 {
+			a.Curve = hist.Curve()
+		}
+		a.Footprint = b.footprint(pa.Name)
+		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
+		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
+		a.Switches, a.Overflows = b.kernel(pa.Name)
+		a.Twin = b.twin(pa, a)
+		all = append(all, a)
+	}
+	return all
+}
+
+// measured is v, or nil where it is 0 because it was not measured.
+func measured(v float64) *float64 {
+	if v == 0 {
+		return nil
+	}
+	return &v
+}
+
+// generator sums up what the load side did in an arm's valid windows; nil when
+// that was not recorded.
+func (b blocks) generator(arm string) *record.Proofs {
+	var g record.Proofs
+	var late record.ReadLate
+	var busy, lateP50, lateP99 []float64
+	for _, block := range b.valid {
+		p := b.windows[block][arm].Trial.Client.Proof
+		if p == nil {
+			return nil
+		}
+		busy = append(busy, p.Busy)
+		g.GCs += p.GCs
+		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
+		g.Missing += max(0, p.Planned-p.Sent)
+		if l := p.ReadLate; l != nil {
+			late.Replies += l.Replies
+			lateP50, lateP99 = append(lateP50, l.P50), append(lateP99, l.P99)
+		}
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	g.Busy = stats.Median(busy)
+	if late.Replies > 0 {
+		late.P50, late.P99 = stats.Median(lateP50), stats.Median(lateP99)
+		g.ReadLate = &late
+	}
+	return &g
+}
+
+// footprint is the median of an arm's over its valid windows; nil when one is not
+// known.
+func (b blocks) footprint(arm string) *record.Footprint {
+	var memory, peak, threads, processes []float64
+	var sum record.Footprint
+	for _, block := range b.valid {
+		f := b.windows[block][arm].Trial.Server.Footprint
+		if f == nil {
+			return nil
+		}
+		memory, peak = append(memory, float64(f.Memory)), append(peak, float64(f.Peak))
+		threads, processes = append(threads, float64(f.Threads)), append(processes, float64(f.Processes))
+		sum.Resident = sum.Resident || f.Resident
+	}
+	if len(memory) == 0 {
+		return nil
+	}
+	sum.Memory, sum.Peak = int64(stats.Median(memory)), int64(stats.Median(peak))
+	sum.Threads, sum.Processes = int(stats.Median(threads)), int(stats.Median(processes))
+	return &sum
+}
+
+// armPhases is the mean of an arm's windows, phase by phase: means of equal
+// windows add up like those of one.
+func (b blocks) armPhases(arm string) []record.Phase {
+	var sum []record.Phase
+	n := 0.0
+	for _, block := range b.valid {
+		w := b.windows[block][arm]
+		if !w.Phases.Stamped || w.Phases.Good == 0 {
+			return nil
+		}
+		n++
+		for i, p := range w.Phases.List() {
+			if len(sum) <= i {
+				sum = append(sum, record.Phase{Name: p.Name})
+			}
+			sum[i].Mean += p.Mean
+			sum[i].Tail += p.Tail
+		}
+	}
+	for i := range sum {
+		sum[i].Mean /= n
+		sum[i].Tail /= n
+	}
+	return sum
+}
+
+// joined is the share of an arm's good requests that its server accounted for.
+func (b blocks) joined(arm string) float64 {
+	joined, good := 0, 0
+	for _, block := range b.valid {
+		p := b.windows[block][arm].Phases
+		joined += p.Joined
+		good += p.Good
+	}
+	return float64(joined) / float64(max(good, 1))
+}
+
+// fairness is how an arm's answers fell to its connections over its valid windows;
+// nil when that is not known.
+func (b blocks) fairness(arm string) *record.Fairness {
+	var f *record.Fairness
+	for _, block := range b.valid {
+		w := b.windows[block][arm]
+		if w.Asked == 0 {
+			continue
+		}
+		if f == nil {
+			f = &record.Fairness{Asked: w.Asked, Served: w.Asked}
+		}
+		if w.Starved > f.Asked-f.Served {
+			f.Asked, f.Served = w.Asked, w.Asked-w.Starved
+		}
+		f.FirstReply = max(f.FirstReply, w.Trial.Client.FirstReply)
+	}
+	return f
+}
+
+// sessions are those of an arm's valid windows; nil when its clients had none, or
+// that is not known.
+func (b blocks) sessions(arm string) *record.SessionTimes {
+	var t *record.SessionTimes
+	var p50, p90 []float64
+	for _, block := range b.valid {
+		s := b.windows[block][arm].Trial.Client.Sessions
+		if s == nil {
+			return nil
+		}
+		if t == nil {
+			t = &record.SessionTimes{PerWindow: s.Complete}
+		}
+		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
+		p50, p90 = append(p50, s.Duration.P50), append(p90, s.Duration.P90)
+	}
+	if t == nil {
+		return nil
+	}
+	if t.PerWindow >= stats.MinRequests(.5) {
+		t.P50 = new(stats.Median(p50))
+	}
+	if t.PerWindow >= stats.MinRequests(.9) {
+		t.P90 = new(stats.Median(p90))
+	}
+	return t
+}
+
+// kernel are an arm's context switches a request, the median of its valid windows,
+// and the connections that found an accept queue full in all of them; nil for what
+// is not known of one.
+func (b blocks) kernel(arm string) (switches, overflows *float64) {
+	s, o := b.series(arm, "switches"), b.series(arm, "overflows")
+	if len(s) > 0 && !slices.ContainsFunc(s, math.IsNaN) {
+		switches = new(stats.Median(s))
+	}
+	if len(o) > 0 && !slices.ContainsFunc(o, math.IsNaN) {
+		overflows = new(float64)
+		for _, v := range o {
+			*overflows += v
+		}
+	}
+	return switches, overflows
+}

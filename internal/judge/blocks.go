@@ -1,0 +1,145 @@
+package judge
+
+import (
+	"maps"
+	"slices"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// A modelled window is one with what theory says of it.
+type modelled struct {
+	window.Window
+	predicted map[string]queueing.Prediction // by model
+	twin      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
+	noTwin    record.Fact                    // why there is none, if so
+}
+
+// windows are those of a run, by block and arm.
+type windows map[int]map[string]modelled
+
+// blocks are the windows of a run, and which blocks count.
+type blocks struct {
+	run            record.Run
+	windows        windows
+	judged         map[string]bool // quantiles that the windows have requests enough for
+	valid          []int           // blocks that count
+	refused        []record.Refusal
+	over           map[string]bool // arms whose queue grows without end
+	generatorBound map[string]bool // of these, those whose load had no CPU left
+}
+
+// validate chooses the blocks that count: whole ones whose data are right. What is wrong
+// with one arm's leaves the block out for all. An arm whose backlog grows in most of its
+// windows is overloaded, which is a fact about the arm: it is judged by its goodput only.
+func validate(run record.Run, taken windows) blocks {
+	b := blocks{
+		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
+		over: map[string]bool{}, generatorBound: map[string]bool{},
+	}
+	whole := map[int]map[string][]window.Breach{}
+	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
+	for block, arms := range taken {
+		if len(arms) < len(run.Plan.Arms) {
+			continue
+		}
+		whole[block] = map[string][]window.Breach{}
+		for name, w := range arms {
+			whole[block][name] = w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, name))
+			grows := broke(whole[block][name], window.RuleBacklog)
+			growing[name] += stats.Count(grows)
+			full[name] += stats.Count(grows && w.Behind())
+		}
+	}
+	for name, n := range growing {
+		b.over[name], b.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
+	}
+	for _, block := range slices.Sorted(maps.Keys(whole)) {
+		wrong := false
+		for _, a := range run.Plan.Arms {
+			for _, breach := range whole[block][a.Name] {
+				if breach.Rule != window.RuleBacklog {
+					wrong = true
+					b.refused = append(b.refused, record.Refusal{Block: block, Arm: a.Name, Rule: breach.Rule, Value: breach.Value, Limit: breach.Limit})
+				}
+			}
+		}
+		if !wrong {
+			b.valid = append(b.valid, block)
+		}
+	}
+	return b
+}
+
+func broke(all []window.Breach, rule string) bool {
+	return slices.ContainsFunc(all, func(b window.Breach) bool { return b.Rule == rule })
+}
+
+// carried are the quantiles that the windows have requests enough for. Of a closed loop it
+// is known only when they have ended.
+func carried(p record.Plan, taken windows) map[string]bool {
+	judged := JudgedQuantiles(p)
+	for _, a := range p.Arms {
+		if !a.Clients.Closed() {
+			continue
+		}
+		var requests []float64
+		for _, arms := range taken {
+			if w, ok := arms[a.Name]; ok {
+				requests = append(requests, float64(w.Requests))
+			}
+		}
+		for name, q := range window.Quantiles {
+			judged[name] = judged[name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(q))
+		}
+	}
+	return judged
+}
+
+func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
+
+// order names the arms of each block that ran, in the order they ran: a run seldom takes all
+// the blocks that were planned.
+func (b blocks) order() (all [][]string) {
+	last := len(b.run.Plan.Order)
+	if len(b.windows) > 0 {
+		last = min(max(slices.Max(slices.Collect(maps.Keys(b.windows))), 0), last)
+	}
+	for _, block := range b.run.Plan.Order[:last] {
+		var names []string
+		for _, i := range block {
+			names = append(names, b.run.Plan.Arms[i].Name)
+		}
+		all = append(all, names)
+	}
+	return all
+}
+
+// stolen is the share of all CPUs that the hypervisor gave to others, over all windows.
+func (b blocks) stolen() float64 {
+	var stolen, total float64
+	for _, block := range slices.Sorted(maps.Keys(b.windows)) {
+		for _, a := range b.run.Plan.Arms { // in order: a sum of floats depends on it
+			if w, ok := b.windows[block][a.Name]; ok {
+				stolen += max(0, w.Trial.Client.Steal)
+				total += w.Trial.Window
+			}
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return stolen / (total * float64(max(b.run.Env.CPUs, 1)))
+}
+
+// series is a metric of one arm over the valid blocks.
+func (b blocks) series(arm, metric string) []float64 {
+	v := make([]float64, len(b.valid))
+	for i, block := range b.valid {
+		v[i] = b.windows[block][arm].Values[metric]
+	}
+	return v
+}

@@ -1,0 +1,148 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// doubts are all that speaks against a result, in order of weight; of are those about the
+// record and the servers.
+func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
+	all := b.standing(r)
+	all = slices.Concat(all, b.run.Plan.Doubts, of, b.lost(), b.unsent())
+	return slices.Concat(all, hostDoubts(r.Env), othersDoubts(b.run.Others))
+}
+
+// standing are the doubts that belong beside every verdict.
+func (b blocks) standing(r *record.Result) (all []record.Fact) {
+	add := func(f record.Fact) { all = append(all, f) }
+	if r.Status != record.Complete {
+		f := notComplete(b.run)
+		f.Values = record.Values{"valid": float64(r.Valid)}
+		add(f)
+	}
+	if n := r.Ran - r.Valid; n > 0 {
+		add(record.Fact{Code: record.BlocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": wrong(r)}})
+	}
+	for _, a := range r.Arms {
+		if a.StarvedConnections > 0 {
+			add(starved(a))
+		}
+		switch {
+		case b.over[a.Name] && b.generatorBound[a.Name]:
+			add(record.Fact{Code: record.GeneratorLimit, Arm: a.Name})
+		case b.over[a.Name]:
+			add(record.Fact{Code: record.Overloaded, Arm: a.Name})
+		}
+	}
+	if oneCPU(r) {
+		add(record.Fact{Code: record.OneCPU})
+	}
+	return all
+}
+
+// notComplete says what became of a run that is not.
+func notComplete(run record.Run) record.Fact {
+	f := record.Fact{Code: record.RunNotComplete, Names: record.Names{"status": string(run.Status)}}
+	if run.Failure != "" {
+		f.Names["error"] = prose.FirstLine(run.Failure)
+	}
+	return f
+}
+
+// wrong says what is wrong with the blocks that are left out.
+func wrong(r *record.Result) string {
+	broken := map[int]bool{}
+	var rules []string
+	for _, x := range r.Refused {
+		broken[x.Block] = true
+		if !slices.Contains(rules, x.Rule) {
+			rules = append(rules, x.Rule)
+		}
+	}
+	if r.Ran-r.Valid > len(broken) {
+		rules = append(rules, "trials that are missing, failed or cannot be read")
+	}
+	return strings.Join(rules, ", ")
+}
+
+// oneCPU reports whether no arm had more than one CPU.
+func oneCPU(r *record.Result) bool {
+	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
+}
+
+// hostDoubts are those about any run on one machine.
+func hostDoubts(e record.Env) (all []record.Fact) {
+	if e.Virtualised {
+		all = append(all, record.Fact{Code: record.Virtualised})
+	}
+	return append(all, record.Fact{Code: record.OneHost})
+}
+
+// lost says whose servers had stamps that they could not keep. It refuses
+// nothing: the newest requests are accounted for.
+func (b blocks) lost() (all []record.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		windows := 0
+		for _, block := range b.valid {
+			p := b.windows[block][a.Name].Phases
+			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
+		}
+		if windows > 0 {
+			all = append(all, record.Fact{Code: record.StampsLost, Arm: a.Name, Values: record.Values{
+				"windows": float64(windows), "of": float64(len(b.valid)), "joined": b.joined(a.Name),
+			}})
+		}
+	}
+	return all
+}
+
+// unsent says of which arms paced requests are missing.
+func (b blocks) unsent() (all []record.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
+			all = append(all, record.Fact{Code: record.UnsentRequests, Arm: a.Name, Values: record.Values{"share": unsent, "rate": a.Clients.Rate}})
+		}
+	}
+	return all
+}
+
+// incomplete are the doubts about a record: found is how many trials it has, and cut how
+// many were left half-written.
+func incomplete(run record.Run, found, cut int) (all []record.Fact) {
+	if missing := run.Trials - found; missing > 0 {
+		all = append(all, record.Fact{Code: record.MissingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
+	}
+	if cut > 0 {
+		all = append(all, record.Fact{Code: record.TrialsCut, Values: record.Values{"trials": float64(cut)}})
+	}
+	return all
+}
+
+// unreadable is the doubt about a trial whose record is damaged.
+func unreadable(err error) record.Fact {
+	return record.Fact{Code: record.UnreadableTrial, Names: record.Names{"error": err.Error()}}
+}
+
+// leftOut is the doubt about a trial that is not judged, and why.
+func leftOut(t record.Trial, why record.Fact) record.Fact {
+	return record.Fact{Code: record.TrialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
+}
+
+// failed says that a trial did not come to its end.
+func failed(t record.Trial) record.Fact {
+	return record.Fact{Code: record.TrialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
+}
+
+// starved says how many connections an arm starved.
+func starved(a record.Arm) record.Fact {
+	f := record.Fact{Code: record.StarvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+	if a.Fairness != nil {
+		f.Values["asked"] = float64(a.Fairness.Asked)
+	}
+	return f
+}

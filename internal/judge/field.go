@@ -1,0 +1,247 @@
+package judge
+
+import (
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A field is how every two arms of a comparison stand to one another, its baseline first and
+// without the baseline's copy. Whoever names a winner asks it: compare, and a cell of a map.
+type field struct {
+	arms      []record.Arm
+	ranks     [][]record.Rank   // of each arm against each; "" against itself
+	standings []record.Standing // of each challenger against the arm that it was compared with
+	judged    []bool            // of each challenger: some verdict that is asked for is one
+	excused   []bool            // arms that cannot win, and need not be beaten
+	duels     []record.Duel     // of challengers that both beat the baseline
+}
+
+// newField ranks the arms by the verdicts that are asked for; byLoad says that closed loops
+// which ask differently are not compared by their times.
+//
+// What two challengers are to one another follows from what each is to the baseline, where it
+// does: who is faster than the baseline beats whoever is the same or slower. Otherwise
+// their own blocks are compared, with intervals as wide as if every two arms were.
+func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) field {
+	var f field
+	for _, a := range r.Arms {
+		if a.Role != record.Copy {
+			f.arms = append(f.arms, a)
+		}
+	}
+	f.ranks, f.excused = make([][]record.Rank, len(f.arms)), make([]bool, len(f.arms))
+	for i := range f.arms {
+		f.ranks[i] = make([]record.Rank, len(f.arms))
+		f.excused[i] = f.arms[i].StarvedConnections > 0
+	}
+	for i, a := range f.arms {
+		if i == 0 {
+			continue
+		}
+		var on []record.Verdict
+		against := &f.arms[0]
+		for _, v := range r.Verdicts {
+			if v.Arm == a.Name {
+				on, against = append(on, v), armOf(f.arms, v.Baseline)
+			}
+		}
+		var differs []string
+		if byLoad {
+			differs = incomparable(a.Clients, against.Clients)
+		}
+		s, judged := stand(a, *against, on, asked, differs)
+		f.standings, f.judged = append(f.standings, s), append(f.judged, judged)
+		f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(on, atFault)
+		f.ranks[i][0], f.ranks[0][i] = s.Rank, inverse(s.Rank)
+		for k := 1; k < i; k++ {
+			rank := implied(s.Rank, f.ranks[k][0])
+			if rank == "" {
+				on := versus(r, a, f.arms[k], len(f.arms))
+				between, _ := stand(a, f.arms[k], on, asked, nil)
+				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
+					f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: on})
+				}
+			}
+			f.ranks[i][k], f.ranks[k][i] = rank, inverse(rank)
+		}
+	}
+	return f
+}
+
+// stand says what the verdicts on an arm come to beside the one that it is compared with, by
+// those that are asked for, and by goodput where one of the two cannot keep up. It reports
+// whether any of them is a verdict.
+func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
+	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
+	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, record.CauseOverload) })
+	count := map[stats.Decision]int{} // of those asked for
+	var keeps stats.Decision          // the verdict on goodput, where the queue of one of the two grows without end
+	var starves record.Fact           // a time is refused for it
+	for _, v := range verdicts {
+		decision := decisionOf(v)
+		if v.Metric == goodput && overloaded && (decision == stats.Faster || decision == stats.Slower) {
+			keeps, judged = decision, true
+		}
+		if !asked(v) {
+			judged = judged || len(differs) > 0 && decision != stats.Refused
+			continue
+		}
+		count[decision]++
+		judged = judged || decision != stats.Refused
+		if restsOn(v.Reason, record.CauseStarvation) {
+			starves = v.Reason
+		}
+	}
+	faster, slower, same, open := count[stats.Faster], count[stats.Slower], count[stats.Same], count[stats.Inconclusive]
+	silent := !starves.None() && faster+slower+same+open == 0
+	switch {
+	case len(differs) > 0:
+		s.Rank = record.OtherLoad
+	case silent && starves.Arm == arm.Name:
+		s.Rank = record.StarvesClients
+	case silent:
+		s.Rank = record.NoTimesBeside
+	case keeps == stats.Faster:
+		s.Rank = record.KeepsUp
+	case keeps == stats.Slower:
+		s.Rank = record.FallsBehind
+	case faster > 0 && slower > 0:
+		s.Rank = record.RankTrade
+	case faster > 0:
+		s.Rank = record.RankFaster
+	case slower > 0:
+		s.Rank = record.RankSlower
+	case same > 0 && open+count[stats.Refused] == 0:
+		s.Rank = record.RankSame
+	case same > 0:
+		s.Rank = record.RankPartlySame
+	default:
+		s.Rank = record.RankOpen
+	}
+	return s, judged
+}
+
+func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
+func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
+
+// inverse is the other arm's rank.
+func inverse(r record.Rank) record.Rank {
+	switch r {
+	case record.RankFaster:
+		return record.RankSlower
+	case record.RankSlower:
+		return record.RankFaster
+	case record.KeepsUp:
+		return record.FallsBehind
+	case record.FallsBehind:
+		return record.KeepsUp
+	}
+	return r
+}
+
+// implied is what follows for two arms from their ranks against the baseline; "" for nothing.
+func implied(a, b record.Rank) record.Rank {
+	same := func(r record.Rank) bool { return r == record.RankSame }
+	switch {
+	case better(a) && (same(b) || worse(b)), same(a) && worse(b):
+		return record.RankFaster
+	case better(b) && (same(a) || worse(a)), same(b) && worse(a):
+		return record.RankSlower
+	case same(a) && same(b):
+		return record.RankSame
+	case worse(a) && worse(b):
+		return record.RankOpen // which of the two is worse changes nothing
+	}
+	return ""
+}
+
+// versus are the verdicts on a challenger against another, by their blocks. What refuses
+// those of either for its own sake refuses these.
+func versus(r *record.Result, a, against record.Arm, arms int) (all []record.Verdict) {
+	for _, m := range stats.Metrics() {
+		var why *refusal
+		for _, v := range r.Verdicts {
+			own := v.Arm == a.Name || v.Arm == against.Name
+			if own && v.Metric == m.Name && !v.Reason.None() && v.Reason.Arm != v.Baseline {
+				why = refused(v.Reason)
+			}
+		}
+		c := stats.Compare(m, against.Blocks[m.Name], a.Blocks[m.Name], pairwise(arms))
+		if why == nil && c.Decision == stats.Refused {
+			why = refused(unfitFor(c))
+		}
+		all = append(all, verdict(c, against, a, why))
+	}
+	return all
+}
+
+// pairwise is how many verdicts share the probability of error when every two of so many
+// arms are compared by each primary metric.
+func pairwise(arms int) int { return Primaries() * arms * (arms - 1) / 2 }
+
+// atFault reports whether a verdict is refused for what the arm did, not for noise.
+func atFault(v record.Verdict) bool {
+	return slices.ContainsFunc([]record.Code{record.CauseErrors, record.CauseStatusMix, record.CauseStarvation, record.CauseUnsent}, func(c record.Code) bool {
+		return restsOn(v.Reason, c)
+	})
+}
+
+// decide names the best, or the arms that share the first place. A winner starves nobody and
+// beats every other arm, where those that are excused need not be beaten; the baseline always.
+// To beat is to be faster at one metric at least and slower at none, or to keep up where
+// the other does not.
+func (f field) decide() (kind record.AnswerKind, best []string) {
+	var leaders []int // beaten by none
+	for i := range f.arms {
+		if f.beatsAll(i) {
+			return record.OneWins, []string{f.arms[i].Name}
+		}
+		if !slices.ContainsFunc(f.ranks[i], worse) {
+			leaders, best = append(leaders, i), append(best, f.arms[i].Name)
+		}
+	}
+	switch {
+	case len(leaders) == len(f.arms) && f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1):
+		return record.ATie, best
+	case len(leaders) > 1 && f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1):
+		return record.TieForBest, best
+	case f.pairs(leaders, record.RankTrade) > 0:
+		return record.ATrade, nil
+	case len(f.faster()) > 1:
+		return record.SeveralWin, nil
+	}
+	return record.OpenOutcome, nil
+}
+
+func (f field) beatsAll(i int) bool {
+	beaten := 0
+	for k, rank := range f.ranks[i] {
+		if k != i && !better(rank) && (k == 0 || !f.excused[k] || worse(rank)) {
+			return false
+		}
+		beaten += stats.Count(better(rank))
+	}
+	return beaten > 0 && !f.excused[i]
+}
+
+// pairs is how many ordered pairs of arms have the rank.
+func (f field) pairs(arms []int, rank record.Rank) (n int) {
+	for _, i := range arms {
+		for _, k := range arms {
+			n += stats.Count(i != k && f.ranks[i][k] == rank)
+		}
+	}
+	return n
+}
+
+// faster are the challengers that beat what they were compared with, and can win.
+func (f field) faster() (names []string) {
+	for i, s := range f.standings {
+		if better(s.Rank) && !f.excused[i+1] {
+			names = append(names, s.Arm)
+		}
+	}
+	return names
+}

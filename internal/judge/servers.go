@@ -1,0 +1,45 @@
+package judge
+
+import (
+	"reflect"
+	"slices"
+
+	"schedlab/internal/record"
+)
+
+// mostServerDoubts bounds the different doubts that an arm's trials may raise.
+const mostServerDoubts = 4
+
+// servers are what the trials found out about the arms' servers.
+type servers struct {
+	cpus   map[string]string        // where an arm may run, when not only where the plan has servers
+	doubts map[string][]record.Fact // of an arm's trials, each once
+}
+
+// note takes what a trial of an arm found out.
+func (s *servers) note(t record.Trial, arm *record.PlanArm) {
+	if s.cpus == nil {
+		s.cpus, s.doubts = map[string]string{}, map[string][]record.Fact{}
+	}
+	if t.Server.CPUs != "" {
+		s.cpus[t.Arm] = t.Server.CPUs
+	}
+	if arm == nil || arm.Role == record.Copy { // the copy is its baseline again
+		return
+	}
+	for _, f := range t.Server.Doubts {
+		f.Arm = t.Arm
+		same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+		if !slices.ContainsFunc(s.doubts[t.Arm], same) && len(s.doubts[t.Arm]) < mostServerDoubts {
+			s.doubts[t.Arm] = append(s.doubts[t.Arm], f)
+		}
+	}
+}
+
+// doubtsOf are those of a plan's arms, arm by arm.
+func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
+	for _, a := range p.Arms {
+		all = append(all, s.doubts[a.Name]...)
+	}
+	return all
+}
