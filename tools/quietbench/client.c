@@ -1,8 +1,8 @@
 /* client: the least that an open loop can be, which other load tools are measured
  * against. One thread, raw epoll, never asleep: it sends whatever is due, takes at
  * most 16 events, looks at the clock, and again. The moments at which requests are
- * due (Poisson) are drawn before it starts; response times count from them. A request
- * that finds no connection free waits in order, on the clock.
+ * due (Poisson, or evenly with the seed 0) are drawn before it starts; response times
+ * count from them. A request that finds no connection free waits in order, on the clock.
  *
  *   client PORT RATE SECONDS CONNECTIONS SEED
  *
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	const long most = rate * seconds + 10 * sqrt(rate * seconds) + 10;
 	int64_t *due = array(most, sizeof *due), *written = array(most, sizeof *written), *done = array(most, sizeof *done);
 	long scheduled = 0;
-	for (double t = 0; scheduled < most && (t -= log(uniform()) / rate) < seconds;)
+	for (double t = 0; scheduled < most && (t += state ? -log(uniform()) / rate : 1 / rate) < seconds;)
 		due[scheduled++] = t * second;
 
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
