@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		{"who starves clients cannot win", [][]record.Rank{{faster}}, "b", record.OpenOutcome, ""},
 		{"nor can who is beaten by it", [][]record.Rank{{faster}, {slower, slower}}, "b", record.OpenOutcome, ""},
 		{"a baseline that starves does not win", [][]record.Rank{{slower}}, "a", record.OpenOutcome, ""},
-		{"a baseline that starves must be beaten", [][]record.Rank{{same}, {same, faster}}, "a", record.OpenOutcome, ""},
+		{"a baseline that starves must be beaten", [][]record.Rank{{slower}, {open, faster}}, "a", record.OpenOutcome, ""},
 		{"a baseline that starves is beaten", [][]record.Rank{{faster}}, "a", record.OneWins, "b"},
 		{"to win is to beat somebody", [][]record.Rank{{open}}, "b", record.OpenOutcome, ""},
 	} {
