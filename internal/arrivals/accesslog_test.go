@@ -1,7 +1,10 @@
 package arrivals
 
 import (
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,8 +64,77 @@ a - - [10/Oct/2000:13:55:36.250 +0000] "GET /a" 200 1
 		t.Fatal(err)
 	}
 	want := []time.Duration{250 * time.Millisecond, 750 * time.Millisecond}
-	if l.Whole || !slices.Equal(l.At, want) || l.Requests[l.Which[0]].Path != "/a" || l.LeftOut() != "" {
-		t.Errorf("got %+v", l)
+	if l.Whole || !slices.Equal(l.At, want) || l.Requests[l.Which[0]].Path != "/a" || l.LeftOut() != "" || l.Rate() != 2/.75 {
+		t.Errorf("got %+v at %g/s", l, l.Rate())
+	}
+}
+
+// linesAt is a log of a request at each time.
+func linesAt(times ...string) string {
+	var b strings.Builder
+	for i, at := range times {
+		fmt.Fprintf(&b, "a - - [%s +0000] \"GET /%d\" 200 1\n", at, i)
+	}
+	return b.String()
+}
+
+func TestOpenALog(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.log")
+	if err := os.WriteFile(file, []byte(someLog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := parsed(t, "log("+file+")").Open(0)
+	if err != nil || a.Log() == nil || a.OwnRate() != 1 {
+		t.Errorf("got %+v at %v/s, %v", a.Log(), a.OwnRate(), err)
+	}
+	if none, err := (Process{}).Open(0); err != nil || none != (Process{}) || none.Log() != nil {
+		t.Errorf("a process without a file: %+v, %v", none, err)
+	}
+}
+
+// A stretch begins with the request at its start and ends before the one at its end.
+func TestReplayOfAStretch(t *testing.T) {
+	t.Parallel()
+	log, err := ReadAccessLog("x.log", strings.NewReader(linesAt("10/Oct/2000:13:55:36", "10/Oct/2000:13:55:36.250", "10/Oct/2000:13:55:36.500", "10/Oct/2000:13:55:36.750")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Process{Kind: KindLog, File: "x.log", log: log}
+	rate := a.OwnRate()
+	if rate != 4/.75 {
+		t.Errorf("four requests in 750 ms are %v/s", rate)
+	}
+	const span = 250 * time.Millisecond
+	if got := a.Part(1, span, rate).Draw(rate, span, nil); !slices.Equal(got.At, []time.Duration{0}) || !slices.Equal(got.Which, []uint32{1}) {
+		t.Errorf("the second quarter of a second is %+v", got)
+	}
+	if got := a.Part(3, time.Hour, rate); got != a.Part(0, time.Hour, rate) {
+		t.Errorf("of one stretch the fourth is %+v", got)
+	}
+	if none := (Process{}); none.OwnRate() != 0 || none.LogSpan(1) != 0 || none.Part(3, span, 1) != none {
+		t.Errorf("a process without a log has its rate %v and span %v", none.OwnRate(), none.LogSpan(1))
+	}
+}
+
+// A log may be a year long, and five of its unreadable lines are told.
+func TestAccessLogLimits(t *testing.T) {
+	t.Parallel()
+	if _, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:00"))); err != nil {
+		t.Errorf("366 days: %v", err)
+	}
+	if _, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:01"))); err == nil || !strings.Contains(err.Error(), "is longer than 8784h0m0s") {
+		t.Errorf("a second more: %v", err)
+	}
+	for bad, want := range map[int]string{
+		1: "of 2 lines 1 are left out: 1 cannot be read (line 2)",
+		5: "of 6 lines 5 are left out: 5 cannot be read (lines 2, 3, 4, 5, 6)",
+		6: "of 7 lines 6 are left out: 6 cannot be read (lines 2, 3, 4, 5, 6, ...)",
+	} {
+		l, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00")+strings.Repeat("nonsense\n", bad)))
+		if err != nil || l.LeftOut() != want {
+			t.Errorf("%d bad lines: %q, %v; want %q", bad, l.LeftOut(), err, want)
+		}
 	}
 }
 

@@ -142,7 +142,7 @@ func (a Process) check() error {
 // the demands that a trace file states, or the requests of a log. Equal generators give equal
 // lists. It is empty where Check gives an error.
 func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
-	if a.Check(rate) != nil || span <= 0 {
+	if a.Check(rate) != nil {
 		return Trace{}
 	}
 	switch a.Kind {
@@ -207,9 +207,9 @@ func (a Process) String() string {
 		args = []string{strconv.Itoa(a.Size)}
 		if a.Period > 0 {
 			args = append(args, a.Period.String())
-		}
-		if a.Period > 0 && a.Cycle > 0 {
-			args = append(args, strconv.Itoa(a.Cycle))
+			if a.Cycle > 0 {
+				args = append(args, strconv.Itoa(a.Cycle))
+			}
 		}
 	case KindInPhase:
 		if a.Size > 0 {

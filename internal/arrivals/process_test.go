@@ -46,6 +46,11 @@ func TestArrivalsKeepTheirRate(t *testing.T) {
 		if !slices.Equal(at, a.Draw(rate, span, seeded(3)).At) {
 			t.Errorf("%s: the same seed gave other arrivals", spec)
 		}
+		for _, none := range []time.Duration{0, -time.Second} {
+			if got := a.Draw(rate, none, seeded(3)).At; len(got) != 0 {
+				t.Errorf("%s: %d arrivals in %v", spec, len(got), none)
+			}
+		}
 		random := spec == "poisson" || (a.Kind == KindRamp || a.Kind == KindSine) && !a.Even
 		if slices.Equal(at, a.Draw(rate, span, seeded(4)).At) == random {
 			t.Errorf("%s: another seed changed the arrivals: want %v", spec, random)
@@ -101,6 +106,9 @@ func TestBursts(t *testing.T) {
 		if got := parsed(t, spec).Draw(100, 70*ms, nil).At; !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", spec, got, want)
 		}
+	}
+	if got := parsed(t, "burst(2,5ms,5)").Draw(100, 10*ms, nil).At; !slices.Equal(got, []time.Duration{0, 0, 5 * ms, 5 * ms}) {
+		t.Errorf("a burst at the window's end is in it: %v", got)
 	}
 }
 
@@ -161,9 +169,52 @@ func TestParseRefuses(t *testing.T) {
 		"ramp(even)":           "want ramp(FROM,TO)",
 		"burst(12,even)":       "not a duration above 0",
 		"sine(0.5,2s,even,1s)": "want sine(AMPLITUDE,PERIOD)",
+		"sine(0,2s)":           "above 0 up to 1",
+		"burst(12,0s)":         "not a duration above 0",
+		"ramp(1/s,1000001/s)":  "from 0 to 1000000",
+		"burst(1,1ms,100001)":  "give 1 to 100000",
+		"in-phase(100001)":     "give 1 to 100000",
+		"log(a,1000001x)":      "up to 1000000x",
 	} {
 		if a, err := Parse(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %+v, %v; want an error with %q", spec, a, err, want)
+		}
+	}
+}
+
+// What is just within the limits is taken, and written as it was read.
+func TestParseTakesTheLimits(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{
+		"poisson", "sine(1,1ms)", "sine(0.125,1ms,even)", "ramp(0/s,1e+06/s)", "ramp(1e+06/s,0/s)", "burst(1)", "burst(100000)",
+		"burst(1,1ns)", "burst(3,1ms,100000)", "in-phase", "in-phase(1)", "in-phase(100000)", "log(a,1e+06x)", "trace(a)",
+	} {
+		a, err := Parse(spec)
+		if err != nil || a.String() != spec {
+			t.Errorf("%s is read as %s, %v", spec, a, err)
+		}
+	}
+	if got := (Process{}).String(); got != "poisson" {
+		t.Errorf("the zero value is %s", got)
+	}
+	if got := (Process{Kind: KindBurst, Size: 3, Cycle: 9}).String(); got != "burst(3)" {
+		t.Errorf("a cycle without a period, which means nothing, is written: %s", got)
+	}
+}
+
+// A number of connections is filled in where one is left out, and nowhere else.
+func TestWithConnections(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ a, want Process }{
+		{Process{Kind: KindInPhase}, Process{Kind: KindInPhase, Size: 64}},
+		{Process{Kind: KindInPhase, Size: 4}, Process{Kind: KindInPhase, Size: 4}},
+		{Process{Kind: KindBurst, Size: 3}, Process{Kind: KindBurst, Size: 3}},
+		{Process{Kind: KindBurst, Size: 3, Period: 1}, Process{Kind: KindBurst, Size: 3, Period: 1, Cycle: 64}},
+		{Process{Kind: KindBurst, Size: 3, Period: 1, Cycle: 9}, Process{Kind: KindBurst, Size: 3, Period: 1, Cycle: 9}},
+		{Process{}, Process{}},
+	} {
+		if got := c.a.WithConnections(64); got != c.want {
+			t.Errorf("%+v becomes %+v, want %+v", c.a, got, c.want)
 		}
 	}
 }
@@ -180,6 +231,14 @@ func TestArrivalsCheckTheRate(t *testing.T) {
 		{Process{Kind: KindInPhase}, 100, "no number of connections"},
 		{Process{Kind: KindBurst, Size: 12, Period: time.Millisecond}, 100, "a cycle of 0 requests is less than one burst"},
 		{Process{Kind: KindBurst, Size: 12, Period: 5 * time.Millisecond, Cycle: 396}, 2500, "the bursts of a cycle take 160ms, and at 2500/s the next begins after 158.4ms"},
+		{Process{Kind: KindBurst, Size: 1, Period: 5 * time.Millisecond, Cycle: 2}, 400, "take 5ms, and at 400/s the next begins after 5ms"},
+		{Process{Kind: KindBurst}, 100, "0 at once"},
+		{Process{Kind: KindBurst, Size: 1, Period: -1}, 100, "not negative"},
+		{Process{Kind: KindBurst, Size: 1, Cycle: -1}, 100, "not negative"},
+		{Process{Kind: KindInPhase, Size: -1}, 100, "-1 at once"},
+		{Process{Kind: KindLog, File: "x", Speed: -1}, 100, "a speed of -1x"},
+		{Process{Kind: KindLog, File: "x", Speed: 1e6 + 1}, 100, "a speed of"},
+		{Process{Kind: KindLog, File: "x", Speed: 1e6}, 100, "has not been read"},
 		{Process{Kind: KindTrace, File: "x"}, 100, "has not been read"},
 		{Process{Kind: "nonsense"}, 100, "unknown kind"},
 	} {
@@ -192,6 +251,15 @@ func TestArrivalsCheckTheRate(t *testing.T) {
 	}
 	if err := (Process{Kind: KindRamp, From: 1, To: 2}).Check(0); err != nil {
 		t.Errorf("an absolute ramp needs no rate: %v", err)
+	}
+}
+
+func TestFixedArrivals(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]bool{"poisson": false, "ramp(1/s,2/s)": true, "ramp(1x,2x)": false, "trace(a)": true, "log(a)": false, "sine(1,1s)": false} {
+		if got := parsed(t, spec).Fixed(); got != want {
+			t.Errorf("%s has a rate of its own: %v, want %v", spec, got, want)
+		}
 	}
 }
 
@@ -219,8 +287,29 @@ func TestTraceFile(t *testing.T) {
 		if !slices.Equal(got.At, test.want.At) || !slices.Equal(got.Demand, test.want.Demand) {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
-		if part := a.Draw(0, ms+1, nil); len(part.At) == 0 || part.At[len(part.At)-1] > ms || a.MeanRate(1, time.Second) != float64(len(got.At)) {
-			t.Errorf("%s: the first %v have %v at a mean rate of %v", name, ms, part.At, a.MeanRate(1, time.Second))
+		if part := a.Draw(0, ms+1, nil); len(part.At) == 0 || part.At[len(part.At)-1] > ms || a.MeanRate(1, 4*time.Second) != float64(len(got.At))/4 || a.MeanRate(1, 0) != 1 {
+			t.Errorf("%s: the first %v have %v at a mean rate of %v", name, ms, part.At, a.MeanRate(1, 4*time.Second))
+		}
+		if last := got.At[len(got.At)-1]; a.Ends() != last || a.Span() != last+1 {
+			t.Errorf("%s: it ends at %v, its span is %v; want %v and just beyond", name, a.Ends(), a.Span(), last)
+		}
+	}
+	if a := (Process{}); a.Ends() != 0 || a.Span() != 0 {
+		t.Errorf("a process without an end ends at %v, its span is %v", a.Ends(), a.Span())
+	}
+}
+
+// A time may be a duration or a number of seconds, from 0 to a day.
+func TestParseOffset(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"0": 0, "0s": 0, "86400": 24 * time.Hour, "24h": 24 * time.Hour, "1e-9": 1, "1.5e-3": 1500 * time.Microsecond} {
+		if got, err := parseOffset(text); err != nil || got != want {
+			t.Errorf("%s is %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"86400.1", "24h0m0.1s", "-1e-9", "-1ns", "", "s"} {
+		if got, err := parseOffset(text); err == nil {
+			t.Errorf("%q is %v, want an error", text, got)
 		}
 	}
 }

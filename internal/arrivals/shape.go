@@ -49,29 +49,20 @@ func (a Process) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.D
 
 // sine expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals by t: the rate is
 // r (1 + A sin 2πt/P), for mean rate r, amplitude A and period P. The inverse is
-// Newton's, kept inside a bracket where the rate comes near 0.
+// found by halving where it can be.
 func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	omega := 2 * math.Pi / a.Period.Seconds()
 	swing := rate * a.Amplitude / omega
 	expected := func(t float64) float64 { return rate*t + swing*(1-math.Cos(omega*t)) }
 	t := 0.0
 	return warped(expected(span.Seconds()), a.Even, rng, span, func(n float64) float64 {
-		low, high := max(t, (n-2*swing)/rate), n/rate
-		for t = max(t, low); high-low > 1e-10; {
-			miss := expected(t) - n
-			if miss > 0 {
-				high = t
+		high := n / rate // t is that of the arrival before
+		for range 50 {
+			if mid := (t + high) / 2; expected(mid) > n {
+				high = mid
 			} else {
-				low = t
+				t = mid
 			}
-			next := t - miss/(rate*(1+a.Amplitude*math.Sin(omega*t)))
-			if !(next > low && next < high) {
-				next = (low + high) / 2
-			}
-			if math.Abs(next-t) < 1e-10 {
-				break
-			}
-			t = next
 		}
 		return t * 1e9
 	})

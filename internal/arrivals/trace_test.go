@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -68,6 +69,27 @@ func TestArrivalsNeedARate(t *testing.T) {
 		}
 		if got := Poisson(rate, time.Second, seeded(1)); len(got) != 0 {
 			t.Errorf("Poisson(%v) gave %d arrivals, want none", rate, len(got))
+		}
+	}
+}
+
+func TestTraceCheck(t *testing.T) {
+	t.Parallel()
+	at := []time.Duration{0, 1, 1}
+	for _, c := range []struct {
+		trace Trace
+		want  string // of the error, "" for none
+	}{
+		{Trace{}, ""},
+		{Trace{At: at, Demand: make([]Demand, 3), Which: make([]uint32, 3)}, ""},
+		{Trace{At: at, Demand: make([]Demand, 2)}, "2 demands for 3 arrivals"},
+		{Trace{At: at, Which: make([]uint32, 4)}, "targets of 4 arrivals, there are 3"},
+		{Trace{At: []time.Duration{-1}}, "arrival 0 is at -1ns, after one at -1ns"},
+		{Trace{At: []time.Duration{0, 5, 4}}, "arrival 2 is at 4ns, after one at 5ns"},
+		{Trace{At: at, Demand: []Demand{{}, {Sleep: -1}, {}}}, "arrival 1 sleeps for -1ns"},
+	} {
+		if err := c.trace.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.trace, err, c.want)
 		}
 	}
 }

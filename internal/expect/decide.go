@@ -159,7 +159,7 @@ func unreadable(err error) record.Fact {
 // on one side decide, how many are on which.
 func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
 	if denied && !(band && low+high > 0) {
-		yes = low + high
+		yes = low // those in which it is false; high are of a band alone
 	}
 	values := record.Values{"yes": float64(yes), "blocks": float64(blocks)}
 	if band && low+high > 0 {

@@ -84,7 +84,7 @@ func leftOf(e Expectation) ast.Node { return e.root.(*ast.BinaryNode).Left }
 func TestDecideIsTheSequentialSignTest(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(2, 7))
-	for range 400 {
+	for range 100 {
 		r, share := fake{blocks: 1 + rng.IntN(45), figures: map[string][]float64{}}, rng.Float64()
 		var yes []bool
 		for range r.blocks {
@@ -165,6 +165,20 @@ func TestDecideABand(t *testing.T) {
 				t.Errorf("%+v: %s is %v, want %d", c, name, tally.Values[name], want)
 			}
 		}
+		if _, told := tally.Values["outside"]; told != (c.low+c.high > 0) {
+			t.Errorf("%+v: it says how many are outside: %v", c, told)
+		}
+		denied := finding(t, r, `not within(p50("a"), 2, 0.1)`).Reason
+		if len(denied.Because) > 0 {
+			denied = denied.Because[0]
+		}
+		yes := c.inside // of a band it is told what is outside, and of none outside that the contrary is never true
+		if c.low+c.high == 0 {
+			yes = 0
+		}
+		if denied.Values["yes"] != float64(yes) || denied.Values["outside"] != tally.Values["outside"] {
+			t.Errorf("%+v: its contrary has the tally %v", c, denied.Values)
+		}
 	}
 	for _, c := range []struct {
 		value, target, share float64
@@ -229,6 +243,11 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 		if got := finding(t, r, text); got.Outcome != want {
 			t.Errorf("%s: %v, want %v", text, got.Outcome, want)
 		}
+	}
+	// Where one block is in doubt, and one must not be against it, nothing is decided.
+	r.blocks, r.figures = 10, map[string][]float64{"p50 a": slices.Concat([]float64{901}, slices.Repeat([]float64{899}, 9))}
+	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != record.Undecided || got.Reason.Code != record.OneProbe {
+		t.Errorf("one block of ten in doubt: %v %+v", got.Outcome, got.Reason)
 	}
 	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != record.OneProbe {
 		t.Errorf("the reason is %+v, want that there is one probe", got.Reason)
@@ -307,7 +326,8 @@ func TestDecideVerdicts(t *testing.T) {
 // explained is the part of the difference of mean response time that a phase makes up.
 func TestDecideExplained(t *testing.T) {
 	t.Parallel()
-	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}, {"d", "a"}}, phases: map[string]float64{
+	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}, {"d", "a"}, {"f", "e"}}, phases: map[string]float64{
+		"queue e": 0, "queue f": 20e-6, // as little as can be explained
 		"queue a": .001, "service a": .002,
 		"queue b": .004, "service b": .003, // 4 ms more, 3 of them in the queue
 		"queue c": .001, "service c": .001, // 1 ms less, none of it in the queue
@@ -319,6 +339,7 @@ func TestDecideExplained(t *testing.T) {
 		`abs(explained("service", "c") - 1) < 1e-9`:          record.Passed,
 		`abs(explained("service", "b", "c") - 0.25) < 1e-9`:  record.Passed, // the least
 		`abs(explained("queue", "b", "c")) < 1e-9`:           record.Passed,
+		`explained("queue", "f") == 1`:                       record.Passed,
 		`explained("queue", "d") > 0`:                        record.Undecided,
 		`explained("queue") > 0`:                             record.Undecided, // d among them
 		`explained("queue", "absent") > 0`:                   record.Undecided,
@@ -333,6 +354,38 @@ func TestDecideExplained(t *testing.T) {
 	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: record.NothingExplain, `explained("queue", "absent") > 0`: record.NoChallenger} {
 		if got := finding(t, r, text); got.Reason.Code != code {
 			t.Errorf("%s: %+v, want %s", text, got.Reason, code)
+		}
+	}
+	r.pairs = r.pairs[:2]
+	if got := finding(t, r, `abs(explained("service") - 0.25) < 1e-9`); got.Outcome != record.Passed {
+		t.Errorf("the least over all challengers: %v %+v", got.Outcome, got.Reason)
+	}
+}
+
+// A reason tells both sides of a comparison, in milliseconds where one of them is a time.
+func TestReasonTellsBothSides(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 12, xmax: map[string]float64{"a": 1000}, figures: map[string][]float64{
+		"p50 a": slices.Repeat([]float64{.00119}, 12), "p50 short": {1}, "switches a": slices.Repeat([]float64{999.4}, 12),
+	}, verdicts: map[string]record.Verdict{"p99 b": {Verdict: "SAME", Low: .9, High: 1.1}}, pairs: [][2]string{{"b", "a"}}}
+	for text, want := range map[string]string{
+		`p50("a") < 5ms`:                      "1.19 ms < 5 ms",
+		`p50("a") > 1`:                        "1.19 ms > 1000 ms",
+		`12345.6ms >= p50("a")`:               "12346 ms >= 1.19 ms",
+		`p50("a") <= 0`:                       "1.19 ms <= 0 ms",
+		`not (p50("a") != 2ms)`:               "1.19 ms against 2 ms", // an operator would say what is denied
+		`not not (p50("a") != 2ms)`:           "1.19 ms != 2 ms",
+		`switches("a") == 1000`:               "999 == 1000", // three digits, and beyond a thousand whole
+		`-switches("a") * 2 < 12345`:          "-1999 < 12345",
+		`within(rate, 200, 0.1)`:              "100 against 200",
+		`not within(rate, 200, 0.1)`:          "100 against 200",
+		`x_max("a") > 901`:                    "1000 > 901",
+		`verdict("p99", "b") == "SAME"`:       "", // no numbers
+		`same("p99")`:                         "",
+		`p50("short") < 1 or p50("a") < 10ms`: "1.19 ms < 10 ms",
+	} {
+		if got := finding(t, r, text).Reason.Names["sides"]; got != want {
+			t.Errorf("%s: the sides are %q, want %q", text, got, want)
 		}
 	}
 }
@@ -377,7 +430,7 @@ func TestParseSaysWhere(t *testing.T) {
 		for wrong, want := range map[string]string{
 			`p50("x") > 1`: `"x"`, `same("p51")`: `"p51"`, `slower("p50", "x")`: `"x"`, `ratio("x", "a") > 1`: `"x"`,
 			`interval("p50", "x")[0] > 1`: `"x"`, `verdict("x", "a") == "SAME"`: `"x"`, `faster("x", "a")`: `"x"`,
-			`explained("x") > 1`: `"x"`, `explained("queue", "x") > 1`: `"x"`, `phase("x", "queue") > 1`: `"x"`, `phase("a", "x") > 1`: `"x"`,
+			`explained("x") > 1`: `"x"`, `explained("queue", "x") > 1`: `"x"`, `explained("queue", "a", "b", "x") > 1`: `"x"`, `phase("x", "queue") > 1`: `"x"`, `phase("a", "x") > 1`: `"x"`,
 			`predicted("x", "mean") > 1`: `"x"`, `predicted("a", "p98") > 1`: `"p98"`, `nonsense > 1`: `nonsense`,
 		} {
 			text := before + wrong
@@ -393,6 +446,13 @@ func TestParseSaysWhere(t *testing.T) {
 		}
 		if _, err := Parse(before+`phase("a", "queue") > 1`, arms); err != nil {
 			t.Error(err)
+		}
+	}
+	// An end that comes too soon is told at the last character.
+	for text, at := range map[string]int{"": 0, "1ms <": 4, "(1": 1} {
+		var bad *Error
+		if _, err := Parse(text, arms); !errors.As(err, &bad) || bad.At != at {
+			t.Errorf("%q: %+v, want an error at %d", text, bad, at)
 		}
 	}
 	if _, err := Parse(`p50("anything") > 1`, nil); err != nil {

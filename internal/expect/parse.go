@@ -38,7 +38,7 @@ func (e *Error) Error() string { return e.msg }
 var quantity = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
 
 // rewrite turns 10ms into (10*ms), of which the language knows every part. from
-// gives, for each character of the result, the one of text it came from.
+// gives, for each character of the result and for its end, the one of text it came from.
 func rewrite(text string) (code string, from []int) {
 	var b strings.Builder
 	at, quoted := 0, rune(0)
@@ -102,7 +102,7 @@ func Parse(text string, arms []string) (Expectation, error) {
 		if !ok {
 			return &Error{0, prose.FirstLine(err.Error())}
 		}
-		return &Error{from[min(max(bad.From, 0), len(from)-1)], bad.Message}
+		return &Error{from[bad.From], bad.Message}
 	}
 	program, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...)
 	if err != nil {
@@ -111,11 +111,11 @@ func Parse(text string, arms []string) (Expectation, error) {
 	root, names := program.Node(), &nameCheck{arms: arms}
 	ast.Walk(&root, names)
 	if names.bad != nil {
-		names.bad.At = from[min(names.bad.At, len(from)-1)]
+		names.bad.At = from[names.bad.At]
 		return Expectation{}, names.bad
 	}
 	if n := overprobed(root); n != nil {
-		return Expectation{}, &Error{from[min(n.Location().From, len(from)-1)], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+		return Expectation{}, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
 	}
 	return Expectation{text, root}, nil
 }
@@ -155,11 +155,9 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 		"verdict": {"metric", "arm"}, "ratio": {"metric", "arm"}, "interval": {"metric", "arm"},
 		"explained": {"phase", "arm"}, "phase": {"arm", "phase"}, "predicted": {"arm", "prediction"},
 	}[word]
-	switch {
-	case !ok:
-		kind = "arm" // of every word that reads a figure
-	case i < len(kinds):
-		kind = kinds[i]
+	kind = "arm" // of every word that reads a figure
+	if ok {
+		kind = kinds[min(i, len(kinds)-1)] // explained takes any number of arms
 	}
 	switch kind {
 	case "arm":

@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,9 +27,10 @@ func TestMostProbes(t *testing.T) {
 	}
 }
 
-// Whatever is written, every character of the rewritten text has its place in the first.
+// Whatever is written, every character of the rewritten text has its place in the first,
+// and what is wrong with it is in it.
 func FuzzRewrite(f *testing.F) {
-	for _, text := range []string{`p50("nethttp") < 5ms`, `not (explained("queue") >= 0.8)`, "10msx", "'", "((", `"10ms" == '5s'`} {
+	for _, text := range []string{`p50("nethttp") < 5ms`, `not (explained("queue") >= 0.8)`, "10msx", "'", "((", `"10ms" == '5s'`, "1ms <", `"ä`, "p50(\"a\\"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -38,6 +40,11 @@ func FuzzRewrite(f *testing.F) {
 		code, from := rewrite(text)
 		if len(from) != len([]rune(code))+1 {
 			t.Fatalf("%q: %d places for the %d characters of %q", text, len(from), len([]rune(code)), code)
+		}
+		_, err := Parse(text, []string{"a"})
+		var bad *Error
+		if errors.As(err, &bad) && (bad.At < 0 || bad.At > len([]rune(text))) || err != nil && bad == nil {
+			t.Fatalf("%q: the error %v is at %+v", text, err, bad)
 		}
 	})
 }

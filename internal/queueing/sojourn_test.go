@@ -40,12 +40,12 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestBoundedQuantiles(t *testing.T) {
-	long(t)
+	t.Parallel()
 	for _, tt := range []struct {
 		load            float64
 		servers, places int
 	}{
-		{0.9, 1, 17}, {1.5, 1, 17}, {1, 2, 2}, {3, 2, 9}, {14, 16, 80}, {40, 4, 300}, {1e9, 1, 5}, {0, 2, 4},
+		{0.9, 1, 17}, {1.5, 1, 17}, {1, 2, 2}, {3, 2, 9}, {14, 16, 80}, {40, 4, 60}, {1e9, 1, 5}, {0, 2, 4},
 	} {
 		what := fmt.Sprintf("M/M/%d/%d at %v erlangs", tt.servers, tt.places, tt.load)
 		found := foundMMcK(tt.load, tt.servers, tt.places)

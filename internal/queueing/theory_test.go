@@ -41,11 +41,11 @@ func draw(seed uint64, n int, rate float64, d demand) []Job {
 
 const within = 0.03
 
-// long marks a test of a million jobs. Nothing in this room starts a goroutine, so
-// the race detector could only slow it, twentyfold.
+// long marks a test of a million jobs, which -short leaves out. Nothing in this room
+// starts a goroutine, so the race detector could only slow it, twentyfold.
 func long(t *testing.T) {
 	t.Helper()
-	if raced {
+	if raced || testing.Short() {
 		t.Skip("long, and nothing in it for the race detector")
 	}
 	t.Parallel()

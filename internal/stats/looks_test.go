@@ -49,6 +49,23 @@ func TestLookRanks(t *testing.T) {
 	}
 }
 
+// If the blocks to come fall as those so far, the next look settles what none is against;
+// this one has not.
+func TestSettles(t *testing.T) {
+	t.Parallel()
+	ranks, _ := spend(Alpha / 2) // 1, 2, 2, 3, 4, 6, 7, 9, 10, 12
+	for _, c := range []struct{ n, minority, want int }{
+		{5, 0, 10}, {9, 0, 10}, {10, 0, 12}, {11, 0, 12}, {12, 0, 14}, {36, 0, 40}, {40, 0, 0},
+		{10, 1, 16}, // two of sixteen, fewer than three; of twelve and fourteen two as well, which are too many
+		{10, 2, 24}, // five of 24, fewer than six; four of twenty are too many
+		{10, 5, 0},
+	} {
+		if got := settles(c.n, c.minority, ranks); got != c.want {
+			t.Errorf("%d of %d blocks the other way: settled at %d, want %d", c.minority, c.n, got, c.want)
+		}
+	}
+}
+
 // A noise draws what one arm's window adds to the logarithm of a metric; arm tells the
 // baseline, 0, from the others.
 type noise struct {
@@ -111,7 +128,7 @@ func stopped(values [][3][]float64) (blocks int, verdicts []Comparison) {
 // Identical arms are told apart in at most one run of twenty, whatever the noise and the
 // drift, by runs that end as soon as everything is decided.
 func TestEarlyStopsKeepTheError(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const runs = 2000
 	for i, n := range noises {
 		for _, drift := range []float64{0, .05} {
@@ -140,7 +157,7 @@ func TestEarlyStopsKeepTheError(t *testing.T) {
 
 // A difference of half is found soon, and one of a tenth by the end.
 func TestEarlyStopsFind(t *testing.T) {
-	t.Parallel()
+	long(t)
 	rng := rand.New(rand.NewPCG(12, 0))
 	calm := noise{"", func(rng *rand.Rand, _ int) float64 { return .06 * rng.NormFloat64() }}
 	for _, c := range []struct {
@@ -172,7 +189,7 @@ func countOf(b bool) int {
 // is no fair coin under one-sided noise: the larger mean is the baseline's in more than
 // half of the blocks (decision 17). So the copy's windows do not sharpen the baseline.
 func TestTwoWindowsAgainstOneAreNoCoin(t *testing.T) {
-	t.Parallel()
+	long(t)
 	hits := noises[3]
 	rng := rand.New(rand.NewPCG(13, 0))
 	const draws = 100_000

@@ -6,6 +6,15 @@ import (
 	"testing"
 )
 
+// long marks a test of thousands of runs, which -short leaves out.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation of seconds")
+	}
+	t.Parallel()
+}
+
 // A run is one simulated comparison: per block a noise that all arms share (the
 // trace), and per arm and block one of its own. Every arm's quantiles move
 // together, as the quantiles of one window do. Noise is lognormal; the sizes
@@ -48,7 +57,7 @@ func (r run) verdicts(rng *rand.Rand) []Decision {
 // anywhere, whatever the noise. The claim is for 200 comparisons; 4000 take the
 // luck of the seed out of it.
 func TestFalseVerdictsAreRare(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const runs = 1500
 	for _, tt := range []struct {
 		name       string
@@ -105,7 +114,7 @@ func TestFalseVerdictsAreRare(t *testing.T) {
 // times in five, when one window's quantile scatters by 6 % of its own (so the
 // ratio of two windows by 8.5 %) beside a block noise of 30 % that cancels.
 func TestPlantedEffectIsFound(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const runs = 1000
 	rng := rand.New(rand.NewPCG(10, 27))
 	planted := run{blocks: 27, challenger: 2, shared: 0.3, own: 0.05, metric: 0.033, effect: 1.10}

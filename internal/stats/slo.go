@@ -169,7 +169,7 @@ func (s SLO) String() string {
 func (t Term) String() string {
 	switch t.Metric {
 	case "errors":
-		if text := percentage(t.Limit); t.Limit == 0 || parsesTo(text, t.Limit) {
+		if text := percentage(t.Limit); parsesTo(text, t.Limit) {
 			return "errors<=" + text + "%"
 		}
 		return "errors<=" + strconv.FormatFloat(t.Limit, 'f', -1, 64)

@@ -51,6 +51,7 @@ func TestParseSLOErrors(t *testing.T) {
 		"errors<=NaN":        `parsing SLO term "errors<=NaN": "NaN" is not a share of requests: use a percentage from 0% to 100%, or a ratio from 0 to 1`,
 		"goodput>=0":         `parsing SLO term "goodput>=0": "0" is not a rate: use a number above 0, as in 500/s`,
 		"p99<=1s,p99.0<=2s":  `parsing SLO term "p99.0<=2s": p99 has a limit already; give each metric once`,
+		"<=1s":               `parsing SLO term "<=1s": unknown metric "": use a quantile (p50, p99, p99.9), mean, errors or goodput`,
 		"latency<=1s":        `parsing SLO term "latency<=1s": unknown metric "latency": use a quantile (p50, p99, p99.9), mean, errors or goodput`,
 		"p99<=1s,":           `parsing SLO term "": no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`,
 		"p99<=10ms errors<=": `parsing SLO term "p99<=10ms errors<=": "10ms errors<=" is not a time: use a number and a unit, as in 10ms or 1.5s`,
@@ -121,7 +122,8 @@ func TestParseSLOLimits(t *testing.T) {
 
 func TestTermText(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"errors<=0%", "errors<=7%", "errors<=0.07%", "errors<=99.9%", "errors<=100%", "goodput>=0.5/s", "p99.9<=1.5s", "p0.1<=1ns", "mean<=250µs"} {
+	for _, text := range []string{"errors<=0%", "errors<=7%", "errors<=0.07%", "errors<=57%", "errors<=99.9%", "errors<=100%", "goodput>=0.5/s", "p99.9<=1.5s", "p0.1<=1ns", "mean<=250µs",
+		"errors<=0.8113637279242871"} { // which no percentage is
 		slo, err := ParseSLO(text)
 		if err != nil || slo.String() != text {
 			t.Errorf("%s is written %s, %v", text, slo, err)

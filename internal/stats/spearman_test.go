@@ -120,7 +120,7 @@ func squaredDifferences(n int) []float64 {
 // Baselines without drift must be refused at the nominal rate, and a steady
 // drift of half the noise per block must be seen.
 func TestSpearmanRates(t *testing.T) {
-	t.Parallel()
+	long(t)
 	const runs = 4000
 	for _, n := range []int{10, 12, 20, 27} {
 		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
