@@ -23,7 +23,7 @@ func parsed(t *testing.T, spec string) Process {
 // on the seed alone.
 func TestArrivalsKeepTheirRate(t *testing.T) {
 	t.Parallel()
-	const rate, span = 1000.0, 40 * time.Second
+	const rate, span = 1000.0, 20 * time.Second
 	for spec, mean := range map[string]float64{
 		"poisson": rate, "constant": rate,
 		"ramp(500/s,3000/s)": 1750, "ramp(3000/s,0/s)": 1500, "ramp(0.5x,1.5x)": rate, "ramp(0/s,2000/s,even)": 1000, "ramp(700/s,700/s,even)": 700,

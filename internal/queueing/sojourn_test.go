@@ -35,7 +35,7 @@ func TestQuantiles(t *testing.T) {
 	// A mean is the integral of its tail.
 	for _, c := range []int{1, 2, 7} {
 		load := 0.8 * float64(c)
-		near(t, fmt.Sprintf("mean of M/M/%d", c), integral(func(x float64) float64 { return MMcTail(load, 1, c, x) }), MMc(load, 1, c), 1e-5)
+		near(t, fmt.Sprintf("mean of M/M/%d", c), integral(0.01, func(x float64) float64 { return MMcTail(load, 1, c, x) }), MMc(load, 1, c), 1e-5)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestBoundedQuantiles(t *testing.T) {
 	} {
 		what := fmt.Sprintf("M/M/%d/%d at %v erlangs", tt.servers, tt.places, tt.load)
 		found := foundMMcK(tt.load, tt.servers, tt.places)
-		mean := integral(func(x float64) float64 { return departuresTail(found, tt.servers, x*float64(tt.servers)) })
+		mean := integral(0.03, func(x float64) float64 { return departuresTail(found, tt.servers, x*float64(tt.servers)) })
 		near(t, what+": integral of the tail", mean, MMcK(tt.load, 1, tt.servers, tt.places).Response, 1e-4)
 	}
 	near(t, "all the room there is", MMcKQuantile(0.7, 1, 1, 4000, 0.99), MMcQuantile(0.7, 1, 1, 0.99), 1e-6)
@@ -61,8 +61,7 @@ func TestBoundedQuantiles(t *testing.T) {
 }
 
 // integral integrates a tail from 0 until nothing is left of it.
-func integral(tail func(float64) float64) float64 {
-	const step = 0.01
+func integral(step float64, tail func(float64) float64) float64 {
 	sum := tail(0) / 2 // trapezia
 	for x := step; ; x += step {
 		y := tail(x)
