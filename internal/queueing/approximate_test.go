@@ -100,5 +100,9 @@ func TestResponseLaw(t *testing.T) {
 	} {
 		near(t, fmt.Sprint(tt.clients), 1000*Response(tt.clients, tt.throughput, 0), tt.want, 5e-3)
 	}
+	near(t, "ten clients that think for 50 ms, 100/s", Response(10, 100, 0.05), 0.05, exact)
+	near(t, "one client", Response(1, 100, 0), 0.01, exact)
 	near(t, "no throughput", Response(1, 0, 0), nan, 0)
+	near(t, "no client", Response(0, 1, 0), nan, 0)
+	near(t, "less than no thought", Response(1, 1, -1), nan, 0)
 }

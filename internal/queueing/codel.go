@@ -59,7 +59,7 @@ func (c *codel) turn(now, waited time.Duration) bool {
 		c.least = min(c.least, waited)
 	} else {
 		owed := time.Duration(c.refused) * c.Interval
-		c.standing = c.end > 0 && (c.least > c.Target || owed > time.Duration(c.ran)*2*c.Target)
+		c.standing = c.least > c.Target || owed > time.Duration(c.ran)*2*c.Target
 		c.end, c.least, c.ran, c.refused = now+c.Interval, waited, 0, 0
 	}
 	if c.tooOld(waited) {

@@ -22,6 +22,9 @@ func TestQueuesByHand(t *testing.T) {
 		want    []float64
 	}{
 		{"the least to do", with(each, func(s *Station) { s.Pick = Least }), jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 2, 10}},
+		{"who has left is not to do", with(each, func(s *Station) { s.Pick = Least }), jobs(0, 4, 0, 20, 1, 4, 5, 1), []float64{4, 20, 8, 9}},
+		{"who waits is", with(each, func(s *Station) { s.Pick = Least }), jobs(0, 9, 0, 9, 1, 1, 1, 1), []float64{9, 9, 10, 10}},
+		{"a queue once picked is kept", with(each, func(s *Station) { s.Pick, s.Places, s.Blocks = Least, 1, true }), jobs(0, 9, 0, 1, .5, 1), []float64{9, 1, 10}},
 		{"of two queues the shorter", with(each, func(s *Station) { s.Pick = TwoChoices }), jobs(0, 9, 0, 1, 1, 1), []float64{9, 1, 2}},
 		{"an idle worker steals", with(each, func(s *Station) { s.Steal = true }), jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 2, 3}},
 		{"its own queue first", with(each, func(s *Station) { s.Steal = true }), jobs(0, 4, 0, 2, 0, 1, 0, 1), []float64{4, 2, 4, 3}},
@@ -52,6 +55,9 @@ func TestReplayClosedByHand(t *testing.T) {
 		if finish := time.Duration(i+1) * 2 * ms; sent[i] != want || fates[i].Finish != finish {
 			t.Errorf("job %d: got %+v, %+v; want %+v, ending at %v", i, sent[i], fates[i], want, finish)
 		}
+	}
+	if _, fates, err := ReplayClosed(one, 1, jobs(5, 2, 5, 2)); err != nil || fates[1].Finish != 4*ms {
+		t.Errorf("one client: %+v, %v", fates, err)
 	}
 	if _, _, err := ReplayClosed(one, 0, nil); err == nil {
 		t.Error("no clients: got no error")

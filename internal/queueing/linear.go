@@ -18,8 +18,9 @@ func (l *linear) add(row [3]float64, y float64) {
 	}
 }
 
-// solve returns the unknowns and the inverse of the matrix, by elimination. The
-// columns are brought to one size first: N² and 1 stand side by side.
+// solve returns the unknowns and the inverse of the matrix, by elimination. The columns
+// are brought to one size first: N² and 1 stand side by side. A matrix of squares needs no
+// search for a pivot.
 func (l *linear) solve() (b [3]float64, inverse [3][3]float64) {
 	var size [3]float64
 	var m [3][6]float64
@@ -33,13 +34,6 @@ func (l *linear) solve() (b [3]float64, inverse [3][3]float64) {
 		m[i][3+i] = 1
 	}
 	for p := range 3 {
-		best := p
-		for i := p + 1; i < 3; i++ {
-			if math.Abs(m[i][p]) > math.Abs(m[best][p]) {
-				best = i
-			}
-		}
-		m[p], m[best] = m[best], m[p]
 		for i := range 3 {
 			if i == p {
 				continue

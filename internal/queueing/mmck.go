@@ -27,18 +27,13 @@ func MMcK(lambda, service float64, servers, places int) Bounded {
 		return Bounded{Response: service}
 	}
 	load := lambda * service
-	// p(n), Σp below n, Σp up to n and Σn·p up to n, all times one common factor.
-	p, below, sum, present := 1.0, 0.0, 1.0, 0.0
+	// p(n), Σp below n and Σn·p of a queue of n places, for ever more places.
+	p, below, present := 1.0, 0.0, 0.0
 	for n := 1; n <= places; n++ {
 		p *= load / float64(min(n, servers))
-		below = sum
-		sum += p
-		present += float64(n) * p
-		// Only the proportions count: scale down before a long queue overflows.
-		if sum > 1e150 {
-			p, below, present, sum = p/sum, below/sum, present/sum, 1
-		}
+		sum := 1 + p
+		p, below, present = p/sum, 1/sum, (present+float64(n)*p)/sum
 	}
-	throughput := lambda * below / sum // 1 - loss would cancel far beyond saturation
-	return Bounded{Loss: p / sum, Throughput: throughput, Response: present / sum / throughput}
+	throughput := lambda * below // 1 - loss would cancel far beyond saturation
+	return Bounded{Loss: p, Throughput: throughput, Response: present / throughput}
 }

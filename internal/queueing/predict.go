@@ -103,7 +103,7 @@ func Predict(s Station, l Load) Prediction {
 		return Prediction{}
 	}
 	p := s.formula(l)
-	if p.Formula == "" && len(l.Trace) > 0 {
+	if p.Formula == "" {
 		p = Twin(s, l.Trace)
 	}
 	p.Utilization = s.utilization(l)

@@ -141,6 +141,63 @@ func TestPredictOverload(t *testing.T) {
 	}
 }
 
+// A twin's figures are those of its trace, from the first arrival to a mean gap after the last.
+func TestTwinByHand(t *testing.T) {
+	t.Parallel()
+	trace := jobs(100, 1, 110, 1, 120, 1, 130, 3)
+	p := Twin(poolOf1, trace)
+	if p.Formula != "replay" || *p.Loss != 0 || *p.P50 != 0.001 || *p.P99 != 0.003 || *p.Throughput != 100 {
+		t.Errorf("got %+v of %v/s", p, *p.Throughput)
+	}
+	near(t, "mean", *p.Mean, 0.0015, exact)
+	near(t, "utilization", p.Utilization, 0.15, exact)
+	if one := Twin(poolOf1, trace[:1]); one.Throughput != nil || *one.Mean != 0.001 {
+		t.Errorf("of one job: %+v, want no throughput", one)
+	}
+	lost := Figures(trace[:2], []Fate{{Lost: true}, {Lost: true}})
+	if *lost.Loss != 1 || lost.Mean != nil || lost.P50 != nil || lost.Quantile != nil {
+		t.Errorf("all are lost: %+v", lost)
+	}
+	many := Figures(make([]Job, 100), func() (fates []Fate) {
+		for i := range 100 {
+			fates = append(fates, Fate{Finish: time.Duration(i+1) * time.Second})
+		}
+		return fates
+	}())
+	for q, want := range map[float64]float64{1e-9: 1, 0.07: 7, 0.071: 8, 0.99: 99, 0.991: 100} {
+		near(t, "a quantile of a hundred", many.Quantile(q), want, 0)
+	}
+}
+
+// A window holds what was served from its start to just before its end.
+func TestThroughputOfAWindow(t *testing.T) {
+	t.Parallel()
+	fates := []Fate{{Finish: 9}, {Finish: 10}, {Finish: 15, Lost: true}, {Finish: 19}, {Finish: 20}}
+	if got := Throughput(fates, 10, 20); got == nil || *got != 2e8 {
+		t.Errorf("two in ten nanoseconds: %v", got)
+	}
+	if Throughput(fates, 20, 20) != nil || Throughput(fates, 20, 10) != nil {
+		t.Error("a window of no time has a throughput")
+	}
+}
+
+// What is busy is the cores, or the workers if they are scarcer.
+func TestUtilization(t *testing.T) {
+	t.Parallel()
+	l := Poisson(100, 0.001)
+	l.Block = 0.01
+	for _, c := range []struct {
+		station Station
+		want    float64
+	}{
+		{Station{Workers: 4, Cores: 2}, 100 * 0.011 / 4},
+		{Station{Workers: 64, Cores: 2}, 0.05},
+		{Station{Kind: Goroutines, Cores: 2}, 0.05},
+	} {
+		near(t, "utilization", Predict(c.station, l).Utilization, c.want, exact)
+	}
+}
+
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	trace := jobs(0, 1, 10, 3, 20, 1, 30, 3)
@@ -154,6 +211,16 @@ func TestMeasure(t *testing.T) {
 	near(t, "block", got.Block, 0.0005, exact)
 	near(t, "Cs² of 1, 5, 1, 3", got.SCV, 36.0*4/100-1, 1e-9)
 	near(t, "demand beyond which 1 % of the work is", got.Long, 0.003, exact)
+	// The longest of 200 has just 1 % of the work, so that what is beyond the others is enough.
+	heavy := make([]Job, 200)
+	for i := range heavy[:198] {
+		heavy[i].CPU = time.Second / 2
+	}
+	heavy[198].CPU = time.Second
+	near(t, "a demand beyond which just 1 % of the work is", Measure(heavy).Long, 0.5, exact)
+	if l := Measure(jobs(5, 1, 5, 1)); !math.IsNaN(l.Rate) || !math.IsNaN(l.CA2) {
+		t.Errorf("all at one moment: %v/s, Ca² %v; want none", l.Rate, l.CA2)
+	}
 	exp := Measure(draw(12, 200_000, 50, exponential(ms)))
 	near(t, "Ca² of Poisson", exp.CA2, 1, 0.03)
 	near(t, "Cs² of exponential", exp.SCV, 1, 0.03)

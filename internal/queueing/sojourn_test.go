@@ -57,6 +57,7 @@ func TestBoundedQuantiles(t *testing.T) {
 	near(t, "no room to wait", MMcKQuantile(5, 1, 4, 4, 0.99), math.Log(100), 1e-6)
 	// A queue that is always full is 17 exponential demands in a row: Erlang's.
 	near(t, "always full", MMcKQuantile(1e9, 1, 1, 17, 0.5), 16.668, 1e-4)
+	near(t, "too long a queue for powers of its load", MMcKQuantile(1.5, 1, 1, 4000, 0.5), 3998, 0.02)
 	near(t, "no place", MMcKQuantile(1, 1, 1, 0, 0.5), nan, 0)
 }
 

@@ -87,12 +87,35 @@ func TestUSLUnidentified(t *testing.T) {
 	}
 }
 
+// Six points are enough, with two of them on each side of the peak, which is at 30.8.
+func TestUSLNeedsPointsOnBothSides(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		n    []float64
+		want string
+	}{
+		{[]float64{1, 2, 4, 8, 32, 64}, ""},
+		{[]float64{8, 16, 32, 64, 96, 128}, ""},
+		{[]float64{1, 2, 4, 8, 32}, "5 points, and 6 are needed"},
+		{[]float64{1, 2, 4, 8, 16, 64}, "5 points below the peak at 30.8 and 1 above, and 2 of each are needed"},
+		{[]float64{16, 32, 48, 64, 96, 128}, "1 points below the peak at 30.8 and 5 above, and 2 of each are needed"},
+	} {
+		u, err := FitUSL(c.n, scaled(c.n, 1000, 0.05, 0.001, 0, rand.New(rand.NewPCG(1, 1))))
+		if err != nil || u.Unidentified != c.want {
+			t.Errorf("%v: %q, %v; want %q", c.n, u.Unidentified, err, c.want)
+		}
+	}
+}
+
 func TestUSLRefuses(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct{ n, x []float64 }{
 		"2 of them different": {[]float64{1, 2, 2, 1}, []float64{1, 2, 2, 1}},
 		"2 throughputs at 3":  {[]float64{1, 2, 3}, []float64{1, 2}},
 		"X(2) = 0":            {[]float64{1, 2, 3}, []float64{1, 0, 2}},
+		"X(0)":                {[]float64{1, 0, 3}, []float64{1, 1, 2}},
+		"X(+Inf)":             {[]float64{1, inf, 3}, []float64{1, 1, 2}},
+		"X(2) = +Inf":         {[]float64{1, 2, 3}, []float64{1, inf, 2}},
 		"X(NaN)":              {[]float64{1, nan, 3}, []float64{1, 1, 2}},
 	} {
 		if _, err := FitUSL(tt.n, tt.x); err == nil || !strings.Contains(err.Error(), what) {
@@ -103,7 +126,8 @@ func TestUSLRefuses(t *testing.T) {
 
 func TestStudentMeetsTheTables(t *testing.T) {
 	t.Parallel()
-	for free, want := range map[int]float64{1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 6: 2.447, 10: 2.228, 30: 2.042} {
+	for free, want := range map[int]float64{1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 6: 2.447, 10: 2.228} {
 		near(t, "t", student975(free), want, 5e-3)
 	}
+	near(t, "t of 30, where the series is nearly exact", student975(30), 2.0422725, 1.5e-6)
 }

@@ -12,11 +12,8 @@ func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
 	case math.IsInf(mean, 1):
 		return mean
 	}
-	waits := ErlangC(servers, lambda*service)
-	if waits == 0 {
-		return 0
-	}
-	return max(0, math.Log(waits/(1-q))*service/(float64(servers)-lambda*service))
+	load := lambda * service
+	return max(0, math.Log(ErlangC(servers, load)/(1-q))*service/(float64(servers)-load))
 }
 
 // MMcKWait returns the mean wait before service of the requests that [MMcK] serves,
