@@ -81,9 +81,9 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 		"MMcTail":         func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
 		"MMcQuantile":     func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
 		"MMcKQuantile":    func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
-		"MMcWaitQuantile": func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .9) },
+		"MMcWaitQuantile": func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
 		"MMcKWait":        func(l, s float64) float64 { mean, _ := MMcKWait(l, s, 3, 7, .9); return mean },
-		"its quantile":    func(l, s float64) float64 { _, q := MMcKWait(l, s, 3, 7, .9); return q },
+		"its quantile":    func(l, s float64) float64 { _, q := MMcKWait(l, s, 3, 7, .99); return q },
 		"Little":          func(l, s float64) float64 { return s * Little(l, s) },
 		"saturation":      func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
 	} {
