@@ -104,7 +104,7 @@ func (t *trial) measure(ctx context.Context) error {
 	}
 	t.seen = got
 	used := clocks.End()
-	t.Server.CPU, t.Server.RunWait, t.Server.Foreign = used.Server, used.RunWait, p.cpus.Foreign(used, p.Window)
+	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.CPUTimeUnknown})
@@ -168,7 +168,7 @@ func brokeOff(requests []record.Request) bool {
 }
 
 func unknownServer() record.ServerSide {
-	return record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
 // quietRoom is how much garbage a trial may leave, in bytes: its own

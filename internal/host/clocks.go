@@ -15,28 +15,26 @@ import (
 type Reading struct {
 	at        time.Time
 	Server    float64 // CPU time of the server process and its children
-	RunWait   float64 // time its threads waited for a CPU
 	Idle      float64 // time the server's CPUs were idle, summed
 	stolen    float64 // time the hypervisor took of the server's CPUs, summed
 	Load      float64 // CPU time of this process
 	Steal     float64 // time the hypervisor gave to others, over all CPUs
 	Throttled float64 // time that CPU limits held this process's groups back
-	pressure  float64 // time something on this host had to wait for a CPU
 
 	// spanServer and spanLoad are the change of server and load between the very readings
 	// that idle is from, where the two themselves are from the window's ends.
 	spanServer, spanLoad float64
 
-	// Counts: the server's context switches, and connections of the whole host.
-	voluntary, involuntary float64
-	overflows, drops       float64
+	// Counts: the server's context switches, and connections of the whole host that found
+	// an accept queue full.
+	voluntary, involuntary, overflows float64
 }
 
 // unread is a reading of nothing.
 func unread() Reading {
 	return Reading{
-		spanServer: -1, spanLoad: -1, Server: -1, RunWait: -1, Idle: -1, stolen: -1, Load: -1, Steal: -1, Throttled: -1, pressure: -1,
-		voluntary: -1, involuntary: -1, overflows: -1, drops: -1,
+		spanServer: -1, spanLoad: -1, Server: -1, Idle: -1, stolen: -1, Load: -1, Steal: -1, Throttled: -1,
+		voluntary: -1, involuntary: -1, overflows: -1,
 	}
 }
 
@@ -44,13 +42,11 @@ func readClocks(pid int, cpus record.CPUs) Reading {
 	r := Reading{
 		at:        time.Now(),
 		Server:    FamilyCPU(pid),
-		RunWait:   overFamily(pid, runWait),
 		Load:      ProcessCPU(os.Getpid()),
 		Throttled: throttled(),
-		pressure:  pressure(),
+		overflows: listenOverflows(),
 	}
 	r.Idle, r.stolen, r.Steal = cpuTimes(cpus)
-	r.overflows, r.drops = listenCounts()
 	r.voluntary, r.involuntary = switches(pid)
 	return r
 }
@@ -74,37 +70,15 @@ func (r Reading) Since(earlier Reading) Reading {
 	}
 	return Reading{
 		Server:    diff(r.Server, earlier.Server),
-		RunWait:   diff(r.RunWait, earlier.RunWait),
 		Idle:      diff(r.Idle, earlier.Idle),
 		stolen:    diff(r.stolen, earlier.stolen),
 		Load:      diff(r.Load, earlier.Load),
 		Steal:     diff(r.Steal, earlier.Steal),
 		Throttled: diff(r.Throttled, earlier.Throttled),
-		pressure:  diff(r.pressure, earlier.pressure),
 
 		voluntary: counted(r.voluntary, earlier.voluntary), involuntary: counted(r.involuntary, earlier.involuntary),
-		overflows: counted(r.overflows, earlier.overflows), drops: counted(r.drops, earlier.drops),
+		overflows: counted(r.overflows, earlier.overflows),
 	}
-}
-
-// runWait sums the second field of every thread's schedstat. Threads that have
-// ended take theirs along; Go keeps its threads.
-func runWait(pid int) float64 {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return -1
-	}
-	threads, err := fs.AllThreads(pid)
-	if err != nil || len(threads) == 0 {
-		return -1
-	}
-	var sum time.Duration
-	for _, t := range threads {
-		if s, err := t.Schedstat(); err == nil {
-			sum += time.Duration(s.WaitingNanoseconds)
-		}
-	}
-	return sum.Seconds()
 }
 
 // userHZ is the unit of /proc/stat, fixed at 100 for user space on Linux.

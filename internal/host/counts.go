@@ -65,39 +65,21 @@ func threadSwitches(status []byte) (voluntary, involuntary float64) {
 	return voluntary, involuntary
 }
 
-// listenCounts are how many connections of this host, or of its own network in a
-// container, found an accept queue full, and how many were dropped before they were
-// accepted, for that and other reasons; negative when not known.
-func listenCounts() (overflows, drops float64) {
+// listenOverflows is how many connections of this host, or of its own network in a
+// container, found an accept queue full; negative when not known.
+func listenOverflows() float64 {
 	self, err := procfs.Self()
 	if err != nil {
-		return -1, -1
+		return -1
 	}
 	net, err := self.Netstat()
-	if err != nil || net.ListenOverflows == nil || net.ListenDrops == nil {
-		return -1, -1
-	}
-	return *net.ListenOverflows, *net.ListenDrops
-}
-
-// pressure is the time, in seconds, for which something on this host could run and
-// had no CPU (the kernel's PSI); negative when not known.
-func pressure() float64 {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
+	if err != nil || net.ListenOverflows == nil {
 		return -1
 	}
-	cpu, err := fs.PSIStatsForResource("cpu")
-	if err != nil || cpu.Some == nil {
-		return -1
-	}
-	return float64(cpu.Some.Total) / 1e6
+	return *net.ListenOverflows
 }
 
 // Kernel is what the kernel counted between two readings.
 func (r Reading) Kernel() *record.Kernel {
-	return &record.Kernel{
-		Voluntary: r.voluntary, Involuntary: r.involuntary,
-		ListenOverflows: r.overflows, ListenDrops: r.drops, Pressure: r.pressure,
-	}
+	return &record.Kernel{Voluntary: r.voluntary, Involuntary: r.involuntary, ListenOverflows: r.overflows}
 }

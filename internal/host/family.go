@@ -32,22 +32,6 @@ func Family(pid int) []int {
 	return all
 }
 
-// overFamily sums what is read of a process over it and its children: a server may
-// be several processes. It is negative where the first cannot be read.
-func overFamily(pid int, read func(pid int) float64) float64 {
-	if pid <= 0 {
-		return -1
-	}
-	sum := read(pid)
-	if sum < 0 {
-		return sum
-	}
-	for _, child := range Family(pid)[1:] {
-		sum += max(0, read(child))
-	}
-	return sum
-}
-
 // FamilyCPU is the CPU time of a process and all below it, with that of the
 // children they have waited for, so that it does not fall when one ends; negative
 // when it is not known.

@@ -134,7 +134,7 @@ func (w *Watcher) End() Reading {
 	}
 	used := w.last.Since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
-	for _, v := range []*float64{&used.Server, &used.RunWait, &used.Idle, &used.stolen, &used.Load, &used.Steal, &used.Throttled, &used.pressure, &used.voluntary, &used.involuntary} {
+	for _, v := range []*float64{&used.Server, &used.Idle, &used.stolen, &used.Load, &used.Steal, &used.Throttled, &used.voluntary, &used.involuntary} {
 		if *v > 0 {
 			*v *= scale
 		}

@@ -26,7 +26,7 @@ func objective(t *testing.T, text string) stats.SLO {
 
 // searchedTrial is a window in which every request took as long as took says.
 func searchedTrial(number int, arm, purpose string, rate float64, took func(i int) time.Duration, status uint16) record.TrialRecord {
-	t := record.TrialRecord{Trial: record.Trial{Number: number, Block: number, Arm: arm, Warmup: .5, Window: 3, Rate: rate, Purpose: purpose, Server: record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	t := record.TrialRecord{Trial: record.Trial{Number: number, Block: number, Arm: arm, Warmup: .5, Window: 3, Rate: rate, Purpose: purpose, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	t.Server.CPU, t.Server.Foreign = 1, 0
 	gap := time.Duration(float64(time.Second) / rate)
 	for i := range int(rate * 3.5) {

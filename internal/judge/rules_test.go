@@ -208,7 +208,7 @@ func TestRunRules(t *testing.T) {
 		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
 		{"unknown clocks", synthetic{edit: one(func(t *record.Trial) {
-			t.Client.Steal, t.Client.Throttled, t.Server = -1, -1, record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+			t.Client.Steal, t.Client.Throttled, t.Server = -1, -1, record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 		})}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,7 +22,6 @@ type Trial struct {
 type ServerSide struct {
 	PID      int     `json:"pid"`
 	CPU      float64 `json:"cpu"`      // CPU seconds in the window, -1 unknown
-	RunWait  float64 `json:"run_wait"` // seconds its threads waited for a CPU, for one another included; -1 unknown
 	Foreign  float64 `json:"foreign"`  // CPU seconds that others than it used on its CPUs, -1 unknown
 	Accepted float64 `json:"accepted"` // connection counters after the window, -1 unknown
 	Done     float64 `json:"done"`
@@ -56,14 +55,12 @@ type Footprint struct {
 }
 
 // Kernel is what the kernel counted in a window, read from outside the server; below
-// 0 is not known. Connections and pressure are of the whole host, or of its own
-// network in a container: of other programs too.
+// 0 is not known. Connections are of the whole host, or of its own network in a
+// container: of other programs too.
 type Kernel struct {
 	Voluntary       float64 `json:"voluntary"`        // context switches of the server's threads to wait for something
 	Involuntary     float64 `json:"involuntary"`      // and those that took them off a CPU
 	ListenOverflows float64 `json:"listen_overflows"` // connections that found an accept queue full
-	ListenDrops     float64 `json:"listen_drops"`     // dropped before they were accepted, those included
-	Pressure        float64 `json:"pressure"`         // seconds for which something could run and had no CPU
 }
 
 // Connections are what became of a server's connections in a window.

@@ -18,7 +18,7 @@ type Clients struct {
 
 // Window is a second of it, after one of warm-up; the clients began spread over a cycle.
 func (l Clients) Window() (record.TrialRecord, record.Clients) {
-	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, RunWait: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	pending := &t.Client.Pending
 	if l.Stall == 0 {
 		l.Stall = math.Inf(1)
