@@ -18,6 +18,8 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 
 # A missing real part (Prometheus, Chromium, nginx) fails the tests instead of skipping
 # them. Shuffled tests find those that lean on each other.
+empty :=
+space := $(empty) $(empty)
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
 .PHONY: help build run test check race lint fuzz golden bench deps clean experiments-short mutate
@@ -38,8 +40,22 @@ test: deps ## every test, with a real Prometheus and a real Chromium
 
 check: lint test race ## all that CI holds a change to: lint, test, race
 
-race: deps ## the same tests under the race detector
-	$(GOTEST) -race ./internal/... ./cmd/...
+# What the race detector can find something in: the packages whose code or tests start
+# goroutines, take locks or use atomics, and experiment, which runs them together. All
+# others compute on one goroutine.
+RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
+	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal))))
+# What of these it can find nothing in, and would take minutes of: simulations; a browser,
+# Prometheus, nginx, vegeta and a program built without the detector, where our own processes
+# do what they do in other tests; commands that plan, refuse and print. A test that is not
+# named runs. Times mean nothing under the detector, so they are not judged.
+UNRACED = TestIdentifiability TestStationOf MeetsTheory TestCoDelFaresAsInTheSimulator \
+	TestClockSteps Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegeta TestScenariosPrintForVegeta \
+	TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
+	TestScripts/^(arms|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|scenarios|size|version|.*_mistakes)$$
+
+race: deps ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
+	SCHEDLAB_UNTIMED=1 $(GOTEST) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))' $(RACED)
 
 lint: ## gofmt, go vet (macOS too), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }

@@ -140,6 +140,7 @@ func TestAccuracyUnderPauses(t *testing.T) {
 	t.Parallel()
 	const mu = 2000.
 	truth := mu - math.Log(100)/.010
+	const searches = 200
 	var squares, width float64
 	between, holds := 0, 0
 	for seed := range uint64(searches) {

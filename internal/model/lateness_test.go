@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -47,11 +48,18 @@ func (n lateness) machineIdle() bool {
 // trials is how often a measurement may be repeated.
 const trials = 3
 
+// untimed in the environment says that times mean nothing here, as under the race detector.
+const untimed = "SCHEDLAB_UNTIMED"
+
 // judged repeats a measurement until it finds nothing wrong, and fails the test if it never
 // does. If the machine was idle in none of the trials, the test is skipped instead, and says
-// so.
+// so. Where times mean nothing it measures once, for whatever else goes wrong meanwhile.
 func judged(t *testing.T, measure func() (wrong string)) {
 	t.Helper()
+	if os.Getenv(untimed) != "" {
+		t.Logf("NOT JUDGED, for %s is set: %q", untimed, measure())
+		return
+	}
 	idle := false
 	var wrong string
 	for range trials {

@@ -116,6 +116,7 @@ func TestGivingUpUnderChurn(t *testing.T) {
 			c.SetReadDeadline(time.Now().Add(15 * time.Millisecond))
 			_, _ = c.read("GET") // it may take longer than the client likes
 		})
+		eventually(t, "all connects are accepted", func() bool { return s.ln.Counts().Accepted == s.dialled.Load() })
 		s.open(0)
 		close(done)
 		scrapes.Wait()

@@ -41,12 +41,11 @@ func draw(seed uint64, n int, rate float64, d demand) []Job {
 
 const within = 0.03
 
-// long marks a test of a million jobs, which -short leaves out. Nothing in this room
-// starts a goroutine, so the race detector could only slow it, twentyfold.
+// long marks a test of a million jobs, which -short leaves out.
 func long(t *testing.T) {
 	t.Helper()
-	if raced || testing.Short() {
-		t.Skip("long, and nothing in it for the race detector")
+	if testing.Short() {
+		t.Skip("long")
 	}
 	t.Parallel()
 }

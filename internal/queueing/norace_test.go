@@ -1,5 +1,0 @@
-//go:build !race
-
-package queueing
-
-const raced = false
