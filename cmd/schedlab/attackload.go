@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/attack"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
@@ -218,7 +219,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if err := o.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", counted(len(o.Trace.At), "request"), f.duration)
+	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", prose.Plural(len(o.Trace.At), "request"), f.duration)
 	undo, err := f.settle(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if err := c.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", counted(c.Connections, "client"), f.warmup+f.duration)
+	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", prose.Plural(c.Connections, "client"), f.warmup+f.duration)
 	undo, err := f.settle(cmd.Context(), &o)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -155,8 +156,8 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
-	if !slices.Contains(capacityFormats, f.output) {
-		return usagef("--output %q is none of %s", f.output, strings.Join(capacityFormats, ", "))
+	if err := checkFormat(f.output, capacityFormats); err != nil {
+		return err
 	}
 	return checkEmpty(fl, "path", "targets")
 }
@@ -169,7 +170,7 @@ func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.
 // writeSearch prints a search that has not begun.
 func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	p, e := c.Planned(), c.Env()
-	span := func(s float64) time.Duration { return time.Duration(s * 1e9).Round(time.Millisecond) }
+	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
 	fmt.Fprintf(w, "objective   %s\n", p.SLO)
 	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)

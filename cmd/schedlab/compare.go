@@ -120,15 +120,10 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	return cmd
 }
 
-func formatNames() (names []string) {
-	for _, f := range report.Formats() {
-		names = append(names, f.Name)
-	}
-	return names
-}
+func formatNames() []string { return report.Names(report.Formats()) }
 
 func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
-	if err := checkFormat(f.output); err != nil {
+	if err := checkFormat(f.output, formatNames()); err != nil {
 		return err
 	}
 	if err := f.checkGiven(cmd.Flags()); err != nil {
@@ -176,7 +171,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	if why := all.Late(seconds(c.Planned().Estimate), 0); why != nil {
+	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
 	code, err := f.compare(cmd, c, show)
@@ -363,7 +358,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p, e := c.Planned(), c.Env()
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
 	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
-		time.Duration(p.Warmup*1e9).Round(time.Millisecond), time.Duration(p.Window*1e9).Round(time.Millisecond))
+		record.Duration(p.Warmup).Round(time.Millisecond), record.Duration(p.Window).Round(time.Millisecond))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
 	if p.Asked != "" {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
@@ -381,7 +376,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	if f := p.Feasible; f != nil {
 		if f.Planned > 0 {
-			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", seconds(p.Window).Round(time.Millisecond), seconds(f.Planned).Round(time.Millisecond))
+			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
 		}
 		if f.NeedsRate > 0 {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)

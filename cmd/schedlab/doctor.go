@@ -98,8 +98,8 @@ const (
 )
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {
-	if !slices.Contains(doctor.Formats, f.output) {
-		return usagef("--output %q is none of %s", f.output, strings.Join(doctor.Formats, ", "))
+	if err := checkFormat(f.output, doctor.Formats); err != nil {
+		return err
 	}
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
@@ -114,9 +114,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
-	survey, err := newSurvey(f.Options)
+	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return err
+		return usageIfImpossible(err)
 	}
 	if err := f.check(cmd.Context()); err != nil {
 		return err
@@ -156,19 +156,11 @@ func (f *doctorFlags) check(ctx context.Context) error {
 	return err
 }
 
-func newSurvey(o experiment.Options) (*experiment.Survey, error) {
-	s, err := experiment.NewSurvey(o)
-	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return nil, usage(err)
-	}
-	return s, err
-}
-
 // machine is this one, as far as it can be read at once.
 func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
-		ServerCPUs: survey.ServerCPUs(), LoadCPUs: survey.LoadCPUs(), Pinned: survey.Pinned(),
+		ServerCPUs: survey.CPUs.Server, LoadCPUs: survey.CPUs.Load, Pinned: survey.CPUs.Pin,
 	}
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
@@ -226,7 +218,7 @@ func engineTime(f *record.Floor, err error) doctor.Engine {
 	if err != nil {
 		return doctor.Engine{Err: err}
 	}
-	return doctor.Engine{Rate: f.Rate, P50: time.Duration(f.P50 * 1e9), P99: time.Duration(f.P99 * 1e9)}
+	return doctor.Engine{Rate: f.Rate, P50: record.Duration(f.P50), P99: record.Duration(f.P99)}
 }
 
 // aPlan is one comparison of a program with itself.
@@ -266,7 +258,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		}
 		p := c.Planned()
 		_, blocks := c.Budget()
-		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: blocks, Window: seconds(p.Window), Takes: seconds(p.Estimate)})
+		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: blocks, Window: record.Duration(p.Window), Takes: record.Duration(p.Estimate)})
 	}
 	m.Noise = doctor.NewNoise(f.scenario, measured, protocols)
 	return nil
@@ -319,10 +311,7 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	o := f.Options
 	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
 	c, err := experiment.Plan(s, o)
-	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return nil, usage(err)
-	}
-	return c, err
+	return c, usageIfImpossible(err)
 }
 
 // compareAlike runs it, for so many blocks, in a directory that is removed.
@@ -341,7 +330,7 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 	if err != nil {
 		return a, err
 	}
-	a = doctor.AA{Ran: run.Result.Ran, Rate: run.Plan.Rate, Window: seconds(run.Plan.Window)}
+	a = doctor.AA{Ran: run.Result.Ran, Rate: run.Plan.Rate, Window: record.Duration(run.Plan.Window)}
 	for _, arm := range run.Result.Arms {
 		a.Arms = append(a.Arms, arm.Blocks)
 	}

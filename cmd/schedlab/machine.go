@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/doctor"
+	"schedlab/internal/experiment"
 )
 
 // briefWatch is how long a comparison waits to see what other programs do.
@@ -15,9 +16,9 @@ const briefWatch = 150 * time.Millisecond
 // sayMachine says in a line whether this machine is fit to compare anything on, as
 // far as that can be read, and keeps what is not as a doubt in every record.
 func (f *compareFlags) sayMachine(cmd *cobra.Command) error {
-	survey, err := newSurvey(f.Options)
+	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return err
+		return usageIfImpossible(err)
 	}
 	m := machine(survey, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)

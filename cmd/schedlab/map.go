@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/mapping"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -100,22 +101,10 @@ is kept).`,
 
 func metricNames() []string { return append([]string{winnerMetric}, judge.MapMetrics()...) }
 
-func mapFormatNames() (names []string) {
-	for _, f := range report.MapFormats() {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-func checkMapFormat(name string) error {
-	if names := mapFormatNames(); !slices.Contains(names, name) {
-		return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
-	}
-	return nil
-}
+func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkMapFormat(f.output); err != nil {
+	if err := checkFormat(f.output, mapFormatNames()); err != nil {
 		return err
 	}
 	if err := f.checkGiven(cmd.Flags()); err != nil {
@@ -261,7 +250,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 		return nil, nil, err
 	}
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
-	f.Window, f.Warmup = seconds(p.Window), seconds(p.Warmup)
+	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
 	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
 	if p.Rate != "" {
 		if err := f.Rate.Set(p.Rate); err != nil {
@@ -277,7 +266,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {
-		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), counted(len(r.Map.Cells), "cell"), report.Say(experiment.Undecided(o.Cannot[0], false)[0]))
+		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), prose.Plural(len(r.Map.Cells), "cell"), report.Say(experiment.Undecided(o.Cannot[0], false)[0]))
 	}
 	if o.Once > f.Budget {
 		need := (o.Once + time.Minute - 1).Truncate(time.Minute)
@@ -300,7 +289,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 		window += fmt.Sprintf(" to %v, by its rate,", o.Windows[1].Round(time.Millisecond))
 	}
 	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %s each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(m.Arms)+1,
-		seconds(p.Warmup).Round(time.Millisecond), window, o.Cell.Round(time.Second), o.Overloaded.Round(time.Second))
+		record.Duration(p.Warmup).Round(time.Millisecond), window, o.Cell.Round(time.Second), o.Overloaded.Round(time.Second))
 	if why := f.outOfReach(r); why != "" {
 		fmt.Fprintf(w, "undecided   %s\n", why)
 	}
@@ -345,7 +334,7 @@ func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (fou
 	if err != nil {
 		return true, usage(err)
 	}
-	if err := checkMapFormat(output); err != nil {
+	if err := checkFormat(output, mapFormatNames()); err != nil {
 		return true, err
 	}
 	m.Headline = report.MapHeadline(&m)

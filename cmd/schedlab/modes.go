@@ -58,8 +58,6 @@ func modeNames() (names []string) {
 	return names
 }
 
-func completeModes(cmd *cobra.Command) { complete(cmd, "mode", modeNames()...) }
-
 func writeModes(w io.Writer, modes []model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -173,7 +174,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	}
 	switch {
 	case answers[record.Failed] > 0:
-		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", counted(answers[record.Failed], "expectation")), failed)}
+		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
 	case worst != exitDone, strict && answers[record.Undecided] > 0:
@@ -195,7 +196,7 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 		if err != nil {
 			return err
 		}
-		need := seconds(c.Planned().Estimate)
+		need := record.Duration(c.Planned().Estimate)
 		if why := all.Late(need, total); why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)
 			late = append(late, s.Scenario.Name)
@@ -216,13 +217,3 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	_, err := fmt.Fprintln(w)
 	return err
 }
-
-// counted writes n and the word, with an s unless n is 1.
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

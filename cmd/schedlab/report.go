@@ -29,7 +29,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(output); err != nil && checkMapFormat(output) != nil {
+			if err := checkFormat(output, formatNames()); err != nil && checkFormat(output, mapFormatNames()) != nil {
 				return err
 			}
 			if len(args) == 0 {
@@ -42,7 +42,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 					}
 					continue
 				}
-				if err := checkFormat(output); err != nil {
+				if err := checkFormat(output, formatNames()); err != nil {
 					return err
 				}
 				dir, run, err := record.Open(name, root)
@@ -75,8 +75,8 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	return cmd
 }
 
-func checkFormat(name string) error {
-	if names := formatNames(); !slices.Contains(names, name) {
+func checkFormat(name string, names []string) error {
+	if !slices.Contains(names, name) {
 		return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
 	}
 	return nil

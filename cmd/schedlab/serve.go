@@ -81,7 +81,7 @@ A second signal exits at once.`,
 		},
 	}
 	f.bind(cmd.Flags())
-	completeModes(cmd)
+	complete(cmd, "mode", modeNames()...)
 	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
 	complete(cmd, "queue", "rr", "least", "p2c")
 	complete(cmd, "job", "func", "closure")

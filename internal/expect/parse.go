@@ -20,10 +20,7 @@ import (
 // An Expectation is one executed assertion of a scenario, in the language of expr with the
 // words of docs/scenarios.md. It is split at and, or and not into statements, each of
 // which the blocks of a run decide on their own.
-type Expectation struct {
-	text string
-	root ast.Node
-}
+type Expectation struct{ root ast.Node }
 
 // An Error says what is wrong with an expectation, and how many characters into it.
 type Error struct {
@@ -117,7 +114,7 @@ func Parse(text string, arms []string) (Expectation, error) {
 	if n := overprobed(root); n != nil {
 		return Expectation{}, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
 	}
-	return Expectation{text, root}, nil
+	return Expectation{root}, nil
 }
 
 // A nameCheck visits an expectation's calls and looks their names up.

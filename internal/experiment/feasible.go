@@ -130,9 +130,6 @@ func arrivalsOf(l scenario.Load) arrivals.Process {
 	return a
 }
 
-// doubtUndecidable puts what cannot be decided among the doubts.
-func (p *plan) doubtUndecidable() { p.Doubts = append(p.Doubts, Undecided(*p.Feasible, true)...) }
-
 // tellCannot tells whoever wants to know, if something that is asked for cannot be
 // decided.
 func (c *Comparison) tellCannot() {

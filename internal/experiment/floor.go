@@ -74,16 +74,10 @@ func runnable(path string) string {
 
 // Floor is what the load itself adds to every response time, measured of a server that
 // does next to nothing, in half a second.
-func (s *Survey) Floor(ctx context.Context) (*record.Floor, error) {
-	undo, err := s.cpus.BindLoad()
-	if err != nil {
-		return nil, err
-	}
-	defer undo()
-	launcher, err := process.NewLauncher(s.cpus)
-	if err != nil {
-		return nil, err
-	}
-	defer launcher.Close()
-	return floor(ctx, launcher, s.self, load.DefaultEngine, s.cpus.Shared)
+func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
+	err = withLauncher(s.CPUs, func(l *process.Launcher) error {
+		f, err = floor(ctx, l, s.self, load.DefaultEngine, s.CPUs.Shared)
+		return err
+	})
+	return f, err
 }

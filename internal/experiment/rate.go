@@ -114,7 +114,7 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 	if err := p.checkVolume(); err != nil {
 		return err
 	}
-	p.doubtUndecidable()
+	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, true)...)
 	p.warnShort()
 	return nil
 }

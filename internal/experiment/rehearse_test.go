@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -32,13 +33,13 @@ func TestRehearse(t *testing.T) {
 			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate = c.rate, true, scenario.Rate{}
 		})
 		r := &runner{plan: comp.plan, run: &record.Run{Env: comp.Env()}}
-		err := r.onItsCPUs(func() error {
-			server, err := r.launcher.Start(t.Context(), comp.plan.Arms[0].Command, "/")
+		err := r.onItsCPUs(t.Context(), func(ctx context.Context) error {
+			server, err := r.launcher.Start(ctx, comp.plan.Arms[0].Command, "/")
 			if err != nil {
 				return err
 			}
 			defer server.Kill()
-			return r.rehearse(t.Context(), server, comp.plan.arms[0], x, c.cost)
+			return r.rehearse(ctx, server, comp.plan.arms[0], x, c.cost)
 		})
 		got := r.sendable
 		if err != nil || c.capped != (got > 0) || got >= .7*x {

@@ -99,7 +99,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return dir, run, err
 	}
 	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: host.NewWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
-	runErr := r.onItsCPUs(func() error { return r.carryOut(ctx) })
+	runErr := r.onItsCPUs(ctx, r.carryOut)
 	run.Others = r.others.End()
 	run.Plan = r.plan.Plan
 	run.Ended = time.Now().UTC()
@@ -152,19 +152,28 @@ type runner struct {
 	others   *host.Watchdog // tells who else uses the CPUs; nil for nobody
 }
 
-// onItsCPUs binds this process as the load is while f runs, with a launcher for
+// withLauncher binds this process as the load is while f runs, with a launcher for
 // servers.
-func (r *runner) onItsCPUs(f func() error) error {
-	undo, err := r.plan.cpus.BindLoad()
+func withLauncher(cpus host.Sides, f func(*process.Launcher) error) error {
+	undo, err := cpus.BindLoad()
 	if err != nil {
 		return err
 	}
 	defer undo()
-	if r.launcher, err = process.NewLauncher(r.plan.cpus); err != nil {
+	launcher, err := process.NewLauncher(cpus)
+	if err != nil {
 		return err
 	}
-	defer r.launcher.Close()
-	return f()
+	defer launcher.Close()
+	return f(launcher)
+}
+
+// onItsCPUs has f run where the load does, with the runner's launcher.
+func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) error {
+	return withLauncher(r.plan.cpus, func(l *process.Launcher) error {
+		r.launcher = l
+		return f(ctx)
+	})
 }
 
 func (r *runner) carryOut(ctx context.Context) error {

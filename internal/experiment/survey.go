@@ -17,7 +17,7 @@ import (
 // A Survey looks at the machine as a comparison with the same options would use
 // it, without comparing anything. It is not safe for concurrent use.
 type Survey struct {
-	cpus host.Sides
+	CPUs host.Sides // those of the servers and of the load
 	self string
 }
 
@@ -31,24 +31,15 @@ func NewSurvey(o Options) (*Survey, error) {
 	return &Survey{cpus, o.Self}, nil
 }
 
-// ServerCPUs are those of the servers, ascending.
-func (s *Survey) ServerCPUs() []int { return s.cpus.Server }
-
-// LoadCPUs are those of the load, ascending.
-func (s *Survey) LoadCPUs() []int { return s.cpus.Load }
-
-// Pinned reports whether servers and load would be bound to their CPUs.
-func (s *Survey) Pinned() bool { return s.cpus.Pin }
-
 // Pause is how long the platform takes a busy thread off the first CPU of either
 // side, as a comparison measures it, in 0.6 s; negative where threads cannot be
 // bound.
-func (s *Survey) Pause() time.Duration { return host.Pause(s.cpus) }
+func (s *Survey) Pause() time.Duration { return host.Pause(s.CPUs) }
 
 // OnLoadCPUs runs f while all threads of this process are bound as the load would
 // be.
 func (s *Survey) OnLoadCPUs(f func()) error {
-	undo, err := s.cpus.BindLoad()
+	undo, err := s.CPUs.BindLoad()
 	if err != nil {
 		return err
 	}
@@ -61,33 +52,27 @@ func (s *Survey) OnLoadCPUs(f func()) error {
 // it is answered, for the given time. longest is the longest time between two
 // replies, or from the last to the end.
 func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
-	undo, err := s.cpus.BindLoad()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer undo()
-	launcher, err := process.NewLauncher(s.cpus)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer launcher.Close()
-	arm := scenario.Arm{Mode: mode}
-	asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
-	server, err := launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer server.Kill()
-	result, err := load.Closed(ctx, load.ClosedOptions{
-		Targets: asked.Targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.cpus.Shared,
+	err = withLauncher(s.CPUs, func(launcher *process.Launcher) error {
+		arm := scenario.Arm{Mode: mode}
+		asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
+		server, err := launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
+		if err != nil {
+			return err
+		}
+		defer server.Kill()
+		result, err := load.Closed(ctx, load.ClosedOptions{
+			Targets: asked.Targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.CPUs.Shared,
+		})
+		if err != nil {
+			return err
+		}
+		if result.Answered == 0 {
+			return fmt.Errorf("a %s server gave no good reply in %v", mode, span)
+		}
+		longest, replies = longestGap(result, span), result.Answered
+		return nil
 	})
-	if err != nil {
-		return 0, 0, err
-	}
-	if result.Answered == 0 {
-		return 0, 0, fmt.Errorf("a %s server gave no good reply in %v", mode, span)
-	}
-	return longestGap(result, span), result.Answered, nil
+	return longest, replies, err
 }
 
 // longestGap looks at one client's replies.
@@ -117,7 +102,7 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 		return 0, nil
 	}
 	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{Env: c.Env(), XMax: map[string]float64{}}, progress: tell, began: time.Now()}
-	if err := r.onItsCPUs(func() error { return r.probeAll(ctx) }); err != nil {
+	if err := r.onItsCPUs(ctx, r.probeAll); err != nil {
 		return 0, err
 	}
 	if err := p.chooseRate(r.run.XMax, r.sendable); err != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -28,15 +29,12 @@ func Fingerprint(version string, cpus Sides) record.Env {
 		LoadCPUs:    cpus.Load.String(),
 		ServerProcs: ProcsOf(os.Getenv(MaxProcs), len(cpus.Server)),
 		LoadProcs:   cpus.loadProcs(),
-		GOGC:        os.Getenv("GOGC"),
+		GOGC:        cmp.Or(os.Getenv("GOGC"), "100"),
 		CPUMax:      cpuMax(),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
 	}
 	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
-	}
-	if e.GOGC == "" {
-		e.GOGC = "100"
 	}
 	e.Somaxconn, _ = strconv.Atoi(line("/proc/sys/net/core/somaxconn"))
 	var files unix.Rlimit

@@ -142,13 +142,13 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 // QueueWait registers the histogram of queue waits, and the longest, and returns
 // what observes one, for a model to call.
 func (m *Metrics) QueueWait() func(time.Duration) {
-	wait := prometheus.NewHistogram(m.histogram("schedlab_queue_wait_seconds", "Time a job spent in the model's queue."))
+	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
 	var longest atomic.Int64
-	m.register.MustRegister(wait, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "schedlab_queue_longest_wait_seconds", Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
 	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
 	return func(d time.Duration) {
-		wait.Observe(d.Seconds())
+		wait(d)
 		for old := longest.Load(); int64(d) > old && !longest.CompareAndSwap(old, int64(d)); old = longest.Load() {
 		}
 	}
@@ -166,10 +166,23 @@ func (m *Metrics) WatchOldest(read func() time.Duration) {
 // Sojourn registers the histogram of the times that jobs spent with the model's
 // dispatcher and returns what observes one, for a model to call.
 func (m *Metrics) Sojourn() func(time.Duration) {
-	sojourn := prometheus.NewHistogram(m.histogram("schedlab_sojourn_seconds",
-		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one."))
-	m.register.MustRegister(sojourn)
-	return func(d time.Duration) { sojourn.Observe(d.Seconds()) }
+	return m.times("schedlab_sojourn_seconds",
+		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one.")
+}
+
+// LoopLag registers the histogram of how long event loops kept others waiting,
+// and returns what observes one lag, for a model to call. How many connections
+// each loop has is told by listener: a loop has one of its own.
+func (m *Metrics) LoopLag() func(time.Duration) {
+	return m.times("schedlab_loop_lag_seconds",
+		"Longest turn of an event loop in each 50 ms in which it had something to do: what came meanwhile waited as long.")
+}
+
+// times registers a histogram of times and returns what observes one.
+func (m *Metrics) times(name, help string) func(time.Duration) {
+	h := prometheus.NewHistogram(m.histogram(name, help))
+	m.register.MustRegister(h)
+	return func(d time.Duration) { h.Observe(d.Seconds()) }
 }
 
 // scrapesAtOnce bounds what scrapes cost at a time.
@@ -190,6 +203,3 @@ func (m *Metrics) Handler() http.Handler {
 		scrape.ServeHTTP(w, r)
 	})
 }
-
-// Gatherer gives tests what a scrape sees.
-func (m *Metrics) Gatherer() prometheus.Gatherer { return m.gatherer }

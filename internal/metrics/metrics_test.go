@@ -58,7 +58,7 @@ func (stealing) Steals() uint64 { return 7 }
 
 func gather(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
-	families, err := m.Gatherer().Gather()
+	families, err := m.gatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,3 +28,11 @@ func BusyRefuser(m Model) (free func()) {
 		}
 	}
 }
+
+// Turned is the number of connections rejected or dropped.
+func (c Counts) Turned() (n uint64) {
+	for i := range c.Rejected {
+		n += c.Rejected[i] + c.Dropped[i]
+	}
+	return n
+}

@@ -48,14 +48,6 @@ type Counts struct {
 	GaveUp uint64
 }
 
-// Turned is the number of connections rejected or dropped.
-func (c Counts) Turned() (n uint64) {
-	for i := range c.Rejected {
-		n += c.Rejected[i] + c.Dropped[i]
-	}
-	return n
-}
-
 // Plus is the sum of two readings of different servers.
 func (c Counts) Plus(d Counts) Counts {
 	c.Accepted += d.Accepted

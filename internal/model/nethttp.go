@@ -83,7 +83,6 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 var (
 	serverValue  = []string{serverName}
 	closeValue   = []string{"close"}
-	retryValue   = []string{retryAfter}
 	contentTypes = func() map[string][]string {
 		m := make(map[string][]string)
 		for _, t := range workload.ContentTypes() {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -29,10 +30,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	if err != nil {
 		return nil, fmt.Errorf("the server at %s: %w", address, err)
 	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
+	port := cmp.Or(u.Port(), "80")
 	p := &Process{
 		Addr: net.JoinHostPort(u.Hostname(), port), log: &tail{limit: logLimit}, exited: make(chan struct{}),
 		readyLimit: l.readyLimit, stopLimit: l.stopLimit,

@@ -1,6 +1,9 @@
 package queueing
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // formula is the prediction of the formula that fits, or none.
 //
@@ -50,11 +53,7 @@ func (s Station) patient(l Load) bool {
 
 // short says that next to no demand outlasts a turn.
 func (s Station) short(l Load) bool {
-	long := l.Long
-	if long == 0 {
-		long = l.Service * (1 + 6*math.Sqrt(l.SCV))
-	}
-	return long <= s.Turn.Seconds()
+	return cmp.Or(l.Long, l.Service*(1+6*math.Sqrt(l.SCV))) <= s.Turn.Seconds()
 }
 
 // even says that most demands are many turns long.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,11 +159,7 @@ func slug(s string) string {
 		}
 		return '-'
 	}, s)
-	s = strings.Trim(s[:min(len(s), 40)], "-")
-	if s == "" {
-		return "run"
-	}
-	return s
+	return cmp.Or(strings.Trim(s[:min(len(s), 40)], "-"), "run")
 }
 
 // Path returns where the record lies, as given to Create or found by Open.

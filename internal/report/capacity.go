@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -105,13 +106,9 @@ func capacityTable(r *record.Result) [][]string {
 		return fmt.Sprintf("%d of %d", n, of)
 	}
 	for _, a := range r.Capacity.Arms {
-		recovers := a.Recovers
-		if recovers == "" {
-			recovers = of(a.AgainKept, a.AgainOf)
-		}
 		rows = append(rows, []string{
 			a.Name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
-			known(a.Saturation, rate), known(a.XMax, rate), recovers, known(a.CPUPerRequest, seconds),
+			known(a.Saturation, rate), known(a.XMax, rate), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
 		})
 	}
 	return rows

@@ -19,6 +19,7 @@ const capacityChartFile = "capacity.svg"
 // promise as a line, the interval as a band, and what theory says.
 type rateChart struct {
 	plot
+	Y0                         px // its top, in a drawing of several
 	Name, Class, Metric, Title string
 	Log                        bool // of the times
 	Limit                      px
@@ -79,7 +80,10 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 		x := closeAxis(rates, c.Left+8, c.Right-8)
 		x.log = false
 		y := timeAxis(times, c.Bottom, c.Top)
-		c.X, c.Y, c.Log, c.Limit = perSecond(x.rateTicks(6)), y.timeTicks(5), y.log, y.at(term.Limit)
+		c.X, c.Y, c.Log, c.Limit = x.rateTicks(6), y.timeTicks(5), y.log, y.at(term.Limit)
+		for i := range c.X {
+			c.X[i].Label += "/s"
+		}
 		if a.Outcome == "between" {
 			c.BandLow = x.at(a.Low)
 			c.BandWidth = x.at(a.High) - c.BandLow
@@ -145,38 +149,20 @@ func ratePath(points []record.RatePoint, x, y axis) string {
 // the other; nothing to draw gives an empty drawing. r.Capacity must be there.
 func CapacitySVG(w io.Writer, r *record.Result) error {
 	charts := rateCharts(r)
+	for i := range charts {
+		charts[i].Y0 = px(chartRoom*i + 20)
+	}
 	return emit(w, "svg", func(b *bytes.Buffer) {
 		b.WriteString(string(draw("ratefile", struct {
 			Style  template.CSS
 			Height px
-			Charts []placedChart
-		}{document.Style(), px(chartRoom * len(charts)), placed(charts)})))
+			Charts []rateChart
+		}{document.Style(), px(chartRoom * len(charts)), charts})))
 	})
-}
-
-// perSecond says what the labels count.
-func perSecond(ticks []tick) []tick {
-	for i := range ticks {
-		ticks[i].Label += "/s"
-	}
-	return ticks
-}
-
-// A placedChart is one in a drawing of several.
-type placedChart struct {
-	rateChart
-	Y0 px
 }
 
 // chartRoom is the height of a chart with its title.
 const chartRoom = 344
-
-func placed(charts []rateChart) (all []placedChart) {
-	for i, c := range charts {
-		all = append(all, placedChart{c, px(chartRoom*i + 20)})
-	}
-	return all
-}
 
 // details lists every arm's windows.
 func details(r *record.Result) (all []document.Part) {

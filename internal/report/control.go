@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"schedlab/internal/record"
@@ -50,12 +49,4 @@ func controls(aa []record.Verdict) string {
 		finding = fmt.Sprintf("NOT CLEAN for %s, so no verdict on it may stand", strings.Join(bad, ", "))
 	}
 	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
-}
-func allClean(aa []record.Verdict) bool {
-	for _, v := range aa {
-		if judgedControl(v) && !clean(v) {
-			return false
-		}
-	}
-	return slices.ContainsFunc(aa, judgedControl)
 }

@@ -7,12 +7,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// extras are the columns on what the servers held, and how often their threads took
-// turns, each with its head; those of which no arm's is known are left out. They
-// explain and are not judged.
-func extras(arms []record.Arm) [][]string { return append(footprints(arms), switches(arms)...) }
-
-// switches is the column on context switches.
+// switches is the column on context switches, its head first; none when no arm's are
+// known. It explains and is not judged, as the footprints.
 func switches(arms []record.Arm) [][]string {
 	known, column := false, []string{"switches/req"}
 	for _, a := range arms {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,11 +27,11 @@ func TestFootprints(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := extras(arms[3:]); got != nil {
+	if got := slices.Concat(footprints(arms[3:]), switches(arms[3:])); got != nil {
 		t.Errorf("nothing known: got %q", got)
 	}
 	arms[1].Switches, arms[2].Switches = new(1234.5), new(.0312)
-	if got, want := extras(arms)[2], []string{"switches/req", none, "1,234", "0.031", none}; !cmp.Equal(got, want) {
+	if got, want := switches(arms)[0], []string{"switches/req", none, "1,234", "0.031", none}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

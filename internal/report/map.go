@@ -14,38 +14,6 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// A MapFormat is one way to render a map.
-type MapFormat struct {
-	Name    string // as given to --output
-	Summary string // one phrase for the help
-	Render  func(w io.Writer, m *record.Map) error
-}
-
-// MapFormats returns every format of a map in presentation order.
-func MapFormats() []MapFormat {
-	return []MapFormat{
-		{"text", "a grid of letters, for reading in a terminal", MapText},
-		{"json", "the whole map, schema 1", MapJSON},
-		{"markdown", "for an issue or a README", MapMarkdown},
-		{"html", "one self-contained page", MapHTML},
-		{"csv", "one row per cell", MapCSV},
-		{"svg", "the chart alone", MapSVG},
-	}
-}
-
-// RenderMap renders m in the named format. An unknown name is an error that lists
-// the known ones.
-func RenderMap(w io.Writer, format string, m *record.Map) error {
-	var names []string
-	for _, f := range MapFormats() {
-		if f.Name == format {
-			return f.Render(w, m)
-		}
-		names = append(names, f.Name)
-	}
-	return fmt.Errorf("unknown map format %q: use one of %s", format, strings.Join(names, ", "))
-}
-
 // Marks of cells that no arm wins.
 const (
 	markSame      = "="
@@ -125,7 +93,7 @@ func mapDocument(m *record.Map) document.Document {
 		theory,
 		document.Page{document.Section{ID: "cells", Title: "Measured cells, in the order they ran", Parts: []document.Part{cells}}},
 		document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts}},
-		document.Section{ID: "record", Title: "Record", Parts: []document.Part{document.Commands{{Label: "data", Text: m.Dir}, {Label: "again", Text: mapAgain(m)}}}},
+		document.Section{ID: "record", Title: "Record", Parts: []document.Part{document.Commands{{Label: "data", Text: m.Dir}, {Label: "again", Text: again(m.Dir)}}}},
 	}
 	return d
 }

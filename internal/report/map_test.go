@@ -168,7 +168,7 @@ func TestMapJSONAndCSVHoldEveryCell(t *testing.T) {
 func TestRenderMapKnowsItsFormats(t *testing.T) {
 	t.Parallel()
 	err := RenderMap(io.Discard, "xml", atlas())
-	if err == nil || !strings.Contains(err.Error(), `unknown map format "xml": use one of text, json, markdown, html, csv, svg`) {
+	if err == nil || !strings.Contains(err.Error(), `unknown format "xml": use one of text, json, markdown, html, csv, svg`) {
 		t.Errorf("got %v", err)
 	}
 }

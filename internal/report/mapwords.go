@@ -243,7 +243,3 @@ func theoryLines(m *record.Map) (lines []string) {
 func mapResume(m *record.Map) string {
 	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 }
-
-func mapAgain(m *record.Map) string {
-	return "schedlab report " + command.Quote(m.Dir) + " --output html"
-}

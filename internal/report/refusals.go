@@ -36,8 +36,12 @@ func refusals(all []record.Refusal) (lines []string) {
 				blocks = append(blocks, n)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), %s %s", rule, plural(len(windows), "window"),
-			pluralS(len(blocks)), nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
+		in := "block"
+		if len(blocks) > 1 {
+			in += "s"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", rule, plural(len(windows), "window"),
+			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,10 +18,7 @@ import (
 func Say(f record.Fact) string {
 	t := templates().Lookup(string(f.Code))
 	if f.Code == "" || t == nil {
-		if f.Text != "" {
-			return f.Text
-		}
-		return string(f.Code)
+		return cmp.Or(f.Text, string(f.Code))
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, f); err != nil { // a record that was written by another version

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -97,7 +98,7 @@ func figures(r *record.Result) document.Part {
 		ID: "figures", Title: "Figures",
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
-			document.Table{Rows: transposed(append(columns, extras(r.Arms)...)), Marks: marks(r)},
+			document.Table{Rows: transposed(slices.Concat(columns, footprints(r.Arms), switches(r.Arms))), Marks: marks(r)},
 			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
 		},
@@ -288,7 +289,7 @@ func recordSection(r *record.Result) document.Part {
 		order = append(order, strings.Join(o, ", "))
 	}
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
-		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r)}},
+		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r.Dir)}},
 		document.Page{
 			fingerprint(r), document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
 			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
@@ -299,22 +300,7 @@ func recordSection(r *record.Result) document.Part {
 // fingerprint lists the machine and the programs: measurement.md §9.
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
-	known := func(s string) string {
-		if s == "" {
-			return "not known"
-		}
-		return s
-	}
-	affinity := func(list string) string {
-		if list == "" {
-			return "not pinned"
-		}
-		return list
-	}
-	limit := e.CPUMax
-	if limit == "" {
-		limit = "none"
-	}
+	known := func(s string) string { return cmp.Or(s, "not known") }
 	started := "not known"
 	if !r.Started.IsZero() {
 		started = r.Started.Format("2006-01-02 15:04:05 -0700")
@@ -322,15 +308,19 @@ func fingerprint(r *record.Result) document.Part {
 	yes := map[bool]string{true: "yes", false: "no"}
 	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
 	if r.Capacity == nil { // a search has neither
-		facts = append(facts, document.Grid{{Label: "offered rate", Text: offeredRate(r)}, {Label: "blocks", Text: blocks(r)}}...)
+		offered := none // where every arm's clients wait for replies
+		if r.Rate > 0 {
+			offered = rate(r.Rate)
+		}
+		facts = append(facts, document.Grid{{Label: "offered rate", Text: offered}, {Label: "blocks", Text: blocks(r)}}...)
 	}
 	return append(facts, document.Grid{
 		{Label: "schedlab", Text: known(e.Version)}, {Label: "Go", Text: known(e.Go)}, {Label: "GOGC", Text: known(e.GOGC)},
 		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: yes[e.Virtualised]},
-		{Label: "server's CPUs", Text: affinity(e.ServerCPUs)}, {Label: "server's Ps (GOMAXPROCS)", Text: serverProcs(e, r.Arms)},
-		{Label: "load's CPUs", Text: affinity(e.LoadCPUs)}, {Label: "load's Ps (GOMAXPROCS)", Text: count(e.LoadProcs)},
+		{Label: "server's CPUs", Text: cmp.Or(e.ServerCPUs, "not pinned")}, {Label: "server's Ps (GOMAXPROCS)", Text: serverProcs(e, r.Arms)},
+		{Label: "load's CPUs", Text: cmp.Or(e.LoadCPUs, "not pinned")}, {Label: "load's Ps (GOMAXPROCS)", Text: count(e.LoadProcs)},
 		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
-		{Label: "cgroup CPU limit", Text: limit}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
+		{Label: "cgroup CPU limit", Text: cmp.Or(e.CPUMax, "none")}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
 		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},
 		{Label: "longest regular pause", Text: pauseText(e.Pause)}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)

@@ -110,17 +110,7 @@ func needed(v record.Verdict) string {
 }
 
 func reason(v record.Verdict) string {
-	if v.Reason.Text == "" {
-		return "no reason recorded"
-	}
-	return v.Reason.Text
-}
-
-func pluralS(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
+	return cmp.Or(v.Reason.Text, "no reason recorded")
 }
 
 // oneReason is the reason that all of vs were refused for, "" when they differ
@@ -219,14 +209,6 @@ func offered(r *record.Result) string {
 		parts[0] += " (" + r.Asked + ")"
 	}
 	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
-}
-
-// offeredRate is "-" where every arm's clients wait for replies.
-func offeredRate(r *record.Result) string {
-	if r.Rate == 0 {
-		return none
-	}
-	return rate(r.Rate)
 }
 
 // loads lists what the arms' clients did, each once.
@@ -366,10 +348,8 @@ func notes(r *record.Result, arm string) []int {
 	return numbers
 }
 
-// again is the command that renders the record once more.
-func again(r *record.Result) string {
-	return "schedlab report " + command.Quote(r.Dir) + " --output html"
-}
+// again is the command that renders a record once more.
+func again(dir string) string { return "schedlab report " + command.Quote(dir) + " --output html" }
 
 // byArm groups verdicts by arm, in their order.
 func byArm(verdicts []record.Verdict) [][]record.Verdict {

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -178,23 +179,13 @@ func parseScenario(text []byte) (s Scenario, err error) {
 }
 
 func (s *Scenario) setDefaults() {
-	if s.Workload.Method == "" {
-		s.Workload.Method = "GET"
-	}
-	if s.Load.Loop == "" {
-		s.Load.Loop = "open"
-	}
-	if s.Load.Arrivals == "" {
-		s.Load.Arrivals = "poisson"
-	}
-	if s.Load.Timeout == 0 {
-		s.Load.Timeout = Duration(load.DefaultTimeout)
-	}
+	s.Workload.Method = cmp.Or(s.Workload.Method, "GET")
+	s.Load.Loop = cmp.Or(s.Load.Loop, "open")
+	s.Load.Arrivals = cmp.Or(s.Load.Arrivals, "poisson")
+	s.Load.Timeout = cmp.Or(s.Load.Timeout, Duration(load.DefaultTimeout))
+	s.Protocol.Kind = cmp.Or(s.Protocol.Kind, "quick")
 	if s.Load.Connections == 0 && s.anyKeepAlive() {
 		s.Load.Connections = 64
-	}
-	if s.Protocol.Kind == "" {
-		s.Protocol.Kind = "quick"
 	}
 	for i := range s.Arms {
 		for factor, values := range s.Load.Vary {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -77,11 +78,7 @@ func (s *Scenario) Targets(addr string) []load.Target {
 		}
 		return moved
 	}
-	path := s.Workload.Path
-	if path == "" {
-		path = workPath
-	}
-	return []load.Target{{Method: s.Workload.Method, URL: "http://" + addr + path, Body: []byte(s.Workload.Body)}}
+	return []load.Target{{Method: s.Workload.Method, URL: "http://" + addr + cmp.Or(s.Workload.Path, workPath), Body: []byte(s.Workload.Body)}}
 }
 
 // workPath is where our servers do the work of cpu and sleep.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -110,10 +111,7 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 			unsaid = append(unsaid, fmt.Sprintf(format, args...))
 		}
 	}
-	window := time.Duration(s.Protocol.Window)
-	if window == 0 {
-		window = Protocols[s.Protocol.Kind].Window
-	}
+	window := cmp.Or(time.Duration(s.Protocol.Window), Protocols[s.Protocol.Kind].Window)
 	if l.Loop == "closed" {
 		s.vegetaClosed(l, add, lack)
 	} else {

@@ -116,8 +116,8 @@ func TestAdminOff(t *testing.T) {
 	cfg := testConfig("nethttp")
 	cfg.Admin = "off"
 	s := run(t, cfg)
-	if got := s.AdminAddr(); got != nil {
-		t.Errorf("got %v, want no admin address", got)
+	if s.admin != nil {
+		t.Errorf("got the admin address %v, want none", s.admin.ln.Addr())
 	}
 	if err := s.get(t, s.url("/plaintext"), "Hello, World!"); err != nil {
 		t.Error(err)
@@ -130,13 +130,13 @@ func TestReadyzWhileDraining(t *testing.T) {
 	cfg := testConfig("fasthttp")
 	cfg.DrainTimeout = soon
 	s := run(t, cfg)
-	slow, err := net.Dial("tcp", s.Addr().String())
+	slow, err := net.Dial("tcp", s.ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer slow.Close()
 	io.WriteString(slow, "PUT /kv/k HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nva")
-	eventually(t, "a connection", func() bool { return s.Counts().Open == 1 })
+	eventually(t, "a connection", func() bool { return s.ln.Counts().Open == 1 })
 	go s.stop()
 	eventually(t, "not ready", func() bool {
 		res, body := s.fetch(t, "GET", "/readyz")
@@ -163,13 +163,13 @@ func TestAdminAnswersAtMaxConns(t *testing.T) {
 	cfg.MaxConns = 3
 	s := run(t, cfg)
 	for range 3 * cfg.MaxConns {
-		c, err := net.Dial("tcp", s.Addr().String())
+		c, err := net.Dial("tcp", s.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 	}
-	eventually(t, "the cap", func() bool { return s.Counts().Open == uint64(cfg.MaxConns) })
+	eventually(t, "the cap", func() bool { return s.ln.Counts().Open == uint64(cfg.MaxConns) })
 	_, body := s.fetch(t, "GET", "/metrics")
 	for _, line := range []string{"accepted_total", "open"} {
 		if want := fmt.Sprintf("schedlab_connections_%s{mode=\"nethttp\"} %d\n", line, cfg.MaxConns); !strings.Contains(body, want) {
@@ -208,7 +208,7 @@ func TestSlowHeadsLetScrapesPass(t *testing.T) {
 	t.Parallel()
 	s := run(t, testConfig("pool"))
 	for range 3 * adminConns {
-		c, err := net.Dial("tcp", s.AdminAddr().String())
+		c, err := net.Dial("tcp", s.admin.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}

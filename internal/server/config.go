@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -142,9 +143,7 @@ func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
 	if !mode.Has("workers") {
 		return nil
 	}
-	if c.Workers == 0 {
-		c.Workers = 2 * runtime.GOMAXPROCS(0)
-	}
+	c.Workers = cmp.Or(c.Workers, 2*runtime.GOMAXPROCS(0))
 	if c.Workers < 1 || c.Workers > mostWorkers {
 		return badConfig("--workers %d is outside 1 to %d", c.Workers, mostWorkers)
 	}
@@ -158,9 +157,7 @@ func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
 	if c.QueueDepth > mostDepth {
 		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
 	}
-	if c.Overflow == "" {
-		c.Overflow = mode.Overflow
-	}
+	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
 	mc.QueueDepth = c.QueueDepth
 	if err := mc.Overflow.Set(c.Overflow); err != nil {
 		return badConfig("--overflow: %v", err)

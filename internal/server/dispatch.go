@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"runtime"
@@ -174,11 +175,7 @@ func (c *Config) axes(mode model.Mode) model.Axes {
 	}
 	a.Overflow = c.Overflow
 	if mode.Has("queue") {
-		pick := c.Queue
-		if pick == "" {
-			pick = dispatch.RoundRobin.String()
-		}
-		a.Queue += " " + pick
+		a.Queue += " " + cmp.Or(c.Queue, dispatch.RoundRobin.String())
 		if c.Steal {
 			a.Queue += " steal"
 		}

@@ -123,8 +123,8 @@ func run(t *testing.T, cfg Config) *running {
 	return r
 }
 
-func (r *running) url(path string) string      { return "http://" + r.Addr().String() + path }
-func (r *running) adminURL(path string) string { return "http://" + r.AdminAddr().String() + path }
+func (r *running) url(path string) string      { return "http://" + r.ln.Addr().String() + path }
+func (r *running) adminURL(path string) string { return "http://" + r.admin.ln.Addr().String() + path }
 
 // browser returns a client whose connections end with the test.
 func browser(t *testing.T) *http.Client {

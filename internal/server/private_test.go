@@ -17,7 +17,7 @@ func TestClientsSeeAndMakeNothing(t *testing.T) {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			s := run(t, testConfig(mode.Name))
-			if addr := s.AdminAddr().String(); !strings.HasPrefix(addr, "127.0.0.1:") {
+			if addr := s.admin.ln.Addr().String(); !strings.HasPrefix(addr, "127.0.0.1:") {
 				t.Errorf("got the admin side on %s, want it on loopback", addr)
 			}
 			client := browser(t)

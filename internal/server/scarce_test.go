@@ -36,7 +36,7 @@ func serveScarce(mode string) error {
 	if err := s.Listen(context.Background()); err != nil {
 		return err
 	}
-	fmt.Println(s.Addr(), s.AdminAddr())
+	fmt.Println(s.ln.Addr(), s.admin.ln.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)

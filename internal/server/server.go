@@ -165,20 +165,6 @@ func listenError(flag, addr string, err error) error {
 	return fmt.Errorf("listening on --%s %s: %w", flag, addr, err)
 }
 
-// Addr is the data address, with the port the kernel chose. Call it after Listen.
-func (s *Server) Addr() net.Addr { return s.ln.Addr() }
-
-// AdminAddr is the admin address, nil when there is none.
-func (s *Server) AdminAddr() net.Addr {
-	if s.admin == nil {
-		return nil
-	}
-	return s.admin.ln.Addr()
-}
-
-// Counts is one consistent reading of the connections.
-func (s *Server) Counts() model.Counts { return s.ln.Counts() }
-
 // Serve serves until ctx is done, then drains. It returns nil after a drain,
 // also one that had to cut connections at the timeout; the log says so.
 func (s *Server) Serve(ctx context.Context) error {

@@ -25,8 +25,8 @@ func TestPortInUse(t *testing.T) {
 		addr   net.Addr
 		change func(*Config, string)
 	}{
-		{"addr", first.Addr(), func(c *Config, addr string) { c.Addr = addr }},
-		{"admin", first.AdminAddr(), func(c *Config, addr string) { c.Admin = addr }},
+		{"addr", first.ln.Addr(), func(c *Config, addr string) { c.Addr = addr }},
+		{"admin", first.admin.ln.Addr(), func(c *Config, addr string) { c.Admin = addr }},
 	} {
 		cfg := testConfig("pool")
 		tc.change(&cfg, tc.addr.String())
@@ -43,7 +43,7 @@ func TestPortInUse(t *testing.T) {
 			t.Errorf("%v is a wrong setting, want a failure", err)
 		}
 		if tc.flag == "admin" { // its data socket must be gone too
-			if c, err := net.DialTimeout("tcp", second.Addr().String(), soon); !errors.Is(err, syscall.ECONNREFUSED) {
+			if c, err := net.DialTimeout("tcp", second.ln.Addr().String(), soon); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("got %v %v, want the data listener closed", c, err)
 			}
 		}
@@ -131,8 +131,8 @@ func TestLog(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, want := range map[int][]string{
-		0: {"msg=serving", "mode=pool", "overflow=reject thread=free", "addr=" + s.Addr().String(), "gomaxprocs=", "max_conns=",
-			"backlog=", "admin=" + s.AdminAddr().String(), "workers=3", "queue_depth=7", "overflow=reject"},
+		0: {"msg=serving", "mode=pool", "overflow=reject thread=free", "addr=" + s.ln.Addr().String(), "gomaxprocs=", "max_conns=",
+			"backlog=", "admin=" + s.admin.ln.Addr().String(), "workers=3", "queue_depth=7", "overflow=reject"},
 		1:              {"level=WARN", "a worker keeps its connection", "of more than 3 keep-alive clients"},
 		2:              {"msg=draining", "open=1"},
 		len(lines) - 1: {"msg=drained", "forced=0", "accepted=1 done=1 rejected=0 dropped=0 open=0"},
@@ -162,7 +162,7 @@ func TestEveryModeServes(t *testing.T) {
 			if took := time.Since(began); took >= s.cfg.DrainTimeout {
 				t.Errorf("the drain of an idle server took %v, its whole timeout", took)
 			}
-			if c := s.Counts(); c.Accepted != 1 || c.Done != 1 || c.Open != 0 {
+			if c := s.ln.Counts(); c.Accepted != 1 || c.Done != 1 || c.Open != 0 {
 				t.Errorf("got %+v, want one accepted and done", c)
 			}
 		})

@@ -70,7 +70,7 @@ func TestStarvedClientsShow(t *testing.T) {
 
 	var kept []net.Conn
 	for range 3 {
-		c, err := net.Dial("tcp", s.Addr().String())
+		c, err := net.Dial("tcp", s.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestStarvedClientsShow(t *testing.T) {
 		c.SetDeadline(time.Now().Add(soon))
 		io.WriteString(c, "GET /plaintext HTTP/1.1\r\nHost: test\r\n\r\n")
 		kept = append(kept, c)
-		eventually(t, "it is accepted", func() bool { return s.Counts().Accepted == uint64(len(kept)) })
+		eventually(t, "it is accepted", func() bool { return s.ln.Counts().Accepted == uint64(len(kept)) })
 	}
 	answered := func(c net.Conn) {
 		t.Helper()
@@ -95,7 +95,7 @@ func TestStarvedClientsShow(t *testing.T) {
 	kept[0].Close()
 	answered(kept[2])
 	kept[2].Close()
-	eventually(t, "all are closed", func() bool { return s.Counts().Open == 0 })
+	eventually(t, "all are closed", func() bool { return s.ln.Counts().Open == 0 })
 	check("afterwards", map[string]float64{"queue_depth": 0, "queue_oldest_wait_seconds": 0, "connections_accepted_total": 3,
 		"connections_done_total": 3, "connections_gave_up_total": 1, "requests_gave_up_total": 0})
 	if got := value("queue_longest_wait_seconds"); got < 0.05 || got > soon.Seconds() {

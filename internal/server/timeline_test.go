@@ -137,7 +137,7 @@ func TestPhases(t *testing.T) {
 		}
 		held <- err
 	}()
-	eventually(t, "a busy worker", func() bool { return r.Counts().Open == 1 })
+	eventually(t, "a busy worker", func() bool { return r.ln.Counts().Open == 1 })
 	req, err := http.NewRequest(http.MethodGet, r.url("/plaintext"), nil)
 	if err != nil {
 		t.Fatal(err)
