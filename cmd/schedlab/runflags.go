@@ -23,7 +23,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half, or as many as the scenario needs)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,8 @@ import (
 )
 
 // TestScripts runs the command line as people do: testdata/script/*.txtar, with
-// these commands beside testscript's own.
+// these commands beside testscript's own, and the conditions one-cpu and two-cpus: so many
+// are there for this process.
 //
 //	exits CODE[,CODE] COMMAND...  run to the end; the exit code is one of those
 //	start NAME COMMAND...         run in the background, with the environment at the script's start
@@ -50,6 +52,13 @@ func TestScripts(t *testing.T) {
 			env.Values[environment{}] = slices.Clone(env.Vars)
 			env.Values[tester{}] = env.T()
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			n := map[string]int{"one-cpu": 1, "two-cpus": 2}[cond]
+			if n == 0 {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return runtime.NumCPU() == n, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     scriptExits,

@@ -30,6 +30,9 @@ func (m *Machine) cpus() seen {
 		if len(online) > 1 {
 			s.fix = fmt.Sprintf("%d CPUs are online: taskset -c %s schedlab ..., or a wider --cpuset-cpus of the container", len(online), listed(online))
 		}
+	case shared && m.Pinned && len(record.Shared(m.ServerCPUs, m.LoadCPUs)) > 0:
+		s.state, s.found = Warn, fmt.Sprintf("the load shares CPU %s with the servers: %s", listed(record.Shared(m.ServerCPUs, m.LoadCPUs)), s.found)
+		s.fix = "a question for two Ps (GOMAXPROCS) on two CPUs needs it; otherwise leave --server-cpus out"
 	case shared && m.Pinned:
 		s.state, s.found = Bad, "server and load share CPUs: "+s.found
 		s.fix = fmt.Sprintf("give them CPUs of their own: --server-cpus %s --load-cpus %s", listed(used[:len(used)/2]), listed(used[len(used)/2:]))

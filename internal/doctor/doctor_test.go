@@ -127,6 +127,7 @@ func TestFaults(t *testing.T) {
 		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), Bad, "100 MiB available", "end programs"},
 		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), Warn, "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
 		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, Bad, "one CPU only (1)", "4 CPUs are online: taskset -c 0-3 schedlab"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for two Ps (GOMAXPROCS) on two CPUs needs it; otherwise leave --server-cpus out"},
 		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0-1, load 0-1", "--server-cpus 0 --load-cpus 1"},
 		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "--pin auto"},
 		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--server-cpus 0-1 --load-cpus 2-3"},

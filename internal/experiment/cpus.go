@@ -8,11 +8,13 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // chooseCPUs splits the CPUs this process may use: the lower half for the
-// server, the rest for the load, unless told otherwise.
-func chooseCPUs(o Options) (host.Sides, error) {
+// server, or as many as the scenario needs, the rest for the load, unless told otherwise.
+// Where nothing is left for the load, it shares the last of the server's.
+func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	all, err := host.Affinity()
 	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
 	told := o.ServerCPUs != "" || o.LoadCPUs != ""
@@ -28,7 +30,9 @@ func chooseCPUs(o Options) (host.Sides, error) {
 	case err != nil:
 		return sets, err
 	case !told && len(all) >= 2:
-		sets.Server, sets.Load, sets.Shared = all[:len(all)/2], all[len(all)/2:], false
+		n := max(len(all)/2, min(needs.ServerCPUs, len(all)))
+		sets.Server, sets.Load = all[:n], all[min(n, len(all)-1):]
+		sets.Shared = n == len(all)
 		return sets, nil
 	}
 	if o.ServerCPUs != "" {
@@ -42,8 +46,11 @@ func chooseCPUs(o Options) (host.Sides, error) {
 		}
 	}
 	// One side given: the other takes what is left, if anything is.
-	if rest := all.Without(sets.Server); o.LoadCPUs == "" && len(rest) > 0 {
-		sets.Load = rest
+	if o.LoadCPUs == "" {
+		sets.Load = sets.Server[len(sets.Server)-1:]
+		if rest := all.Without(sets.Server); len(rest) > 0 {
+			sets.Load = rest
+		}
 	}
 	if rest := all.Without(sets.Load); o.ServerCPUs == "" && len(rest) > 0 {
 		sets.Server = rest
@@ -68,6 +75,6 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 
 // ServerCPUs is how many CPUs a comparison would give to the server.
 func ServerCPUs(o Options) (int, error) {
-	sets, err := chooseCPUs(o)
+	sets, err := chooseCPUs(o, scenario.Needs{})
 	return max(len(sets.Server), 1), err
 }

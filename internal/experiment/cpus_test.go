@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 )
 
 // everyCPU lists the CPUs this process may use.
@@ -45,20 +46,29 @@ func TestChooseCPUs(t *testing.T) {
 	}
 	half := len(all) / 2
 	low, high, one := all[:half].String(), all[half:].String(), fmt.Sprint(all[0])
+	last := fmt.Sprint(all[len(all)-1])
 	for _, c := range []struct {
 		o            Options
+		needs        int // CPUs of the server
 		server, load string
 		pin, shared  bool
 	}{
-		{Options{}, low, high, true, false},
-		{Options{Pin: "auto"}, low, high, true, false},
-		{Options{Pin: "none"}, all.String(), all.String(), false, true},
-		{Options{ServerCPUs: one}, one, all[1:].String(), true, false},
-		{Options{LoadCPUs: one}, all[1:].String(), one, true, false},
-		{Options{ServerCPUs: one, LoadCPUs: one}, one, one, true, true},
-		{Options{ServerCPUs: all.String()}, all.String(), all.String(), true, true},
+		{Options{}, 0, low, high, true, false},
+		{Options{}, 1, low, high, true, false},
+		{Options{Pin: "auto"}, 0, low, high, true, false},
+		{Options{Pin: "none"}, 0, all.String(), all.String(), false, true},
+		{Options{ServerCPUs: one}, 0, one, all[1:].String(), true, false},
+		{Options{LoadCPUs: one}, 0, all[1:].String(), one, true, false},
+		{Options{ServerCPUs: one, LoadCPUs: one}, 0, one, one, true, true},
+		// Where nothing is left for the load, it shares one CPU of the server's.
+		{Options{ServerCPUs: all.String()}, 0, all.String(), last, true, true},
+		{Options{}, len(all), all.String(), last, true, true},
+		{Options{}, len(all) - 1, all[:max(half, len(all)-1)].String(), all[max(half, len(all)-1):].String(), true, false},
+		// What a machine lacks it cannot give, and what is told is kept.
+		{Options{}, len(all) + 1, all.String(), last, true, true},
+		{Options{ServerCPUs: one}, 2, one, all[1:].String(), true, false},
 	} {
-		got, err := chooseCPUs(c.o)
+		got, err := chooseCPUs(c.o, scenario.Needs{ServerCPUs: c.needs})
 		if err != nil || got.Server.String() != c.server || got.Load.String() != c.load || got.Pin != c.pin || got.Shared != c.shared {
 			t.Errorf("%+v: got server %s, load %s, pin %v, shared %v, %v", c.o, got.Server, got.Load, got.Pin, got.Shared, err)
 		}
@@ -71,7 +81,7 @@ func TestChooseCPUs(t *testing.T) {
 		{Options{Pin: "none", LoadCPUs: "0"}, "--pin none leaves no use for --server-cpus and --load-cpus; drop one of them"},
 		{Options{ServerCPUs: "zero"}, `--server-cpus "zero" is not a list of CPUs like 0-3,5`},
 	} {
-		_, err := chooseCPUs(c.o)
+		_, err := chooseCPUs(c.o, scenario.Needs{})
 		var bad *Impossible
 		if !errors.As(err, &bad) || err.Error() != c.want {
 			t.Errorf("%+v: got %v, want %s", c.o, err, c.want)

@@ -1,13 +1,16 @@
 package experiment
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"schedlab/internal/load/null"
 	"schedlab/internal/process/stub"
 )
 
@@ -15,9 +18,15 @@ import (
 const tooLong = 30 * time.Second
 
 // TestMain makes this binary a server as well: `TESTBINARY stub ADDR HOW` is
-// what foreign arms run.
+// what foreign arms run, `TESTBINARY null-server --addr ADDR` the null server.
 func TestMain(m *testing.M) {
 	stub.Main()
+	if len(os.Args) > 3 && os.Args[1] == NullServer {
+		if err := null.Serve(context.Background(), os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	flag.Parse()
 	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
 		os.Exit(m.Run()) // the fuzzer's own goroutines linger

@@ -81,10 +81,14 @@ type plan struct {
 	cpus     host.Sides
 	modes    map[string]scenario.Mode
 	budget   time.Duration
-	self     string    // this program, "" when the caller named none
-	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
-	until    stats.SLO // see Comparison.Until; nil for the verdicts
-	outcome  *string   // see Comparison.UntilOutcome; nil for the verdicts
+	self     string        // this program, "" when the caller named none
+	slo      stats.SLO     // of a search for capacity, which has no copy of the baseline; else nil
+	until    stats.SLO     // see Comparison.Until; nil for the verdicts
+	outcome  *string       // see Comparison.UntilOutcome; nil for the verdicts
+	told     scenario.Rate // the user's own for this run; zero: the scenario's
+	// bearable is the rate above which the load takes too much of the CPUs that it shares with
+	// the servers; 0: any, as far as is known. See runner.boundShare.
+	bearable float64
 	// iters turns the CPU time that a trace file states into iterations; opened are the
 	// arrivals by their words, their files read.
 	iters  float64
@@ -128,11 +132,11 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 // layOut plans a comparison, or with an objective a search for capacity: its arms, and then
 // with schedule what the two have not in common, windows and budget.
 func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (*plan, error) {
-	cpus, err := chooseCPUs(o)
+	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
+	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, told: o.Rate, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
 	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
 		Connections: s.Load.Connections,
@@ -337,6 +341,9 @@ func (p *plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(
 // costOf is that with windows of another length.
 func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + fixedCost
+	if _, ok := p.sharer(); ok {
+		cost += shareCost
+	}
 	for i, a := range p.arms {
 		if p.probes(a) && p.sameAs(i) < 0 {
 			cost += probeCost - probeWindow + p.probeFor()

@@ -16,8 +16,12 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// probeAll measures the throughput of every arm of which the plan needs it.
+// probeAll measures the throughput of every arm of which the plan needs it, and before that
+// what the load takes of a CPU that it shares.
 func (r *runner) probeAll(ctx context.Context) error {
+	if err := r.boundShare(ctx); err != nil {
+		return err
+	}
 	for i, a := range r.plan.arms {
 		if !r.plan.probes(a) {
 			continue

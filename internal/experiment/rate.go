@@ -104,6 +104,7 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 		}
 		a.Clients.Rate = rate
 	}
+	p.spareServers()
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: record.RateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}

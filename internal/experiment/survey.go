@@ -24,7 +24,7 @@ type Survey struct {
 // NewSurvey chooses the CPUs as [Plan] does. An [*Impossible] error says what to
 // change. Of the options it reads Self, ServerCPUs, LoadCPUs and Pin.
 func NewSurvey(o Options) (*Survey, error) {
-	cpus, err := chooseCPUs(o)
+	cpus, err := chooseCPUs(o, scenario.Needs{})
 	if err != nil {
 		return nil, err
 	}

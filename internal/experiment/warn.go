@@ -6,12 +6,17 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/window"
 )
 
 // warn adds what can be told before anything runs.
 func (p *plan) warn() {
 	if p.cpus.Shared {
-		p.doubt(record.Fact{Code: record.SharedCPUs})
+		f := record.Fact{Code: record.SharedCPUs}
+		if shared := p.cpus.SharedCPUs(); len(shared) > 0 {
+			f.Names, f.Values = record.Names{"cpus": shared.Words()}, record.Values{"share": window.ShareLimit}
+		}
+		p.doubt(f)
 	}
 	for _, a := range p.arms {
 		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive || a.Clients.Session > 0 { // a session's end gives the next its turn

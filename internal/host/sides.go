@@ -55,6 +55,15 @@ func (c Sides) BindLoad() (undo func(), err error) {
 	}, nil
 }
 
+// SharedCPUs are those of the servers that the load has too, where the servers have others
+// beside them; none otherwise, and where neither is bound.
+func (c Sides) SharedCPUs() record.CPUs {
+	if !c.Pin {
+		return nil
+	}
+	return record.Shared(c.Server, c.Load)
+}
+
 // Foreign is the CPU time that others took from the server on its CPUs over a
 // window: what was neither idle nor stolen nor its own.
 func (c Sides) Foreign(used Reading, window float64) float64 {

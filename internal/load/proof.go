@@ -46,9 +46,9 @@ type Rest string
 
 // The kinds of Rest.
 const (
-	RestSpins Rest = "spins"             // it polls for events all the time, on a CPU of its own
-	RestWaits Rest = "waits"             // it sleeps in the kernel, because it shares its CPU with the server
-	RestFirst Rest = "waits, goes first" // it sleeps likewise, as SCHED_RR, so that it runs as soon as it wakes
+	RestSpins Rest = record.RestSpins // it polls for events all the time, on a CPU of its own
+	RestWaits Rest = record.RestWaits // it sleeps in the kernel, because it shares its CPU with the server
+	RestFirst Rest = record.RestFirst // it sleeps likewise, as SCHED_RR, so that it runs as soon as it wakes
 )
 
 // Work is how long the engine was busy.

@@ -51,6 +51,16 @@ func (s CPUs) Without(other CPUs) (rest CPUs) {
 	return rest
 }
 
+// Shared are the server's CPUs that the load has too, where the server has others beside
+// them; none otherwise.
+func Shared(server, load CPUs) CPUs {
+	own := server.Without(load)
+	if len(own) == 0 {
+		return nil
+	}
+	return server.Without(own)
+}
+
 // String writes a set as 0-3,5.
 func (s CPUs) String() string {
 	var parts []string

@@ -56,6 +56,7 @@ const (
 	UnsentRequests     Code = "unsent-requests"
 	StampsLost         Code = "stamps-lost"
 	OneCPU             Code = "one-cpu"
+	LoadTookCPU        Code = "load-took-cpu"
 	Virtualised        Code = "virtualised"
 	OneHost            Code = "one-host"
 	OthersUsedCPUs     Code = "others-used-cpus"
@@ -99,6 +100,7 @@ const (
 	BudgetEnded         Code = "budget-ended"
 	RateLowered         Code = "rate-lowered"
 	RateSendable        Code = "rate-sendable"
+	RateShared          Code = "rate-shared"
 	CannotBeDecided     Code = "cannot-be-decided"
 )
 

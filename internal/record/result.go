@@ -198,6 +198,9 @@ type Disturbed struct {
 	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that others than it used; -1 unknown
 	Steal     float64            `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
 	Throttled float64            `json:"throttled"` // share of the window for which CPU limits held processes back; -1 unknown
+	// Load is the share of its CPUs that the load used where it has them in common with the
+	// servers, which have others beside; 0 where it has its own.
+	Load float64 `json:"load,omitempty"`
 }
 
 // A Refusal is why one block is left out of every verdict: its data are wrong.

@@ -32,6 +32,17 @@ type Env struct {
 	Floor *Floor `json:"floor,omitempty"`
 }
 
+// SharedCPUs are those of the servers that the load had too; none where either was not
+// bound to its own, or the servers had no others.
+func (e Env) SharedCPUs() CPUs {
+	server, err1 := ParseCPUs(e.ServerCPUs)
+	load, err2 := ParseCPUs(e.LoadCPUs)
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	return Shared(server, load)
+}
+
 // A Plan is a run before it starts; run.json keeps it, so a record explains
 // itself.
 type Plan struct {

@@ -120,6 +120,13 @@ type Proof struct {
 	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
 }
 
+// What the engine spin does while nothing is due, in a Proof.
+const (
+	RestSpins = "spins"
+	RestWaits = "waits"             // asleep in the kernel
+	RestFirst = "waits, goes first" // asleep, with real-time priority
+)
+
 // ReadLate is how long replies lay in the kernel before the engine spin read them, by the
 // kernel's stamps on a few kept connections of an open loop. Times are seconds.
 type ReadLate struct {
@@ -130,11 +137,12 @@ type ReadLate struct {
 
 // Proofs sum up those of an arm's valid windows.
 type Proofs struct {
-	Busy         float64 `json:"busy"`          // median
-	GCs          uint64  `json:"gcs"`           // in all
-	LongestPause float64 `json:"longest_pause"` // seconds
-	LongestLag   float64 `json:"longest_lag"`   // seconds
-	Missing      int     `json:"missing"`       // requests planned and not sent
+	Busy         float64 `json:"busy"`           // median
+	GCs          uint64  `json:"gcs"`            // in all
+	LongestPause float64 `json:"longest_pause"`  // seconds
+	LongestLag   float64 `json:"longest_lag"`    // seconds
+	Missing      int     `json:"missing"`        // requests planned and not sent
+	Rest         string  `json:"rest,omitempty"` // what it did between requests: see Proof
 
 	ReadLate *ReadLate `json:"read_late,omitempty"` // medians of the windows' p50 and p99; nil: not audited
 }

@@ -165,7 +165,7 @@ func generated(g *record.Generator) string {
 		text += fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
 	default:
 		text += ", slept between requests: it shares the server's CPU"
-		if g.Rest != "waits" {
+		if g.Rest != record.RestWaits {
 			text += " (as SCHED_RR, so that it goes first when it wakes)"
 		}
 	}

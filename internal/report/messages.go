@@ -24,6 +24,7 @@ var messages = map[record.Code]string{
 	record.Overloaded:         `overloaded: its backlog grows through the window, so only goodput is judged`,
 	record.UnsentRequests:     `its paced clients did not send {{percent .Values.share}} of the {{n .Values.rate}} requests/s planned, while they waited for replies: its goodput is of what was sent, and those never sent are in no figure`,
 	record.StampsLost:         `its server had no room for the stamps of all requests in {{n .Values.windows}} of {{plural .Values.of "window"}}: where the time went is that of the newest, {{percent .Values.joined}} of them; give the arm a larger timeline`,
+	record.LoadTookCPU:        `its load took {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the server, more than {{percent .Values.most}}: it was disturbed; ask for less with --rate`,
 	record.OneCPU:             `the server had one CPU and so one P: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`,
 	record.Virtualised:        `a virtual machine: neighbours and the hypervisor are in the noise`,
 	record.OneHost:            `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`,
@@ -42,8 +43,9 @@ var messages = map[record.Code]string{
 	record.MetricsUnreadable: `its metrics could not be read: {{.Names.error}}`,
 	record.Lingered:          `{{.Names.error}}`,
 
-	record.MachineUnfit:        `{{.Names.said}}`,
-	record.SharedCPUs:          `server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs`,
+	record.MachineUnfit: `{{.Names.said}}`,
+	record.SharedCPUs: `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that this could make is refused` +
+		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`,
 	record.StickyPool:          `a sticky pool: {{n .Values.waiting}} of {{n .Values.connections}} kept connections are never served while {{plural .Values.workers "worker"}} hold{{if eq .Values.workers 1.0}}s{{end}} the others`,
 	record.TooFewWorkers:       `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{n .Values.rate}}/s x {{ms1 .Values.held}} held needs {{n .Values.needed}}`,
 	record.IdleWorkers:         `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{n .Values.idle}} of {{n .Values.workers}} workers never work`,
@@ -67,6 +69,7 @@ var messages = map[record.Code]string{
 	record.BudgetEnded: `the budget of {{time .Values.budget}} ended the run after {{plural .Values.blocks "block"}} with {{plural .Values.open "verdict"}} open: ` +
 		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{n .Values.room}} blocks, which may decide them{{else}}{{n .Values.most}} blocks, the most, would not be enough; lengthen --window{{end}}`,
 	record.RateLowered:     `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`,
+	record.RateShared:      `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`,
 	record.RateSendable:    `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`,
 	record.CannotBeDecided: `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`,
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"schedlab/internal/record"
 )
@@ -47,7 +48,34 @@ func generator(r *record.Result) string {
 	if worst.Missing > 0 {
 		text += fmt.Sprintf(", %s planned and never sent", plural(worst.Missing, "request"))
 	}
-	return text + readLate(late) + floor(r.Env.Floor)
+	return text + readLate(late) + floor(r.Env.Floor) + visiting(r)
+}
+
+// visiting says what the load took of CPUs that it shares with the servers, and whether it
+// went first there; "" where it has its own.
+func visiting(r *record.Result) string {
+	shared := r.Env.SharedCPUs()
+	var took []string
+	rest := ""
+	for _, a := range r.Arms {
+		if d := a.Disturbed; d != nil && a.Role != record.Copy {
+			took = append(took, fmt.Sprintf("%.1f%s%% in %s", 100*d.Load, nbsp, a.Name))
+		}
+		if a.Generator != nil {
+			rest = a.Generator.Rest
+		}
+	}
+	if len(shared) == 0 || len(took) == 0 {
+		return ""
+	}
+	text := "; it shares " + shared.Words() + " with the servers"
+	switch rest {
+	case record.RestFirst:
+		text += ", asleep while nothing is due, with real-time priority (SCHED_RR)"
+	case record.RestWaits:
+		text += ", asleep while nothing is due, without real-time priority, which is not permitted here"
+	}
+	return text + "; in the median it took of that CPU " + strings.Join(took, ", ")
 }
 
 // readLate says how long replies waited to be read; "" when that was not audited.

@@ -114,7 +114,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 		w.Values["unsent"] = w.finishClosed(sent)
 	}
 	w.fairness()
-	w.disturb(e.CPUs)
+	w.disturb(e)
 	w.counted()
 	w.Phases = PhasesOf(t, PerIter(e))
 	return w
@@ -230,7 +230,7 @@ const GeneratorLimit = .80
 const FromSent = " from sent"
 
 // disturb notes what took CPU time from the server; NaN is not known.
-func (w *Window) disturb(cpus int) {
+func (w *Window) disturb(e record.Env) {
 	share := func(seconds, of float64) float64 {
 		if seconds < 0 {
 			return math.NaN()
@@ -238,11 +238,15 @@ func (w *Window) disturb(cpus int) {
 		return seconds / of
 	}
 	c := w.Trial.Client
-	w.Values[Stealing] = share(c.Steal, w.Trial.Window*float64(max(cpus, 1)))
+	w.Values[Stealing] = share(c.Steal, w.Trial.Window*float64(max(e.CPUs, 1)))
 	w.Values[Throttling] = share(c.Throttled, w.Trial.Window)
 	w.Values[ForeignLoad] = math.NaN()
 	if w.Trial.Server.Foreign >= 0 {
 		w.Values[ForeignLoad] = w.foreign
+	}
+	w.Values[LoadShare] = math.NaN()
+	if len(e.SharedCPUs()) > 0 {
+		w.Values[LoadShare] = share(c.CPU, w.Trial.Window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	}
 }
 
@@ -252,7 +256,12 @@ const (
 	ForeignLoad = "foreign load"
 	Stealing    = "steal"
 	Throttling  = "throttling"
+	LoadShare   = "CPU time of the load" // on CPUs that it shares with the server
 )
+
+// ShareLimit is the share of a CPU that a load may take from the servers with which it shares
+// that CPU. The plan keeps it by the rate.
+const ShareLimit = .15
 
 // finishClosed takes the requests that a closed loop had under way at the window's end,
 // and returns what share of the requests that its pace has in the window it did not

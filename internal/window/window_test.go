@@ -69,6 +69,7 @@ func TestReduce(t *testing.T) {
 		ForeignLoad:       .4 / 4,
 		Stealing:          .2 / (2 * 4),
 		Throttling:        .1 / 2,
+		LoadShare:         math.NaN(), // it has its own CPUs
 		"switches":        10. / 8,
 		"overflows":       2,
 		"accepted":        1, "done": 2, "open": 3,
@@ -88,6 +89,31 @@ func TestReduce(t *testing.T) {
 	}
 	if !near(w.Jain, 16./20) {
 		t.Errorf("Jain's index is %v, want 0.8", w.Jain)
+	}
+}
+
+// Of CPUs that it shares with the server, the load's share is told where the server has
+// others beside them.
+func TestShareOfTheLoad(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{
+		Trial:    record.Trial{Window: 2, Client: record.ClientSide{CPU: .3}},
+		Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)},
+	}
+	for _, c := range []struct {
+		server, load string
+		want         float64
+	}{
+		{"0-1", "1", .15},
+		{"0-2", "1-2", .075},
+		{"0", "1", math.NaN()},
+		{"0", "0", math.NaN()},
+		{"", "", math.NaN()}, // not bound
+	} {
+		w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: c.server, LoadCPUs: c.load}, record.Clients{})
+		if got := w.Values[LoadShare]; !near(got, c.want) {
+			t.Errorf("server on %q, load on %q: got %v, want %v", c.server, c.load, got, c.want)
+		}
 	}
 }
 

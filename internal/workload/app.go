@@ -114,7 +114,7 @@ func (a *App) serve(x *Exchange, rest string) {
 	case RouteWork:
 		a.serveWork(x)
 	case RouteKV:
-		a.kv.serve(x, rest)
+		a.serveKV(x, rest)
 	case RouteEcho:
 		x.buf = append(x.buf[:0], x.Body...)
 		x.answer(200, octetStream, x.buf)

@@ -3,6 +3,8 @@ package workload
 import (
 	"bytes"
 	"hash/maphash"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,7 +55,43 @@ func (s *store) shard(key string) *shard {
 	return &s.shards[maphash.String(s.seed, key)%uint64(len(s.shards))]
 }
 
-func (s *store) serve(x *Exchange, key string) {
+// serveKV reads or writes a key. In the query ?hold= says for how long the handler computes
+// while it has the key's lock, and ?keys=N spreads requests over N keys: each has its own
+// number, which the request's draws, after {key}.
+func (a *App) serveKV(x *Exchange, key string) {
+	held := 0
+	for pair := range strings.SplitSeq(x.Query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		base := rand.Uint64()
+		if x.Seq != "" {
+			base = hash64(x.Seq)
+		}
+		switch name {
+		case "":
+		case "hold":
+			d, err := draw(value, maxLock, base^streamLock)
+			if err != nil {
+				x.fail(400, "hold: %v", err)
+				return
+			}
+			held = a.planted(a.iters(d))
+		case "keys":
+			n, err := strconv.ParseUint(value, 10, 63)
+			if err != nil || n == 0 || n > maxKeys {
+				x.fail(400, "keys takes a whole number from 1 to %d", maxKeys)
+				return
+			}
+			key += "-" + strconv.FormatUint(base%n, 10)
+		default:
+			x.fail(400, "unknown key %+.40q; /kv takes hold and keys", name)
+			return
+		}
+	}
+	a.kv.serve(x, key, held)
+}
+
+// serve answers one request; held is how many iterations are computed under the key's lock.
+func (s *store) serve(x *Exchange, key string, held int) {
 	if len(key) == 0 || len(key) > maxKey {
 		x.fail(400, "/kv/{key} takes a key of 1 to %d bytes", maxKey)
 		return
@@ -66,16 +104,16 @@ func (s *store) serve(x *Exchange, key string) {
 		}
 		// Cloned even for a key that is present: assigning to a string-keyed map
 		// replaces the stored key too, and this one may alias the parser's buffer.
-		if !s.put(strings.Clone(key), bytes.Clone(x.Body)) {
+		if !s.put(strings.Clone(key), bytes.Clone(x.Body), held) {
 			x.fail(507, "the store is full: %d keys or %d bytes", maxKeys, maxKeyValue)
 			return
 		}
 		x.answer(204, "", nil)
 	case "DELETE":
-		s.delete(key)
+		s.delete(key, held)
 		x.answer(204, "", nil)
 	default:
-		value, ok := s.get(key)
+		value, ok := s.get(key, held)
 		if !ok {
 			x.fail(404, "no such key")
 			return
@@ -84,19 +122,21 @@ func (s *store) serve(x *Exchange, key string) {
 	}
 }
 
-func (s *store) get(key string) ([]byte, bool) {
+func (s *store) get(key string, held int) ([]byte, bool) {
 	h := s.shard(key)
 	h.mu.RLock()
 	defer h.mu.RUnlock()
+	Spin(held)
 	value, ok := h.values[key]
 	return value, ok
 }
 
 // put takes ownership of key and value and reports whether they fitted.
-func (s *store) put(key string, value []byte) bool {
+func (s *store) put(key string, value []byte, held int) bool {
 	h := s.shard(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	Spin(held)
 	old, replaces := h.values[key]
 	keys, grown := int64(0), int64(len(value)-len(old))
 	if !replaces {
@@ -126,10 +166,11 @@ func reserve(total *atomic.Int64, n, most int64) bool {
 	return true
 }
 
-func (s *store) delete(key string) {
+func (s *store) delete(key string, held int) {
 	h := s.shard(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	Spin(held)
 	if old, ok := h.values[key]; ok {
 		delete(h.values, key)
 		s.keys.Add(-1)

@@ -75,17 +75,84 @@ func TestKVIsBounded(t *testing.T) {
 		t.Parallel()
 		s := newStore(1)
 		for i := range maxKeys {
-			if !s.put(strconv.Itoa(i), nil) {
+			if !s.put(strconv.Itoa(i), nil, 0) {
 				t.Fatalf("key %d did not fit", i)
 			}
 		}
-		if s.put("more", nil) {
+		if s.put("more", nil, 0) {
 			t.Error("a key above the limit was stored")
 		}
-		if !s.put("0", []byte("v")) {
+		if !s.put("0", []byte("v"), 0) {
 			t.Error("replacing a key of a full store failed")
 		}
 	})
+}
+
+// Requests are spread over keys by their numbers, the same keys each time, and what the
+// query asks is checked.
+func TestKVQuery(t *testing.T) {
+	t.Parallel()
+	a := New(Options{ItersPerMicro: testIters, KVLocks: 64})
+	put := func(query, seq string) *Exchange {
+		x := &Exchange{Method: "PUT", Path: "/kv/k", Query: query, Seq: seq, Body: []byte("v")}
+		a.Serve(x)
+		return x
+	}
+	for range 2 {
+		for seq := range 1000 {
+			if x := put("keys=16&hold=1us", strconv.Itoa(seq)); x.Status != 204 {
+				t.Fatalf("got %d %q, want 204", x.Status, x.Out)
+			}
+		}
+	}
+	if n := a.kv.keys.Load(); n != 16 {
+		t.Errorf("a thousand requests, twice, have %d keys, want 16", n)
+	}
+	for i := range 16 {
+		if x := ask(a, "GET", "/kv/k-"+strconv.Itoa(i), ""); x.Status != 200 {
+			t.Errorf("key %d: got %d, want 200", i, x.Status)
+		}
+	}
+	for query, want := range map[string]string{
+		"keys=0":      "keys takes a whole number from 1 to 100000\n",
+		"keys=100001": "keys takes a whole number from 1 to 100000\n",
+		"hold=101ms":  "hold: 101ms is above the cap of 100ms\n",
+		"held=1us":    "unknown key \"held\"; /kv takes hold and keys\n",
+	} {
+		if x := put(query, "1"); x.Status != 400 || string(x.Out) != want {
+			t.Errorf("%s: got %d %q, want 400 %q", query, x.Status, x.Out, want)
+		}
+	}
+}
+
+// A handler that computes under its key's lock keeps out those of the same lock alone.
+func TestKVHoldsItsLock(t *testing.T) {
+	t.Parallel()
+	a := New(Options{ItersPerMicro: testIters, KVLocks: 2})
+	other := 0
+	for a.kv.shard("/other"+strconv.Itoa(other)) == a.kv.shard("mine") {
+		other++
+	}
+	lock := &a.kv.shard("mine").mu
+	lock.Lock()
+	done := make(chan int, 1)
+	go func() {
+		x := &Exchange{Method: "PUT", Path: "/kv/mine", Query: "hold=1us"}
+		a.Serve(x)
+		done <- x.Status
+	}()
+	if x := ask(a, "PUT", "/kv//other"+strconv.Itoa(other), "v"); x.Status != 204 {
+		t.Errorf("a key of another lock: got %d, want 204", x.Status)
+	}
+	select {
+	case <-done:
+		t.Error("a key of the same lock was written while that was held")
+	default:
+	}
+	lock.Unlock()
+	if status := <-done; status != 204 {
+		t.Errorf("got %d, want 204", status)
+	}
 }
 
 // The parser's buffer may be reused as soon as Serve returns.
@@ -153,10 +220,10 @@ func TestKVRefusalReservesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStore(4)
 	s.bytes.Store(maxKeyValue - 10)
-	if s.put("k", make([]byte, 10)) || s.keys.Load() != 0 || s.bytes.Load() != maxKeyValue-10 {
+	if s.put("k", make([]byte, 10), 0) || s.keys.Load() != 0 || s.bytes.Load() != maxKeyValue-10 {
 		t.Errorf("got %d keys and %d bytes, want none and %d", s.keys.Load(), s.bytes.Load(), maxKeyValue-10)
 	}
-	if !s.put("k", make([]byte, 9)) || s.keys.Load() != 1 || s.bytes.Load() != maxKeyValue {
+	if !s.put("k", make([]byte, 9), 0) || s.keys.Load() != 1 || s.bytes.Load() != maxKeyValue {
 		t.Errorf("got %d keys and %d bytes, want 1 and %d", s.keys.Load(), s.bytes.Load(), maxKeyValue)
 	}
 }

@@ -25,7 +25,7 @@ var routes = [NumRoutes]struct{ label, path, allow, summary string }{
 	RoutePlaintext: {"/plaintext", "/plaintext", "GET, HEAD", "a constant line of text"},
 	RouteJSON:      {"/json", "/json", "GET, HEAD", "a small object, encoded per request"},
 	RouteWork:      {"/work", "/work", "GET, HEAD", "costs what ?cpu= (or ?iters=), ?lock= and ?sleep= say: 200us, exp(200us), lognormal(200us,4), 0.8*0s+0.2*10ms; ?alloc=64KiB; ?seed= fixes the draw"},
-	RouteKV:        {"/kv", "/kv/{key}", "GET, HEAD, PUT, DELETE", "a map behind one lock or many (--kv-locks), values up to 64 KiB"},
+	RouteKV:        {"/kv", "/kv/{key}", "GET, HEAD, PUT, DELETE", "a map behind one lock or many (--kv-locks), values up to 64 KiB; ?hold=100us of CPU time under the lock; ?keys=4096 spreads requests over so many keys"},
 	RouteEcho:      {"/echo", "/echo", "POST, PUT", "the request's body"},
 	RouteBytes:     {"/bytes", "/bytes/{n}", "GET, HEAD", "n bytes, up to 1 MiB"},
 	RouteOther:     {"other", "", "GET, HEAD, POST, PUT, DELETE", ""},

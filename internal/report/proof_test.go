@@ -1,0 +1,33 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// Where the load shares a CPU with the servers, each arm's share is told, and whether the
+// load went first.
+func TestSharedCPUIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ load, rest, want string }{
+		{"1", record.RestFirst, "; it shares CPU 1 with the servers, asleep while nothing is due, with real-time priority (SCHED_RR); in the median it took of that CPU 6.1 % in a, 12.3 % in b"},
+		{"1", record.RestWaits, "; it shares CPU 1 with the servers, asleep while nothing is due, without real-time priority, which is not permitted here; in the median it took of that CPU 6.1 % in a, 12.3 % in b"},
+		{"2", record.RestSpins, ""},
+	} {
+		arm := func(name string, role record.Role, share float64) record.Arm {
+			return record.Arm{Name: name, Role: role, Disturbed: &record.Disturbed{Load: share}, Generator: &record.Proofs{Rest: c.rest}}
+		}
+		r := &record.Result{
+			Env:  record.Env{ServerCPUs: "0-1", LoadCPUs: c.load},
+			Arms: []record.Arm{arm("a", record.Baseline, .061), arm("a'", record.Copy, .062), arm("b", record.Challenger, .123)},
+		}
+		if got := strings.ReplaceAll(visiting(r), nbsp, " "); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+		if !strings.HasSuffix(generator(r), visiting(r)) {
+			t.Errorf("the generator's line is %q, without it", generator(r))
+		}
+	}
+}
