@@ -95,6 +95,7 @@ func (b blocks) generator(arm string) *record.Proofs {
 		busy = append(busy, p.Busy)
 		g.GCs += p.GCs
 		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
+		g.Rest = p.Rest
 		g.Missing += max(0, p.Planned-p.Sent)
 		if l := p.ReadLate; l != nil {
 			late.Replies += l.Replies

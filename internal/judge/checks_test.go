@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"schedlab/internal/record"
@@ -175,5 +176,60 @@ func TestChecksRefuse(t *testing.T) {
 	}
 	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict == "SAME" {
 		t.Errorf("ratios that drift apart: %+v", v)
+	}
+}
+
+// What a load takes of a CPU that it shares with the servers is told of each arm, refuses a
+// verdict that follows it, and is a doubt where it is much.
+func TestLoadOnASharedCPU(t *testing.T) {
+	t.Parallel()
+	more := func(block int) float64 { return .02 + .005*float64(block*7%12) } // that the pool's takes
+	shares := func(base float64) func(*record.Trial, []record.Request) []record.Request {
+		return func(trial *record.Trial, requests []record.Request) []record.Request {
+			trial.Client.CPU = base
+			if trial.Arm == "pool" {
+				trial.Client.CPU += more(trial.Block)
+			}
+			trial.Client.Proof = &record.Proof{Planned: len(requests), Sent: len(requests), Rest: record.RestFirst}
+			return requests
+		}
+	}
+	times := func(block int, arm string, u float64) float64 {
+		if arm == "pool" {
+			return (1 + 4*more(block)) * usual(u)
+		}
+		return usual(u)
+	}
+	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
+	v := verdictOf(t, r.Verdicts, "pool", "p50")
+	if v.Verdict != "REFUSED" || v.Reason.Code != record.CauseImbalance || v.Reason.Names["share"] != window.LoadShare {
+		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
+	}
+	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
+		t.Errorf("an arm whose load takes as much as the baseline's: %v", got)
+	}
+	for i, want := range []float64{.05, .05, .05, .05 + (more(1)+more(6))/2} {
+		if a := r.Arms[i]; math.Abs(a.Disturbed.Load-want) > .006 || a.Generator.Rest != record.RestFirst {
+			t.Errorf("%s: the load took %v, %q; want about %v, as SCHED_RR", a.Name, a.Disturbed.Load, a.Generator.Rest, want)
+		}
+	}
+	doubted := func(r *record.Result) (arms []string) {
+		for _, d := range r.Doubts {
+			if d.Code == record.LoadTookCPU {
+				arms = append(arms, d.Arm)
+			}
+		}
+		return arms
+	}
+	if got := doubted(r); got != nil {
+		t.Errorf("a share below the limit is a doubt about %q", got)
+	}
+	much := synthetic{servers: "0-1", edit: shares(.14)}.judged(t)
+	if got := doubted(much); !slices.Equal(got, []string{"pool"}) {
+		t.Errorf("a share above the limit in the pool's windows is a doubt about %q", got)
+	}
+	own := synthetic{times: times, edit: shares(.05)}.judged(t)
+	if got := decisions(own, "pool"); got["p50"] != "SLOWER" || own.Arms[0].Disturbed.Load != 0 {
+		t.Errorf("a load with a CPU of its own: %v, a share of %v", got, own.Arms[0].Disturbed.Load)
 	}
 }

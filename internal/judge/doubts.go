@@ -7,6 +7,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // doubts are all that speaks against a result, in order of weight; of are those about the
@@ -31,6 +32,9 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
 			add(starved(a))
+		}
+		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
+			add(record.Fact{Code: record.LoadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
 		}
 		switch {
 		case b.over[a.Name] && b.generatorBound[a.Name]:

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -20,8 +21,9 @@ type synthetic struct {
 	// for the default.
 	times func(block int, arm string, u float64) float64
 	// edit changes a trial before it is written; nil requests leave it out.
-	edit func(t *record.Trial, requests []record.Request) []record.Request
-	plan func(p *record.Plan) // changes the plan; may be nil
+	edit    func(t *record.Trial, requests []record.Request) []record.Request
+	plan    func(p *record.Plan) // changes the plan; may be nil
+	servers string               // their CPUs, "" for 0; the load has 1
 	// number renumbers trials; nil keeps the order of the plan.
 	number func(n int) int
 }
@@ -69,7 +71,7 @@ func fakePlan() record.Plan {
 func (s synthetic) run() record.Run {
 	run := record.Run{
 		Status: record.Complete, Started: time.Unix(1_800_000_000, 0).UTC(), Plan: fakePlan(),
-		Env: record.Env{CPUs: 2, ServerCPUs: "0", LoadCPUs: "1"}, XMax: map[string]float64{"nethttp": 3000},
+		Env: record.Env{CPUs: 2, ServerCPUs: cmp.Or(s.servers, "0"), LoadCPUs: "1"}, XMax: map[string]float64{"nethttp": 3000},
 	}
 	if s.status != "" {
 		run.Status = s.status

@@ -72,7 +72,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(record.CauseDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
-	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling)}
+	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}
 	for _, d := range checked {
 		if !d.known() {
 			continue
@@ -149,6 +149,9 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 		return -1
 	}
 	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
+	if v := stats.Median(b.series(arm, window.LoadShare)); v > 0 { // not NaN
+		d.Load = v
+	}
 	for name := range window.Quantiles {
 		if v := stats.Median(b.series(arm, window.Lateness+name)); !math.IsNaN(v) {
 			d.Late[name] = v
