@@ -102,7 +102,11 @@ func askedBriefly(r *record.Result) string {
 	}
 	text += ", windows of " + seconds(r.Window)
 	if e := r.Env; e.ServerCPUs != "" {
-		text += fmt.Sprintf("; servers on %s %s, load on %s %s", cpus(e.ServerCPUs), e.ServerCPUs, cpus(e.LoadCPUs), e.LoadCPUs)
+		load := fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs)
+		if shared := e.SharedCPUs(); len(shared) > 0 {
+			load = "load shares " + shared.Words()
+		}
+		text += fmt.Sprintf("; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
 	}
 	return text
 }

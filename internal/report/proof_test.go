@@ -26,6 +26,9 @@ func TestSharedCPUIsTold(t *testing.T) {
 		if got := strings.ReplaceAll(visiting(r), nbsp, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+		if got := askedBriefly(r); strings.Contains(got, "servers on CPUs 0-1, load shares CPU 1") != (c.want != "") {
+			t.Errorf("load on %s: the brief says %q", c.load, got)
+		}
 		if !strings.HasSuffix(generator(r), visiting(r)) {
 			t.Errorf("the generator's line is %q, without it", generator(r))
 		}
