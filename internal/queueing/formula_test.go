@@ -55,6 +55,7 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"mostly asleep", pool(64, 1), load(102.4, tick, block(9.5*tick)), "M/M/c", MMc(102.4, 10.5*tick, 64), true, 102.4},
 		{"asleep for too little", pool(64, 1), load(102.4, tick, block(9*tick)), "", 0, false, 0},
 		{"awake for too much", pool(64, 1), load(103, tick, block(9.5*tick)), "", 0, false, 0},
+		{"mostly asleep on two cores", pool(64, 2), load(200, tick, block(9.5*tick)), "M/M/c", MMc(200, 10.5*tick, 64), true, 200},
 		{"nearly exponential", pool(2, 2), load(1600, s, scv(1.04)), "M/M/c", MMc(1600, s, 2), true, 0},
 		{"hardly exponential", pool(2, 2), load(1600, s, scv(1.06)), "G/G/c (Allen-Cunneen)", AllenCunneen(1600, s, 2, 1, 1.06), false, 0},
 
@@ -62,6 +63,7 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"patience that does not", with(pool(1, 1), func(s *Station) { s.Patience = 12 * time.Millisecond }), load(500, s, nil), "", 0, false, 0},
 		{"patience for one core of nine workers", with(pool(9, 1), func(s *Station) { s.Patience = 12 * time.Millisecond }), load(500, s, nil), "", 0, false, 0},
 		{"patience of those that sleep", with(pool(9, 1), func(s *Station) { s.Patience = 2 * time.Millisecond }), load(100, tick, block(20*tick)), "M/M/c", MMc(100, 21*tick, 9), true, 0},
+		{"patience for one that is held", with(pool(1, 1), func(s *Station) { s.Patience = 20 * time.Millisecond }), load(100, s, block(8*s)), "", 0, false, 0},
 		{"aging", with(pool(1, 1), func(s *Station) { s.Aging = Aging{Target: 1, Interval: 1} }), load(500, s, nil), "", 0, false, 0},
 		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Blocks = true }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
 
@@ -87,7 +89,7 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"goroutines, bounded", spawn(2, 8), load(1600, s, nil), "M/M/c/K", full.Response, true, full.Throughput},
 
 		{"dealt in turn", each(PerWorker, 4, 4), load(3200, s, block(s/8)), "E_c/M/1", RoundRobin(3200, s+s/8, 4), true, 3200},
-		{"dealt in turn, saturated", each(PerWorker, 4, 4), load(5000, s, nil), "E_c/M/1", 0, false, 4000},
+		{"dealt in turn, saturated", each(PerWorker, 4, 4), load(5000, s, block(s)), "E_c/M/1", 0, false, 2000},
 		{"dealt in turn, not exponential", each(PerWorker, 4, 4), load(3200, s, scv(0)), "G/G/1 (Kingman)", Kingman(800, s, 0.25, 0), false, 3200},
 		{"dealt in turn, bounded", with(each(PerWorker, 4, 4), func(s *Station) { s.Places = 2 }), load(3200, s, nil), "", 0, false, 0},
 		{"loops", each(Loops, 4, 4), load(2800, s, block(s/8)), "M/M/c", MMc(700, s+s/8, 1), true, 2800},

@@ -38,6 +38,13 @@ func TestQueuesByHand(t *testing.T) {
 			t.Errorf("%s: got ends %v ms, want %v", tt.what, got, tt.want)
 		}
 	}
+	var pairs, halves []float64
+	for at := 0.0; at < 200; at += 10 {
+		pairs, halves = append(pairs, at, 5, at, 5), append(halves, at+5, at+5)
+	}
+	if got := ends(t, with(each, func(s *Station) { s.Pick = TwoChoices }), jobs(pairs...)); !slices.Equal(got, halves) {
+		t.Errorf("of two workers, one of them idle, the idle one: got ends %v ms", got)
+	}
 	lost, err := Replay(with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 9, 1, 1))
 	if err != nil || lost[1] != (Fate{Start: 4 * ms, Finish: 4 * ms, Lost: true}) {
 		t.Errorf("got %+v, %v; want the second lost at 4 ms, when its patience ends", lost, err)

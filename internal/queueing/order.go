@@ -70,10 +70,10 @@ func (h *heap[K]) pop() int {
 // so one link for each job is enough for all.
 type links []int32
 
-// A queue is a list of jobs; -1 is none.
+// A queue is a list of jobs, of which last is right while there is one.
 type queue struct{ first, last int }
 
-var empty = queue{-1, -1}
+var empty = queue{first: -1}
 
 func (q queue) isEmpty() bool { return q.first < 0 }
 
@@ -97,8 +97,6 @@ func (l links) pushFront(q *queue, job int) {
 
 func (l links) pop(q *queue) int {
 	job := q.first
-	if q.first = int(l[job]); q.first < 0 {
-		q.last = -1
-	}
+	q.first = int(l[job])
 	return job
 }

@@ -87,6 +87,9 @@ func TestReplayByHand(t *testing.T) {
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 51, 52}},
 		{"aging, the newest first", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 52, 51}},
+		// It still stands when one comes that finds another, which has not waited for long.
+		{"aging, not too old", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1, 50.5, 1), []float64{10, 30, 40, 50, -1, 53, 51, 52}},
 		// What is too old makes its place free when another comes.
 		{"aging, full", with(func(s *Station) { s.Places, s.Aging = 2, Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
 			jobs(0, 10, 1, 20, 11, 30, 31, 10, 61, 30, 75, 1, 87, 1), []float64{10, 30, 60, -1, 91, -1, 92}},
