@@ -33,6 +33,7 @@ func TestQueuesByHand(t *testing.T) {
 		{"patience ends", with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 5, 1, 1, 4, 1), []float64{5, -1, 6}},
 		{"patience just holds", with(one, func(s *Station) { s.Patience = 3 * ms }), jobs(0, 5, 2, 1), []float64{5, 6}},
 		{"who has left makes place", with(one, func(s *Station) { s.Patience, s.Places = 3*ms, 2 }), jobs(0, 9, 1, 1, 2, 1, 5, 1), []float64{9, -1, -1, -1}},
+		{"and it is taken", with(one, func(s *Station) { s.Patience, s.Places = 3*ms, 2 }), jobs(0, 9, 1, 1, 2, 1, 7, 1), []float64{9, -1, -1, 10}},
 	} {
 		if got := ends(t, tt.station, tt.trace); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got ends %v ms, want %v", tt.what, got, tt.want)

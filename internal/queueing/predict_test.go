@@ -144,7 +144,7 @@ func TestPredictOverload(t *testing.T) {
 // A twin's figures are those of its trace, from the first arrival to a mean gap after the last.
 func TestTwinByHand(t *testing.T) {
 	t.Parallel()
-	trace := jobs(100, 1, 110, 1, 120, 1, 130, 3)
+	trace := jobs(100, 1, 101, 1, 102, 1, 130, 3)
 	p := Twin(poolOf1, trace)
 	if p.Formula != "replay" || *p.Loss != 0 || *p.P50 != 0.001 || *p.P99 != 0.003 || *p.Throughput != 100 {
 		t.Errorf("got %+v of %v/s", p, *p.Throughput)
@@ -218,6 +218,7 @@ func TestMeasure(t *testing.T) {
 	}
 	heavy[198].CPU = time.Second
 	near(t, "a demand beyond which just 1 % of the work is", Measure(heavy).Long, 0.5, exact)
+	near(t, "the longest demand of one", Measure(jobs(0, 3)).Long, 0.003, exact)
 	if l := Measure(jobs(5, 1, 5, 1)); !math.IsNaN(l.Rate) || !math.IsNaN(l.CA2) {
 		t.Errorf("all at one moment: %v/s, Ca² %v; want none", l.Rate, l.CA2)
 	}

@@ -147,10 +147,7 @@ func (a *Ask) hopeless() (Advice, string) {
 	if !full && a.Keep(all(1+a.Margin)) {
 		return adv, ""
 	}
-	idle := 1e-3
-	if load > 0 {
-		idle = min(idle, 1e-3/load)
-	}
+	idle := min(1e-3, 1e-3/load)
 	switch {
 	case !a.Keep(all(idle)):
 		adv.Hopeless = "a request alone on an idle server breaks it: its own demand is too long"
@@ -161,10 +158,7 @@ func (a *Ask) hopeless() (Advice, string) {
 	default:
 		adv.Hopeless = "waiting for the cores alone breaks it, with a worker for each request; workers make no CPU"
 	}
-	low, high := idle, 1+a.Margin
-	if load > 0 {
-		high = min(high, 1/load)
-	}
+	low, high := idle, min(1+a.Margin, 1/load)
 	for high-low > 0.005*high {
 		if mid := (low + high) / 2; a.Keep(all(mid)) {
 			low = mid

@@ -177,6 +177,37 @@ func TestSizeWithoutHope(t *testing.T) {
 	}
 }
 
+// What the most rate is, and why, where all that counts is the share of the cores in use.
+func TestSizeWithoutHopeOfCores(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate, margin, most float64 // most: of the cores
+		cores              int
+		hopeless           string // begins so; "" for none
+		mostRate           float64
+	}{
+		{1000, 0.2, 0.61, 2, "", 0},
+		{1000, 0.2, 0.59, 2, "waiting for the cores alone", 1000 * 1.18 / 1.2},
+		{1000, 0.99, 1, 2, "", 0},
+		{1000, 1, 1, 2, "the requests ask for 1 cores, 2 with the margin, and 2 is all there is", 1000},
+		{2e6, 0.25, 0.5, 1, "the requests ask for 2e+03 cores, 2.5e+03 with the margin", 500 / 1.25},
+		{1000, 0, 0, 2, "a request alone", 0},
+	} {
+		a := Ask{Load: Poisson(c.rate, 0.001), Cores: c.cores, Margin: c.margin, Keep: func(o Outcome) bool { return o.Cores <= c.most }}
+		a.Trace = evenly(20, 0, 0)
+		adv := size(t, a)
+		if !strings.HasPrefix(adv.Hopeless, c.hopeless) || (adv.Hopeless == "") != (c.hopeless == "") {
+			t.Errorf("%+v: %q", c, adv.Hopeless)
+		}
+		near(t, "the most rate", adv.MostRate, c.mostRate, 0.006)
+	}
+	all := asked(300, 0.02, true, func(Outcome) bool { return true })
+	all.Margin = 0.2
+	if adv := size(t, all); adv.Workers != 8 || adv.Least != 7 {
+		t.Errorf("if all is kept: %d workers and %d without the margin, want the fewest that keep up, 8 and 7", adv.Workers, adv.Least)
+	}
+}
+
 // Whether a worker for each request would do is asked of the same theory as how many
 // workers do: just below the quantile of the demand itself no number does, whatever the
 // sample of it says, and just above a few are enough.
