@@ -39,6 +39,14 @@ func TestCodelStands(t *testing.T) {
 	}
 }
 
+func TestCodelTakesTheSettingsOfServers(t *testing.T) {
+	t.Parallel()
+	s := Station{Workers: 1, Cores: 1, Aging: Aging{Target: CoDelTarget, Interval: CoDelInterval}}
+	if err := s.check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A heap is a stable sort.
 func TestHeap(t *testing.T) {
 	t.Parallel()
