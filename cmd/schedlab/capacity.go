@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -100,13 +99,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	show, err := f.prepare(cmd)
 	if err != nil {
-		return err
-	}
-	f.OnTrouble = show.trouble
-	drawSeed(cmd, &f.Seed)
-	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
 	s, err := f.scenario(name)
@@ -127,23 +121,14 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if f.dryRun {
 		return writeSearch(cmd.OutOrStdout(), c)
 	}
-	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
-	show.done()
-	if run.Result == nil || run.Trials == 0 {
-		return f.failure(err, dir, run)
-	}
-	if werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose)); werr != nil {
-		return f.failure(errors.Join(err, werr), dir, run)
-	}
+	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
-		return f.failure(err, dir, run)
+		return err
 	}
-	for _, a := range run.Result.Capacity.Arms {
-		if a.Decided() {
-			return nil
-		}
+	if !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided) {
+		return &exitError{code: exitPartial}
 	}
-	return &exitError{code: exitPartial}
+	return nil
 }
 
 // checkGiven refuses values that mean "not given" when they were given.
@@ -169,19 +154,12 @@ func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.
 
 // writeSearch prints a search that has not begun.
 func writeSearch(w io.Writer, c *experiment.Comparison) error {
-	p, e := c.Planned(), c.Env()
+	p := c.Planned()
 	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
 	fmt.Fprintf(w, "objective   %s\n", p.SLO)
 	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
-	var loads []string
-	for _, a := range p.Arms {
-		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
-			loads = append(loads, text)
-			fmt.Fprintf(w, "load        %s\n", text)
-		}
-	}
-	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
+	writeLoads(w, p, c.Env())
 	fmt.Fprintf(w, "time        at most %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
 	for _, d := range p.Doubts {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))

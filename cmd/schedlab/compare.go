@@ -132,13 +132,8 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err := f.adhoc.check(scenarios); err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	show, err := f.prepare(cmd)
 	if err != nil {
-		return err
-	}
-	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
-	drawSeed(cmd, &f.Seed)
-	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
 	names, err := named(scenarios)
@@ -174,11 +169,14 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
-	code, err := f.compare(cmd, c, show)
-	if err == nil && code != exitDone {
-		err = &exitError{code: code}
+	r, err := f.carryOut(cmd, c, show)
+	if err != nil {
+		return err
 	}
-	return err
+	if code := verdictCode(r, f.strict); code != exitDone {
+		return &exitError{code: code}
+	}
+	return nil
 }
 
 // checkGiven refuses values that mean "not given" when they were given.
@@ -271,21 +269,18 @@ func usageIfImpossible(err error) error {
 	return err
 }
 
-// compare runs one comparison, writes its reports, and returns the exit code
-// that its result deserves.
-func (f *compareFlags) compare(cmd *cobra.Command, c *experiment.Comparison, show *progress) (int, error) {
+// carryOut runs one comparison or search, writes its reports and prints its result.
+func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
 	if run.Result == nil || run.Trials == 0 {
-		return exitDone, f.failure(err, dir, run)
+		return nil, f.failure(err, dir, run)
 	}
-	if werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose)); werr != nil {
-		return exitDone, f.failure(errors.Join(err, werr), dir, run)
+	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
+	if err != nil || werr != nil {
+		return nil, f.failure(errors.Join(err, werr), dir, run)
 	}
-	if err != nil {
-		return exitDone, f.failure(err, dir, run)
-	}
-	return verdictCode(run.Result, f.strict), nil
+	return run.Result, nil
 }
 
 // failure gives what cut a comparison short its exit code, and says where the
@@ -355,7 +350,7 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 }
 
 func writePlan(w io.Writer, c *experiment.Comparison) error {
-	p, e := c.Planned(), c.Env()
+	p := c.Planned()
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
 	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
 		record.Duration(p.Warmup).Round(time.Millisecond), record.Duration(p.Window).Round(time.Millisecond))
@@ -363,14 +358,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	if p.Asked != "" {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
 	}
-	var loads []string
-	for _, a := range p.Arms {
-		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
-			loads = append(loads, text)
-			fmt.Fprintf(w, "load        %s\n", text)
-		}
-	}
-	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
+	writeLoads(w, p, c.Env())
 	fmt.Fprintf(w, "time        %.0f s at most\n", p.Estimate)
 	budget, blocks := c.Budget()
 	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
@@ -396,4 +384,16 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// writeLoads prints what the arms' clients do, each once, and the CPUs of both sides.
+func writeLoads(w io.Writer, p record.Plan, e record.Env) {
+	var loads []string
+	for _, a := range p.Arms {
+		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
+			loads = append(loads, text)
+			fmt.Fprintf(w, "load        %s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 }

@@ -113,12 +113,8 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.adhoc.check(args); err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	show, err := f.prepare(cmd)
 	if err != nil {
-		return err
-	}
-	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
-	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
 	var r *mapping.Run
@@ -187,7 +183,6 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 			return nil, usagef("--%s has a value and %s is a factor; drop one", factor, factor)
 		}
 	}
-	drawSeed(cmd, &f.Seed)
 	name := defaultScenario
 	if len(args) > 0 {
 		name = args[0]

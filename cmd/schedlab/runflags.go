@@ -33,6 +33,18 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	complete(cmd, "progress", "auto", "plain", "none")
 }
 
+// prepare makes the flags ready to plan with: how progress is told, a seed, and what a
+// plan must know of this program.
+func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return nil, err
+	}
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
+	drawSeed(cmd, &f.Seed)
+	return show, knowSelf(&f.Options)
+}
+
 // drawSeed draws a seed that was not given.
 func drawSeed(cmd *cobra.Command, seed *uint64) {
 	if !cmd.Flags().Changed("seed") {

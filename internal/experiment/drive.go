@@ -9,7 +9,6 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
@@ -72,13 +71,11 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed
 		Targets: p.scenario.Targets(t.server.Addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Warmup: record.Duration(p.Warmup), Duration: record.Duration(p.Window), Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
 		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: t.Seed,
+		Demands: p.scenario.Demands(cycle, t.Seed, t.iters),
 		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
 	}
 	if think := t.arm.load.Think; think != (workload.Dist{}) {
 		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
-	}
-	if p.scenario.AsksWork() {
-		o.Demands = scenario.Demands(p.scenario.Workload, cycle, t.Seed, t.iters)
 	}
 	result, err := load.Closed(ctx, o)
 	if err != nil {

@@ -292,10 +292,7 @@ func (p *plan) takeArms(o Options) error {
 
 func (p *plan) takeProtocol(o Options) error {
 	s := p.scenario
-	p.Protocol = s.Protocol.Kind
-	if o.Protocol != "" {
-		p.Protocol = o.Protocol
-	}
+	p.Protocol = cmp.Or(o.Protocol, s.Protocol.Kind)
 	kind, ok := scenario.Protocols[p.Protocol]
 	if !ok {
 		return impossible("--protocol %q is none of quick, full", p.Protocol)

@@ -8,12 +8,10 @@ import (
 	"math"
 	"slices"
 
-	"schedlab/internal/arrivals"
 	"schedlab/internal/capacity"
 	"schedlab/internal/expect"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 )
 
 // probeAll measures the throughput of every arm of which the plan needs it, and before that
@@ -75,15 +73,12 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 	}
 	defer server.Kill()
 	r.others.Guest(server.Found)
-	var d []arrivals.Demand
-	if p.scenario.AsksWork() {
-		d = scenario.Demands(p.scenario.Workload, cycle, p.Seed, r.iters)
-	}
+	demands := p.scenario.Demands(cycle, p.Seed, r.iters)
 	window := p.probeFor()
 	// A server that is slower than the probe's window gets a longer one.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: d, Connections: p.probeWith(), KeepAlive: a.KeepAlive,
+			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: demands, Connections: p.probeWith(), KeepAlive: a.KeepAlive,
 			Duration: window, Warmup: probeWarmup, Timeout: record.Duration(p.Timeout), Shared: p.cpus.Shared,
 		})
 		switch {

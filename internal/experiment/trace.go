@@ -6,7 +6,6 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 )
 
 // arrivals are an open loop's, ready to be drawn. A trace file is read while planning,
@@ -38,8 +37,8 @@ func (p *plan) trace(l record.Clients, block int, span time.Duration, iters floa
 		return arrivals.Trace{}, err
 	}
 	t := a.Draw(l.Rate, span, rand.New(rand.NewPCG(seed, 1)))
-	if t.Demand == nil && p.scenario.AsksWork() {
-		t.Demand = scenario.Demands(p.scenario.Workload, len(t.At), seed, iters)
+	if t.Demand == nil {
+		t.Demand = p.scenario.Demands(len(t.At), seed, iters)
 	}
 	return t, nil
 }

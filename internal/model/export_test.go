@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net"
 	"time"
 
 	"schedlab/internal/workload"
@@ -12,7 +13,7 @@ func ServeExchange(m Model, l *Listener) func(x *workload.Exchange) {
 		serve(*workload.Exchange, openConn, time.Duration)
 		clock() time.Duration
 	})
-	c := &Conn{entry: entry{listener: l}}
+	c := &Conn{TCPConn: &net.TCPConn{}, entry: entry{listener: l}} // asked whether its client has gone, it knows nothing
 	return func(x *workload.Exchange) { r.serve(x, c, r.clock()) }
 }
 

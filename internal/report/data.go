@@ -22,11 +22,15 @@ func JSON(w io.Writer, r *record.Result) error {
 	for i, a := range full.Arms {
 		full.Arms[i].Curve = list(a.Curve)
 	}
+	return writeJSON(w, full)
+}
+
+func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
 	e := json.NewEncoder(&raw)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(full); err != nil {
+	if err := e.Encode(of); err != nil {
 		return fmt.Errorf("writing json report: %w", err)
 	}
 	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })

@@ -3,8 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -99,17 +97,7 @@ func mapDocument(m *record.Map) document.Document {
 }
 
 // MapJSON writes the whole map, indented.
-func MapJSON(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
-	var raw bytes.Buffer
-	e := json.NewEncoder(&raw)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(m); err != nil {
-		return fmt.Errorf("writing json map: %w", err)
-	}
-	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
-}
+func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, mapInWords(m)) }
 
 // MapCSV writes one row per cell, the first row of the map first.
 func MapCSV(w io.Writer, m *record.Map) error {

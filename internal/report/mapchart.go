@@ -128,23 +128,8 @@ func (c *mapChart) legend(m *record.Map) {
 		at += width
 	}
 	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
-	for i, arm := range m.Arms {
-		add(fmt.Sprintf("m-%d", i%7), letter(m, arm)+" "+arm+" wins", false)
-	}
-	for _, k := range []struct {
-		decision    record.CellDecision
-		class, text string
-		hatched     bool
-	}{
-		{record.Ties, "m-same", markSame + " the same", false},
-		{record.Trades, "m-trade", markTrade + " a trade", false},
-		{record.InDoubt, "m-open", markOpen + " undecided", true},
-		{record.Rejected, "m-void", markRefused + " refused", false},
-		{"", "m-none", markUnreached + " not reached", false},
-	} {
-		if on(func(c record.Cell) bool { return c.Decision == k.decision }) {
-			add(k.class, k.text, k.hatched)
-		}
+	for _, k := range marksOn(m) {
+		add(k.Class, k.Text, k.Hatched)
 	}
 	if on(func(c record.Cell) bool { return c.State == record.Inferred }) {
 		add("m-same m-inferred", "( ) inferred", false)
@@ -160,6 +145,28 @@ func (c *mapChart) legend(m *record.Map) {
 	c.Legend = append(c.Legend, mapKey{X: c.Left, TextX: c.Left, TextY: line + 11, Text: figures})
 	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
+}
+
+// marksOn are the marks that cells of the map have, with what they mean.
+func marksOn(m *record.Map) (all []mapKey) {
+	for i, arm := range m.Arms {
+		all = append(all, mapKey{Class: fmt.Sprintf("m-%d", i%7), Text: letter(m, arm) + " " + arm + " wins"})
+	}
+	for _, k := range []struct {
+		decision record.CellDecision
+		mapKey
+	}{
+		{record.Ties, mapKey{Class: "m-same", Text: markSame + " the same"}},
+		{record.Trades, mapKey{Class: "m-trade", Text: markTrade + " a trade"}},
+		{record.InDoubt, mapKey{Class: "m-open", Text: markOpen + " undecided", Hatched: true}},
+		{record.Rejected, mapKey{Class: "m-void", Text: markRefused + " refused"}},
+		{"", mapKey{Class: "m-none", Text: markUnreached + " not reached"}},
+	} {
+		if slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return c.Decision == k.decision }) {
+			all = append(all, k.mapKey)
+		}
+	}
+	return all
 }
 
 // MapSVG writes the chart alone, as an image that follows a light or dark scheme.

@@ -113,24 +113,16 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 func mapLegend(m *record.Map) (lines []string) {
 	var parts []string
 	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
-	for _, arm := range m.Arms {
-		parts = append(parts, letter(m, arm)+" "+arm+" wins")
+	for _, k := range marksOn(m) {
+		parts = append(parts, k.Text)
 	}
+	lines = append(lines, strings.Join(parts, "; "))
+	parts = nil
 	add := func(text string, f func(c record.Cell) bool) {
 		if on(f) {
 			parts = append(parts, text)
 		}
 	}
-	decided := func(d record.CellDecision) func(record.Cell) bool {
-		return func(c record.Cell) bool { return c.Decision == d }
-	}
-	add(markSame+" the same", decided(record.Ties))
-	add(markTrade+" a trade", decided(record.Trades))
-	add(markOpen+" undecided", decided(record.InDoubt))
-	add(markRefused+" refused", decided(record.Rejected))
-	add(markUnreached+" not reached", func(c record.Cell) bool { return c.State == record.Unreached })
-	lines = append(lines, strings.Join(parts, "; "))
-	parts = nil
 	add("( ) inferred: measured cells on both sides agree", func(c record.Cell) bool { return c.State == record.Inferred })
 	add("/ at a border", func(c record.Cell) bool { return c.Border && c.State != record.Unreached })
 	if m.Theory != nil {

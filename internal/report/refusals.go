@@ -13,16 +13,7 @@ import (
 // refusals says why blocks were left out, one line per rule: a rule that broke
 // in many windows is one cause. The record has every window.
 func refusals(all []record.Refusal) (lines []string) {
-	var rules []string
-	byRule := map[string][]record.Refusal{}
-	for _, x := range all {
-		if byRule[x.Rule] == nil {
-			rules = append(rules, x.Rule)
-		}
-		byRule[x.Rule] = append(byRule[x.Rule], x)
-	}
-	for _, rule := range rules {
-		windows := byRule[rule]
+	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
 		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
@@ -40,7 +31,7 @@ func refusals(all []record.Refusal) (lines []string) {
 		if len(blocks) > 1 {
 			in += "s"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", rule, plural(len(windows), "window"),
+		lines = append(lines, fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"),
 			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
 	}
 	return lines

@@ -353,14 +353,18 @@ func again(dir string) string { return "schedlab report " + command.Quote(dir) +
 
 // byArm groups verdicts by arm, in their order.
 func byArm(verdicts []record.Verdict) [][]record.Verdict {
-	var groups [][]record.Verdict
-	for _, v := range verdicts {
-		i := slices.IndexFunc(groups, func(g []record.Verdict) bool { return g[0].Arm == v.Arm })
+	return grouped(verdicts, func(v record.Verdict) string { return v.Arm })
+}
+
+// grouped puts together what has the same key, in the order of all.
+func grouped[T any](all []T, key func(T) string) (groups [][]T) {
+	for _, x := range all {
+		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })
 		if i < 0 {
 			groups = append(groups, nil)
 			i = len(groups) - 1
 		}
-		groups[i] = append(groups[i], v)
+		groups[i] = append(groups[i], x)
 	}
 	return groups
 }

@@ -27,6 +27,14 @@ var clientKeys = []string{
 // A Varied lists values of factors; an arm is made of each combination.
 type Varied map[string][]string
 
+// vary gives the arm values of a factor; what shares its map does not see them.
+func (a *Arm) vary(factor string, values []string) {
+	all := Varied{}
+	maps.Copy(all, a.Vary)
+	all[factor] = values
+	a.Vary = all
+}
+
 // varied reads the values of factors, each one of known.
 func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error) {
 	all := Varied{}
@@ -157,16 +165,13 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) e
 			continue
 		}
 		taken = true
-		a.Flags, a.Clients, a.Env, a.Vary = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Env), maps.Clone(a.Vary)
+		a.Flags, a.Clients, a.Env = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Env)
 		delete(a.Flags, factor)
 		delete(a.Clients, factor)
 		if variable {
 			delete(a.Env, strings.TrimPrefix(factor, envPrefix))
 		}
-		if a.Vary == nil {
-			a.Vary = Varied{}
-		}
-		a.Vary[factor] = values
+		a.vary(factor, values)
 	}
 	if !taken {
 		return fmt.Errorf("no arm takes %s: %w", factor, cmp.Or(refused, unknown))

@@ -5,7 +5,6 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -190,11 +189,7 @@ func (s *Scenario) setDefaults() {
 	for i := range s.Arms {
 		for factor, values := range s.Load.Vary {
 			if a := &s.Arms[i]; a.Vary[factor] == nil && a.Clients[factor] == "" {
-				a.Vary = maps.Clone(a.Vary)
-				if a.Vary == nil {
-					a.Vary = Varied{}
-				}
-				a.Vary[factor] = values
+				a.vary(factor, values)
 			}
 		}
 	}

@@ -146,18 +146,14 @@ func (s *Scenario) Attack(addr string) load.Options {
 	}
 }
 
-// Demands draws those of n requests from seed; iters converts CPU demand as in a
-// comparison. Nil when the scenario states none.
+// Demands draws n requests' CPU and sleep; nil when the scenario states none. The draw
+// depends on the seed only, not on the calibration: that turns CPU time into iterations
+// afterwards.
 func (s *Scenario) Demands(n int, seed uint64, iters float64) []arrivals.Demand {
 	if !s.AsksWork() {
 		return nil
 	}
-	return Demands(s.Workload, n, seed, iters)
-}
-
-// Demands draws n requests' CPU and sleep. The draw depends on the seed only,
-// not on the calibration: that turns CPU time into iterations afterwards.
-func Demands(w Workload, n int, seed uint64, iters float64) []arrivals.Demand {
+	w := s.Workload
 	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 	d := make([]arrivals.Demand, n)
 	for i := range d {
