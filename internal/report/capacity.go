@@ -1,9 +1,7 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -212,8 +210,7 @@ func capacityTheory(r *record.Result) (lines []string) {
 // capacityCSV is CSV for a search for capacity: one row for each window, with the
 // answer of its arm.
 func capacityCSV(w io.Writer, r *record.Result) error {
-	return emit(w, "csv", func(b *bytes.Buffer) {
-		out := csv.NewWriter(b)
+	return writeCSV(w, func(put func(cells ...string)) {
 		head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
 		var metrics []string
 		for _, t := range r.Capacity.Terms {
@@ -221,7 +218,7 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 				metrics = append(metrics, t.Metric)
 			}
 		}
-		_ = out.Write(slices.Concat(head, metrics, []string{"kept", "refused"})) // into memory: no error
+		put(slices.Concat(head, metrics, []string{"kept", "refused"})...)
 		for _, a := range r.Capacity.Arms {
 			for _, x := range a.Windows {
 				row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
@@ -233,9 +230,8 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 					}
 					row = append(row, cell)
 				}
-				_ = out.Write(append(row, strconv.FormatBool(x.Kept), x.Refused.Text))
+				put(append(row, strconv.FormatBool(x.Kept), x.Refused.Text)...)
 			}
 		}
-		out.Flush()
 	})
 }

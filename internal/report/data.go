@@ -57,9 +57,7 @@ func CSV(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
-	return emit(w, "csv", func(b *bytes.Buffer) {
-		out := csv.NewWriter(b)
-		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error
+	return writeCSV(w, func(put func(cells ...string)) {
 		put("run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 			"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason")
 		for i := range r.Arms {
@@ -73,6 +71,14 @@ func CSV(w io.Writer, r *record.Result) error {
 				put(append(row, judged(r, a, m.name)...)...)
 			}
 		}
+	})
+}
+
+// writeCSV writes the rows that are put, in one Write.
+func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
+	return emit(w, "csv", func(b *bytes.Buffer) {
+		out := csv.NewWriter(b)
+		rows(func(cells ...string) { _ = out.Write(cells) }) // into memory: no error
 		out.Flush()
 	})
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
 	"io"
 	"slices"
 	"strconv"
@@ -102,9 +100,7 @@ func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, mapInWords(
 // MapCSV writes one row per cell, the first row of the map first.
 func MapCSV(w io.Writer, m *record.Map) error {
 	m = mapInWords(m)
-	return emit(w, "csv", func(b *bytes.Buffer) {
-		out := csv.NewWriter(b)
-		put := func(cells ...string) { _ = out.Write(cells) } // into memory: no error
+	return writeCSV(w, func(put func(cells ...string)) {
 		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
 		for _, c := range m.Cells {
 			run := ""
@@ -115,6 +111,5 @@ func MapCSV(w io.Writer, m *record.Map) error {
 				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
 				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
 		}
-		out.Flush()
 	})
 }
