@@ -12,46 +12,64 @@ import (
 const (
 	lagDoubt   = time.Millisecond
 	unanswered = .001
+
+	// The wait for a connection may be so much of the requests' time, or concern so few of
+	// them, that more connections would change nothing.
+	waitShare   = .1
+	waitedShare = .01
 )
 
-// summarise fills in what became of the requests that were sent. a has what was
-// asked for; result what happened.
-func summarise(a record.Attack, result *load.Result, scheduled int) record.Attack {
+// sumUp fills in what became of an attack. mark is the client's note on a
+// request. What was never sent is in no figure but Scheduled, and what the
+// attack's end cut off is no failure of the server's.
+func sumUp(a *record.Attack, result *load.Result, mark func(i int) load.Mark) {
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
-	a.Scheduled, a.Dialled = scheduled, result.Dialled
+	a.Scheduled, a.Dialled, a.Waited = len(result.Requests), result.Dialled, result.Waited
 	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Fact{}
-	response, good, service, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
+	response, good, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
+	connect, service := record.NewHistogram(), record.NewHistogram()
 	var lastGood, lastSent int64
-	for _, r := range result.Requests {
-		a.Outcomes[r.Outcome.String()]++
-		a.Bytes += uint64(r.Bytes)
-		if r.Outcome == record.Answered {
-			a.Statuses[r.Status]++
-		}
-		a.Good += stats.Count(r.Good())
-		if !r.Good() && (a.FirstError < 0 || time.Duration(r.Done).Seconds() < a.FirstError) {
-			a.FirstError = time.Duration(r.Done).Seconds()
-		}
+	for i, r := range result.Requests {
 		if r.Sent < 0 {
-			continue // the attack was stopped before its time
+			break // requests are sent in order, and the attack was stopped before this one
 		}
 		a.Sent++
 		lastSent = max(lastSent, r.Sent)
-		took := time.Duration(r.Done - r.Scheduled)
+		a.Outcomes[r.Outcome.String()]++
+		a.Bytes += uint64(r.Bytes)
+		took, cut := time.Duration(r.Done-r.Scheduled), r.Outcome == record.Cut
 		switch {
 		case r.Good():
+			a.Good++
 			good.Record(took)
 			lastGood = max(lastGood, r.Done)
-		case r.Outcome != record.Answered && r.Outcome != record.Cut:
+		case cut:
+			a.CutOff++
+		case r.Outcome != record.Answered:
 			took = max(took, record.Duration(a.Timeout))
 		}
+		if r.Outcome == record.Answered {
+			a.Statuses[r.Status]++
+		}
+		if failed := time.Duration(r.Done).Seconds(); !r.Good() && !cut && (a.FirstError < 0 || failed < a.FirstError) {
+			a.FirstError = failed
+		}
 		response.Record(took)
-		service.Record(time.Duration(r.Done - r.Sent))
 		if a.Paced() { // else it sends when it is answered, and has no time to be late for
 			lag.Record(time.Duration(r.Sent - r.Scheduled))
 		}
+		m := mark(i)
+		if m.Ready == 0 { // it never had one
+			m.Ready = r.Done
+		}
+		connect.Record(time.Duration(m.Ready - r.Sent))
+		if m.Wrote > 0 {
+			service.Record(time.Duration(r.Done - m.Wrote))
+		}
 	}
-	a.Response, a.GoodResponse, a.Service, a.Lag = response.Quantiles(), good.Quantiles(), service.Quantiles(), lag.Quantiles()
+	a.Failed = a.Sent - a.CutOff - a.Outcomes[record.Answered.String()]
+	a.Response, a.GoodResponse, a.Lag = response.Quantiles(), good.Quantiles(), lag.Quantiles()
+	a.Connect, a.Service = connect.Quantiles(), service.Quantiles()
 	if a.Sent > 0 {
 		until := time.Duration(lastSent).Seconds()
 		if a.Status != record.Interrupted {
@@ -66,21 +84,20 @@ func summarise(a record.Attack, result *load.Result, scheduled int) record.Attac
 	}
 	a.Asked, a.Starved = result.Asked, result.Starved
 	a.Jain, a.FirstReply = stats.Jain(answers), result.FirstReply.Seconds()
-	a.Doubts = append(a.Doubts, attackDoubts(a, result)...)
-	return a
+	noteFate(a, result)
 }
 
-func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Fact) {
-	add := func(code record.Code, values record.Values) {
-		doubts = append(doubts, record.Fact{Code: code, Values: values})
-	}
+// noteFate notes the doubts that follow from what became of the requests.
+func noteFate(a *record.Attack, result *load.Result) {
+	add := func(code record.Code, values record.Values) { doubt(a, record.Fact{Code: code, Values: values}) }
+	ended, answered := a.Sent-a.CutOff, a.Outcomes[record.Answered.String()]
 	if a.Starved > 0 {
 		add(record.AttackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})
 	}
-	if lost := a.Scheduled - a.Outcomes[record.Answered.String()]; float64(lost) > unanswered*float64(a.Scheduled) {
-		add(record.AttackLost, record.Values{"lost": float64(lost), "scheduled": float64(a.Scheduled), "timeout": a.Timeout})
+	if float64(a.Failed) > unanswered*float64(ended) {
+		add(record.AttackLost, record.Values{"lost": float64(a.Failed), "scheduled": float64(ended), "timeout": a.Timeout})
 	}
-	if bad := a.Outcomes[record.Answered.String()] - a.Good; float64(bad) > unanswered*float64(a.Scheduled) {
+	if bad := answered - a.Good; float64(bad) > unanswered*float64(ended) {
 		add(record.AttackFailed, record.Values{"failed": float64(bad)})
 	}
 	if p99 := record.Duration(a.Lag.P99); p99 > lagDoubt {
@@ -92,5 +109,10 @@ func attackDoubts(a record.Attack, result *load.Result) (doubts []record.Fact) {
 	if a.Sent < stats.MinRequests(.99) {
 		add(record.AttackShort, record.Values{"sent": float64(a.Sent), "needed": float64(stats.MinRequests(.99))})
 	}
-	return doubts
+	if a.CutOff > 0 {
+		add(record.AttackCutOff, record.Values{"requests": float64(a.CutOff)})
+	}
+	if share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean); float64(a.Waited) > waitedShare*float64(a.Sent) && share > waitShare {
+		add(record.AttackCrowded, record.Values{"waited": float64(a.Waited), "sent": float64(a.Sent), "share": share})
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Requests that were sent 5 ms late are the generator's fault in an open loop alone:
 // a client of a paced closed loop is late because its last answer was.
-func TestSummariseBlamesOpenLoopsForLag(t *testing.T) {
+func TestSumUpBlamesOpenLoopsForLag(t *testing.T) {
 	t.Parallel()
 	result := &load.Result{Start: time.Now()}
 	for i := range int64(1000) {
@@ -21,13 +21,22 @@ func TestSummariseBlamesOpenLoopsForLag(t *testing.T) {
 		result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
 	}
 	for loop, blamed := range map[string]bool{"open": true, "closed": false} {
-		sum := summarise(record.Attack{Loop: loop, Duration: 1, Timeout: 1}, result, len(result.Requests))
+		sum := record.Attack{Loop: loop, Duration: 1, Timeout: 1}
+		sumUp(&sum, result, writtenAtOnce(result))
 		if got := strings.Contains(strings.Join(doubtsOf(sum), "\n"), "the generator was late"); got != blamed {
 			t.Errorf("%s loop: blamed %v, doubts %q; want %v", loop, got, doubtsOf(sum), blamed)
 		}
 		if (sum.Lag.P50 > 4e-3) != blamed || sum.Response.P50 < 6.9e-3 || sum.Service.P50 > 2.1e-3 {
 			t.Errorf("%s loop: lag p50 %g s, response %g, service %g; want a lag of 5 ms in the open loop alone, 7 ms, 2 ms", loop, sum.Lag.P50, sum.Response.P50, sum.Service.P50)
 		}
+	}
+}
+
+// writtenAtOnce are the marks of requests that waited for no connection.
+func writtenAtOnce(result *load.Result) func(i int) load.Mark {
+	return func(i int) load.Mark {
+		sent := result.Requests[i].Sent
+		return load.Mark{Ready: sent, Wrote: sent}
 	}
 }
 
@@ -40,7 +49,7 @@ func doubtsOf(a record.Attack) (texts []string) {
 
 // Goodput is of the time in which good replies came: all of the sending and what the
 // server took to catch up after it, but not the wait for requests that were lost.
-func TestSummariseGoodput(t *testing.T) {
+func TestSumUpGoodput(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
 	// A hundred a second for three seconds, answered after wait, or lost after 2 s.
@@ -73,8 +82,8 @@ func TestSummariseGoodput(t *testing.T) {
 		if c.status == record.Interrupted {
 			a.Duration = 10
 		}
-		if got := summarise(a, c.result, 300).Goodput; math.Abs(got-c.want) > .01*c.want {
-			t.Errorf("%s: goodput %g/s, want %g/s", c.name, got, c.want)
+		if sumUp(&a, c.result, writtenAtOnce(c.result)); math.Abs(a.Goodput-c.want) > .01*c.want {
+			t.Errorf("%s: goodput %g/s, want %g/s", c.name, a.Goodput, c.want)
 		}
 	}
 }
