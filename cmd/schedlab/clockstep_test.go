@@ -61,7 +61,7 @@ func buildStepping(t *testing.T) (bin string) {
 // Somebody sets the machine's clock an hour forward and then two back while a
 // server serves, an attack runs and a comparison compares: no duration, rate or
 // order of anything changes, and no timeout comes early.
-func TestClockSteps(t *testing.T) {
+func TestClockIsSet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: it builds the standard library anew")
 	}
