@@ -75,7 +75,7 @@ func (s *scope) words() map[string]any {
 		"p50": "p50", "p90": "p90", "p99": "p99", "mean": "mean", "tail": "tail", "good_mean": "good_mean",
 		"goodput": "goodput", "throughput": "throughput", "cpu": "cpu_per_request", "errors": "errors", "loss": "loss",
 		"starved": "starved", "served": "served", "first_reply": "first_reply", "busy": "busy", "accepted": "accepted", "done": "done", "open": "open",
-		"switches": "switches", "overflows": "overflows", "twin_mean": "twin_mean", "overhead": "overhead",
+		"switches": "switches", "loops": "loops", "overflows": "overflows", "twin_mean": "twin_mean", "overhead": "overhead",
 	} {
 		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
 	}

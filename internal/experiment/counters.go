@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -53,13 +54,14 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 	}
 }
 
-// counters sums the connection series of a scrape by name, over their labels.
+// counters sums the series of a scrape on connections and on event loops' work by name, over
+// their labels.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		l := lines.Text()
-		if !strings.HasPrefix(l, "schedlab_connections_") {
+		if !strings.HasPrefix(l, "schedlab_connections_") && !strings.HasPrefix(l, host.LoopBusy) {
 			continue
 		}
 		name, rest, _ := strings.Cut(l, "{")

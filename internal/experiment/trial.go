@@ -85,7 +85,7 @@ func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
 	quiet := quietCollector()
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
-	if t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open") {
+	if t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := t.server.Scrape(ctx); err == nil && text != nil {
 				sums = counters(text)
@@ -106,6 +106,7 @@ func (t *trial) measure(ctx context.Context) error {
 	used := clocks.End()
 	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
+	t.Server.LoopBusy = clocks.LoopBusy()
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.CPUTimeUnknown})
 	}

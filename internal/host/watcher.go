@@ -156,12 +156,25 @@ func (w *Watcher) Connections() *record.Connections {
 	if first == nil || last == nil {
 		return nil
 	}
-	scale := w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds()
-	change := func(name string) float64 {
-		name = "schedlab_connections_" + name + "_total"
-		return scale * (last[name] - first[name])
-	}
+	change := func(name string) float64 { return w.counter("schedlab_connections_" + name + "_total") }
 	return &record.Connections{
 		Accepted: change("accepted"), Done: change("done"), Open: last["schedlab_connections_open"],
 	}
+}
+
+// counter is by how much one of the server's counters grew, scaled to the window.
+func (w *Watcher) counter(name string) float64 {
+	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
+}
+
+// LoopBusy is the server's counter of the time that its event loops were at work.
+const LoopBusy = "schedlab_loop_busy_seconds_total"
+
+// LoopBusy is for how long, in seconds, the server's event loops were at work in the window;
+// nil where it has none, or was not asked.
+func (w *Watcher) LoopBusy() *float64 {
+	if _, has := w.counts[0][LoopBusy]; !has || w.counts[1] == nil {
+		return nil
+	}
+	return new(w.counter(LoopBusy))
 }

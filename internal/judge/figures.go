@@ -32,7 +32,7 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 
 // overloadProof are the figures of a window that hold for an arm whose queue
 // grows without end, and whatever its requests came to.
-var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "overflows"}
+var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "loops", "overflows"}
 
 // asked is a judged run as its expectations see it: see [expect.Run].
 type asked struct {

@@ -26,6 +26,7 @@ func full() *Metrics {
 	waited(time.Second)
 	m.WatchOldest(func() time.Duration { return 1500 * time.Millisecond })
 	m.LoopLag()(time.Millisecond)
+	m.LoopBusy()(time.Millisecond)
 	m.Sojourn()(time.Millisecond)
 	m.WatchQueue(stealing{})
 	m.WatchOverflows()
@@ -115,6 +116,7 @@ func TestNamesAndLabels(t *testing.T) {
 		"schedlab_connections_open":                    one,
 		"schedlab_connections_rejected_total":          reasons,
 		"schedlab_handler_panics_total":                one,
+		"schedlab_loop_busy_seconds_total":             one,
 		"schedlab_loop_lag_seconds":                    one,
 		"schedlab_mode_info": with(map[string]int{"stack": 1, "accept": 1, "unit": 1, "executor": 1,
 			"queue": 1, "overflow": 1, "thread": 1}),

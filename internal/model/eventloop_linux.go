@@ -19,7 +19,7 @@ import (
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
-	lagged         func(time.Duration) // nil: not at all
+	lagged, turned func(time.Duration) // nil: not at all
 	raw            syscall.RawConn     // the listening socket
 	epoll          int
 	wake           int     // an eventfd
@@ -119,6 +119,9 @@ func (l *eventLoop) loop() error {
 		took := l.clock() - l.now
 		if len(events) > 0 {
 			l.longest = max(l.longest, took)
+		}
+		if l.turned != nil {
+			l.turned(took)
 		}
 		if l.wheel.due(l.now + took) {
 			l.tick(l.now + took)

@@ -252,6 +252,23 @@ func TestLoopLag(t *testing.T) {
 	}
 }
 
+// What a loop reports of its turns is the time its handlers took, and not that in which it
+// waited for work.
+func TestLoopTurns(t *testing.T) {
+	t.Parallel()
+	var busy atomic.Int64
+	s := start(t, lookup(t, "loop-single"), func(with *setup) {
+		with.Turned = func(d time.Duration) { busy.Add(int64(d)) }
+	})
+	time.Sleep(100 * time.Millisecond) // idle
+	s.visit(1, get("/work?sleep=120ms"))
+	s.open(0)
+	s.drain()
+	if got := time.Duration(busy.Load()); got < 120*time.Millisecond || got > 200*time.Millisecond {
+		t.Errorf("got %v at work, want some 120ms", got)
+	}
+}
+
 // A body of which there is always more to read, because others keep the loop busy
 // while its client sends on, ends at the body's time all the same.
 func TestLoopEndsABodyWithoutPause(t *testing.T) {

@@ -31,6 +31,7 @@ type Config struct {
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
 	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not called
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
+	Turned  func(time.Duration)                                    // called with each turn of an event loop, concurrently; nil: not called
 	Limits
 	Workers    int                 // fixed workers, where the mode has them
 	QueueDepth int                 // places in the queue, where the mode has one
@@ -41,7 +42,7 @@ type Config struct {
 	Pick       dispatch.Pick       // which of the workers' queues a job joins
 	Steal      bool                // idle workers take from the others' queues
 	Spin       int                 // how often a worker looks at an empty queue before it sleeps
-	Executor   dispatch.Kind       // Ants or Pond instead of the mode's own
+	Executor   dispatch.Kind       // Ants, Pond or Ring instead of the mode's own
 	Target     time.Duration       // CoDel's target for the wait
 	Interval   time.Duration       // for how long CoDel lets waits exceed it
 	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none

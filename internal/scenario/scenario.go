@@ -33,7 +33,7 @@ type Scenario struct {
 
 	Source string `yaml:"-"` // the file's text
 
-	asks []load.Target     // read from a file: see Open
+	asks []load.Target     // in turn: of Workload.Requests, or read from a file (see Open)
 	Log  *arrivals.Process // opened, when an access log is replayed
 }
 
@@ -47,6 +47,8 @@ type Workload struct {
 	Body   string        `yaml:"body"`
 
 	Targets string `yaml:"targets"` // instead of all these: a file; whose server it names does not matter
+	// Requests are, instead of all these, asked in turn: "METHOD /path" or "METHOD /path body".
+	Requests []string `yaml:"requests"`
 }
 
 // Load is how requests arrive: in an open loop at a rate, whatever the server
@@ -169,6 +171,7 @@ func parseScenario(text []byte) (s Scenario, err error) {
 		return s, err
 	}
 	s.Source = string(text)
+	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
 	if bad := s.check(); bad != nil {

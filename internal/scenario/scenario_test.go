@@ -224,11 +224,26 @@ func TestExpectationErrors(t *testing.T) {
 	wantError(t, "no list", demo.Text+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }
 
+// Requests that the scenario lists are asked in turn, with what stands after the path as body.
+func TestListedRequests(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("f.yaml", []byte(demo.Swap("cpu: 100us", "requests: [GET /kv/a, PUT /kv/a one value]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []load.Target{{Method: "GET", URL: "http://h/kv/a", Body: []byte{}}, {Method: "PUT", URL: "http://h/kv/a", Body: []byte("one value")}}
+	if got := s.Targets("h"); !reflect.DeepEqual(got, want) || s.AsksWork() || s.Asked() != "2 requests in turn" {
+		t.Errorf("got %q, %q, work %v", got, s.Asked(), s.AsksWork())
+	}
+}
+
 // What is asked is said once: by a file, by a log, or by the scenario.
 func TestAskedOnce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"targets: t.txt\n  path: /": "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
+		"targets: t.txt\n  path: /":     "4:12: workload.targets: excludes path, method, body, cpu and sleep: the file says what is asked",
+		"requests: [GET /a]\n  path: /": "4:13: workload.requests: excludes path, method, body, cpu, sleep and targets: they say what is asked",
+		"requests: [GET /a, get /b]":    `4:22: workload.requests[1]: "get /b" is no request like GET /path, or PUT /path body`,
 	} {
 		wantError(t, text, demo.Swap("cpu: 100us", text), want)
 	}

@@ -69,6 +69,16 @@ func (s *Scenario) Open() error {
 	return nil
 }
 
+// listed are the requests that the scenario itself lists; nil without any.
+func (w *Workload) listed() (asks []load.Target) {
+	for _, text := range w.Requests {
+		method, rest, _ := strings.Cut(text, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		asks = append(asks, load.Target{Method: method, URL: path, Body: []byte(body)})
+	}
+	return asks
+}
+
 // Targets is what the scenario asks of a server at addr.
 func (s *Scenario) Targets(addr string) []load.Target {
 	if s.asks != nil {
@@ -94,7 +104,7 @@ func (s *Scenario) Which() []uint32 {
 
 // AsksWork reports whether requests carry CPU and sleep demand.
 func (s *Scenario) AsksWork() bool {
-	return s.Workload.Path == "" && s.Workload.Targets == "" && !isLog(s.Load.Arrivals)
+	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
 }
 
 // Asked says what the requests are when a file says so, "" otherwise.
@@ -103,6 +113,8 @@ func (s *Scenario) Asked() string {
 	case s.Log != nil:
 		l := s.Log.Log()
 		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Requests))
+	case s.Workload.Requests != nil:
+		return prose.Plural(len(s.asks), "request") + " in turn"
 	case s.asks != nil:
 		return fmt.Sprintf("%s of %s in turn", prose.Plural(len(s.asks), "request"), s.Workload.Targets)
 	}
@@ -113,12 +125,19 @@ func (s *Scenario) Asked() string {
 func (s *Scenario) checkAsked() *FieldError {
 	w := s.Workload
 	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
+	for i, t := range w.listed() {
+		if !methodForm.MatchString(t.Method) || !strings.HasPrefix(t.URL, "/") {
+			return fieldErrorf(fmt.Sprintf("workload.requests[%d]", i), "%q is no request like GET /path, or PUT /path body", w.Requests[i])
+		}
+	}
 	switch {
+	case w.Requests != nil && (other || w.Targets != "" || w.Body != "" || w.Method != "GET"):
+		return fieldErrorf("workload.requests", "excludes path, method, body, cpu, sleep and targets: they say what is asked")
 	case w.Targets != "" && (other || w.Body != "" || w.Method != "GET"):
 		return fieldErrorf("workload.targets", "excludes path, method, body, cpu and sleep: the file says what is asked")
 	case w.Targets != "" && strings.ContainsAny(w.Targets, "\n\r"):
 		return fieldErrorf("workload.targets", "is no file's name")
-	case isLog(s.Load.Arrivals) && (other || w.Targets != "" || w.Body != "" || w.Method != "GET"):
+	case isLog(s.Load.Arrivals) && (other || w.Targets != "" || w.Requests != nil || w.Body != "" || w.Method != "GET"):
 		return fieldErrorf("load.arrivals", "a log says what is asked as well; leave workload out")
 	}
 	return nil

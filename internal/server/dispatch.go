@@ -18,7 +18,7 @@ type Dispatch struct {
 	Steal         bool          // of pool-perworker: idle workers take from the others' queues
 	Spin          int           // of pool-ring: looks at an empty ring before a worker sleeps
 	Job           string        // closure or func; "": func
-	Executor      string        // own, ants or pond; "": own
+	Executor      string        // own, ants, pond or ring; "": own
 	Locked        bool          // each worker has an operating-system thread of its own
 	CodelTarget   time.Duration // wait that CoDel stays near; 0: 5 ms
 	CodelInterval time.Duration // for which it must be exceeded; 0: 20 targets, 100 ms at least
@@ -65,7 +65,7 @@ func (c *Config) checkDispatch(mode model.Mode, mc *model.Config) error {
 	}
 	mc.Steal, mc.Spin, mc.Locked, mc.Closure = d.Steal, d.Spin, d.Locked, d.Job == "closure"
 	mc.Target, mc.Interval = d.CodelTarget, d.CodelInterval
-	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond}[d.Executor]
+	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond, "ring": dispatch.Ring}[d.Executor]
 	return nil
 }
 
@@ -124,9 +124,14 @@ func (c *Config) checkExecutor(model.Mode) error {
 	switch c.Executor {
 	case "", "own":
 		return nil
+	case "ring":
+		if bits.OnesCount(uint(c.QueueDepth)) != 1 {
+			return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
+		}
+		return nil
 	case "ants", "pond":
 	default:
-		return badConfig("--executor %q is none of own, ants, pond", c.Executor)
+		return badConfig("--executor %q is none of own, ants, pond, ring", c.Executor)
 	}
 	switch {
 	case c.Locked:
@@ -182,6 +187,9 @@ func (c *Config) axes(mode model.Mode) model.Axes {
 	}
 	if c.Executor == "ants" || c.Executor == "pond" {
 		a.Executor = c.Executor
+	}
+	if c.Executor == "ring" {
+		a.Queue = c.Executor
 	}
 	if c.Locked {
 		a.Thread = "locked"

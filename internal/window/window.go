@@ -136,7 +136,7 @@ func (w *Window) fairness() {
 	}
 	w.Jain = stats.Jain(answers)
 	w.Asked, w.Starved = c.Asked, c.Starved
-	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open"} {
+	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open", "loops"} {
 		w.Values[name] = math.NaN()
 	}
 	if w.Asked > 0 {
@@ -149,6 +149,9 @@ func (w *Window) fairness() {
 	}
 	if c := w.Trial.Server.Within; c != nil {
 		w.Values["accepted"], w.Values["done"], w.Values["open"] = c.Accepted, c.Done, c.Open
+	}
+	if busy := w.Trial.Server.LoopBusy; busy != nil && w.Trial.Server.CPU > 0 {
+		w.Values["loops"] = *busy / w.Trial.Server.CPU
 	}
 }
 

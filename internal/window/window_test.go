@@ -25,7 +25,7 @@ func TestReduce(t *testing.T) {
 	trial := record.TrialRecord{
 		Trial: record.Trial{
 			Warmup: 1, Window: 2,
-			Server: record.ServerSide{CPU: .5, Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
+			Server: record.ServerSide{CPU: .5, LoopBusy: new(.2), Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
 			Client: record.ClientSide{CPU: 1, Steal: .2, Throttled: .1, ConnAnswers: []uint32{3, 1}, Asked: 5, Starved: 2, FirstReply: .25},
 		},
 		Requests: []record.Request{
@@ -72,7 +72,7 @@ func TestReduce(t *testing.T) {
 		LoadShare:         math.NaN(), // it has its own CPUs
 		"switches":        10. / 8,
 		"overflows":       2,
-		"accepted":        1, "done": 2, "open": 3,
+		"accepted":        1, "done": 2, "open": 3, "loops": .4,
 		"starved": 2, "served": 3, "first_reply": .25,
 		"unsent": 0,
 		"busy":   math.NaN(),
@@ -126,7 +126,7 @@ func TestReduceWhatIsNotKnown(t *testing.T) {
 		Client: record.ClientSide{CPU: 2, Steal: -1, Throttled: -1, Proof: &record.Proof{Busy: .9, Rest: "spins"}},
 	}, Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)}}
 	w := Reduce(trial, record.Env{CPUs: 1}, record.Clients{})
-	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows", "starved", "served", "first_reply", "accepted", "done", "open"} {
+	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows", "starved", "served", "first_reply", "accepted", "done", "open", "loops"} {
 		if got := w.Values[name]; !math.IsNaN(got) {
 			t.Errorf("%s is %v, want NaN", name, got)
 		}
