@@ -22,7 +22,7 @@ empty :=
 space := $(empty) $(empty)
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-.PHONY: help build run test check race lint fuzz golden bench deps clean experiments-short mutate
+.PHONY: help build arms run test check race lint fuzz golden bench deps clean experiments-short mutate
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,11 +32,15 @@ help: ## list these targets
 build: ## build bin/schedlab, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
+arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/ready-arms.md)
+	cd loadtests/arms && CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/ ./...
+
 run: ## go run ./cmd/schedlab $(ARGS)
 	go run ./cmd/schedlab $(ARGS)
 
 test: deps ## every test, with a real Prometheus and a real Chromium
 	$(GOTEST) ./...
+	cd loadtests/arms && $(GOTEST) ./...
 
 check: lint test race ## all that CI holds a change to: lint, test, race
 
@@ -63,6 +67,7 @@ lint: ## gofmt, go vet (macOS too), tidy and unmodified modules, golangci-lint
 	GOOS=darwin go vet ./...
 	go mod tidy -diff && go mod verify
 	cd tools && go mod tidy -diff && go mod verify
+	cd loadtests/arms && go vet ./... && go mod tidy -diff && go mod verify
 	@$(MAKE) --no-print-directory bin/golangci-lint
 	bin/golangci-lint run ./...
 

@@ -1,0 +1,25 @@
+// Command pond serves schedlab's endpoints on net/http. Each handler gives its request to a
+// pool of alitto/pond and waits for the answer.
+package main
+
+import (
+	"flag"
+	"log"
+
+	"github.com/alitto/pond/v2"
+
+	"schedlab/internal/workload"
+	"schedlab/loadtests/arms/arm"
+)
+
+func main() {
+	workers := flag.Int("workers", 256, "most requests at work at once; the others wait")
+	app, addr := arm.App()
+	pool := pond.NewPool(*workers)
+	defer pool.StopAndWait()
+	arm.ListenAndServe(addr, arm.Handler(func(x *workload.Exchange) {
+		if err := pool.Submit(func() { app.Serve(x) }).Wait(); err != nil {
+			log.Fatal("submitting: ", err) // only of a pool that is closed, or of a panic
+		}
+	}))
+}
