@@ -245,7 +245,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			m.Noise = &doctor.Noise{Scenario: f.scenario, Err: "the " + p.protocol + " comparison does not run here: " + err.Error()}
+			m.Noise = doctor.NoNoise(f.scenario, record.Fact{Code: record.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
 			return nil
 		}
 		measured = append(measured, a)
@@ -335,11 +335,10 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 		a.Arms = append(a.Arms, arm.Blocks)
 	}
 	if r := run.Result.Refused; len(r) > 0 {
-		side := "above"
-		if r[0].Value < r[0].Limit {
-			side = "below"
+		a.Refused = record.Fact{
+			Code: record.BlockRefused, Arm: r[0].Arm, Names: record.Names{"rule": r[0].Rule},
+			Values: record.Values{"block": float64(r[0].Block), "value": r[0].Value, "limit": r[0].Limit},
 		}
-		a.Refused = fmt.Sprintf("block %d of %s had %s %.3g, %s %.3g", r[0].Block, r[0].Arm, r[0].Rule, r[0].Value, side, r[0].Limit)
 	}
 	return a, nil
 }

@@ -26,7 +26,7 @@ func (f *compareFlags) sayMachine(cmd *cobra.Command) error {
 	m.Clock = clock()
 	report := doctor.Examine(m)
 	if report.Verdict != doctor.Fit {
-		f.Machine = "machine: " + report.Sentence
+		f.Machine = report.Summary(len(report.Findings))
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "machine: %s; `schedlab doctor` says more\n", report.Sentence)
 	return err

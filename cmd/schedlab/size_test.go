@@ -62,7 +62,7 @@ func TestVerdictOnAdvice(t *testing.T) {
 	} {
 		s := &sized{Page: sizing.Page{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}}
 		s.Verified = s.Verify([]judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
-		if s.Verified.Verdict != c.verdict || (s.Verified.Why == "") != (c.verdict == sizing.AdviceRight) {
+		if s.Verified.Verdict != c.verdict || s.Verified.Why.None() != (c.verdict == sizing.AdviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.Verified.Verdict, s.Verified.Why, c.verdict)
 		}
 		code := exitDone

@@ -2,10 +2,11 @@ package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // A Clock reads the time of day and a monotonic clock at one moment, each as the
@@ -86,14 +87,14 @@ func read(clock Clock) moment {
 
 func (m *Machine) clockSteps() seen {
 	c := m.Clock
-	switch {
-	case c.Watched == 0:
+	if c.Watched == 0 {
 		return seen{}
-	case c.Count == 0:
-		return fine("none over %v", c.Watched.Round(10*time.Millisecond))
 	}
-	return seen{Warn, fmt.Sprintf("the time of day stepped %d times over %v, by %v at most", c.Count, c.Watched.Round(10*time.Millisecond), c.Largest.Round(100*time.Microsecond)),
-		"let one NTP daemon slew the clock (chronyd: makestep at its start only), turn off time synchronisation of the host's tools, and see that the machine is not suspended"}
+	s := fine(record.ClockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
+	if c.Count > 0 {
+		s = fine(record.ClockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil)
+	}
+	return s.graded(false, c.Count > 0)
 }
 
 // slowClocks take a system call, and up to microseconds, for each reading.
@@ -103,15 +104,15 @@ func (m *Machine) clockSource() seen {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")
 	if source == "" {
-		return unknown("not told here")
+		return untold(nil)
 	}
 	if !slices.Contains(slowClocks, source) {
-		return fine("%s", source)
+		return fine(record.ClockSource, nil, record.Names{"source": source})
 	}
-	s := seen{Warn, source + ", which is slow to read", "boot with tsc=reliable if the CPUs' counters are in step; else use another machine"}
+	s := fine(record.ClockSlow, nil, record.Names{"source": source}).graded(false, true)
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
-			s.fix = "as root: echo " + other + " > /" + dir + "current_clocksource"
+			s.fact.Names["faster"], s.fact.Names["file"] = other, "/"+dir+"current_clocksource"
 			break
 		}
 	}

@@ -2,11 +2,12 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"schedlab/internal/cgroup"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // used are the CPUs of server and load, each once.
@@ -15,34 +16,32 @@ func (m *Machine) used() []int {
 	return slices.Compact(all)
 }
 
+// shared reports whether server and load have a CPU in common.
+func (m *Machine) shared() bool {
+	return slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
+}
+
 func (m *Machine) cpus() seen {
 	used := m.used()
-	if len(used) == 0 {
-		return unknown("the CPUs that this process may use are not told here")
-	}
-	s := fine("server %s, load %s", listed(m.ServerCPUs), listed(m.LoadCPUs))
-	shared := slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // none: not told
-	switch {
+	names := record.Names{"server": listed(m.ServerCPUs), "load": listed(m.LoadCPUs), "used": listed(used)}
+	partly := listed(record.Shared(m.ServerCPUs, m.LoadCPUs))
+	switch half := len(used) / 2; {
+	case len(used) == 0:
+		return untold(nil)
 	case len(used) == 1:
-		s.state, s.found = Bad, fmt.Sprintf("one CPU only (%s): server and load share it", listed(used))
-		s.fix = "use a machine with two CPUs or more"
-		if len(online) > 1 {
-			s.fix = fmt.Sprintf("%d CPUs are online: taskset -c %s schedlab ..., or a wider --cpuset-cpus of the container", len(online), listed(online))
-		}
-	case shared && m.Pinned && len(record.Shared(m.ServerCPUs, m.LoadCPUs)) > 0:
-		s.state, s.found = Warn, fmt.Sprintf("the load shares CPU %s with the servers: %s", listed(record.Shared(m.ServerCPUs, m.LoadCPUs)), s.found)
-		s.fix = "a question for two Ps (GOMAXPROCS) on two CPUs needs it; otherwise leave --server-cpus out"
-	case shared && m.Pinned:
-		s.state, s.found = Bad, "server and load share CPUs: "+s.found
-		s.fix = fmt.Sprintf("give them CPUs of their own: --server-cpus %s --load-cpus %s", listed(used[:len(used)/2]), listed(used[len(used)/2:]))
+		names["online"] = listed(online)
+		return fine(record.CPUsOne, record.Values{"online": float64(len(online))}, names).graded(true, false)
+	case partly != "" && m.Pinned:
+		names["shared"] = partly
+		return fine(record.CPUsPartlyShared, nil, names).graded(false, true)
+	case m.shared() && m.Pinned:
+		names["first"], names["second"] = listed(used[:half]), listed(used[half:])
+		return fine(record.CPUsShared, nil, names).graded(true, false)
 	case !m.Pinned:
-		s.state, s.found = Warn, fmt.Sprintf("server and load are not pinned and share CPUs %s", listed(used))
-		s.fix = "--pin auto, on Linux"
-	case len(m.ServerCPUs) == 1:
-		s.found += ": one for the server, whose GOMAXPROCS is 1"
+		return fine(record.CPUsUnpinned, nil, names).graded(false, true)
 	}
-	return s
+	return fine(record.CPUsApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
 }
 
 // siblings looks for a core of which the server has one hardware thread and the
@@ -50,7 +49,7 @@ func (m *Machine) cpus() seen {
 func (m *Machine) siblings() seen {
 	cores, known := m.cores()
 	if !known {
-		return unknown("which CPUs share a core is not told here")
+		return untold(nil)
 	}
 	for _, core := range cores {
 		of := func(side []int) []int {
@@ -60,18 +59,13 @@ func (m *Machine) siblings() seen {
 		if len(server) == 0 || len(load) == 0 || slices.Equal(server, load) {
 			continue
 		}
-		s := seen{Warn, fmt.Sprintf("CPU %s of the server and %s of the load are threads of one core", listed(server), listed(load)), ""}
-		if len(cores) < 2 {
-			s.fix = "it is the only core: use a machine with two, or turn hardware threads off (echo off > /sys/devices/system/cpu/smt/control)"
-			return s
+		names := record.Names{"server": listed(server), "load": listed(load)}
+		if half := len(cores) / 2; half > 0 {
+			names["first"], names["second"] = listed(flat(cores[:half])), listed(flat(cores[half:]))
 		}
-		s.fix = fmt.Sprintf("give each whole cores: --server-cpus %s --load-cpus %s", listed(flat(cores[:len(cores)/2])), listed(flat(cores[len(cores)/2:])))
-		return s
+		return fine(record.CoreShared, nil, names).graded(false, true)
 	}
-	if slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) }) {
-		return fine("server and load share whole CPUs, of which the check of CPUs tells")
-	}
-	return fine("server and load share no core")
+	return fine(record.CoresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
 }
 
 // together is the CPU on which the threads of server and load that are looked at take
@@ -81,6 +75,15 @@ func (m *Machine) together() (cpu int, yes bool) {
 		return 0, false
 	}
 	return m.ServerCPUs[0], m.ServerCPUs[0] == m.LoadCPUs[0]
+}
+
+// turns is what there is to mend first where server and load take turns: what was found
+// of the CPUs.
+func (m *Machine) turns() []record.Fact {
+	if _, together := m.together(); together {
+		return []record.Fact{m.cpus().fact}
+	}
+	return nil
 }
 
 // cores groups the CPUs in use by the core they belong to.
@@ -105,14 +108,14 @@ func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Conca
 // above it.
 func (m *Machine) cpuLimit() seen {
 	if m.text(cgroup.Self) == "" {
-		return unknown("cgroups are not told of here")
+		return untold(nil)
 	}
 	least, where, limited := cgroup.Least(cgroup.CPU(m.text), m.text)
 	if !limited {
-		return fine("none")
+		return fine(record.CPULimit, nil, nil)
 	}
-	return fine("%.2f CPUs (%s), for %d in use", least, where, len(m.used())).
-		graded(least < float64(len(m.used())), false, "run without the limit: docker run without --cpus, no cpu limit in the pod, or echo max > /"+where)
+	used := float64(len(m.used()))
+	return fine(record.CPULimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
 }
 
 func (m *Machine) governor() seen {
@@ -122,36 +125,34 @@ func (m *Machine) governor() seen {
 			governors[g] = append(governors[g], cpu)
 		}
 	}
-	var good, bad, fixes []string
-	for g, cpus := range governors {
-		text := fmt.Sprintf("%s on CPU %s", g, listed(cpus))
+	var good, bad []record.Fact
+	values, names := record.Values{}, record.Names{}
+	for _, g := range slices.Sorted(maps.Keys(governors)) {
+		f := record.Fact{Code: record.Governor, Names: record.Names{"governor": g, "cpus": listed(governors[g])}}
 		if g == "performance" {
-			good = append(good, text)
+			good = append(good, f)
 		} else {
-			bad = append(bad, text)
-			fixes = append(fixes, "for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done")
+			bad = append(bad, f)
+			values["governors"]++
 		}
 	}
-	for _, turbo := range []struct{ file, on, off string }{
+	turbo := func(now string) record.Fact {
+		return record.Fact{Code: record.Governor, Names: record.Names{"turbo": now}}
+	}
+	for _, t := range []struct{ file, on, off string }{
 		{"sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1"},
 		{"sys/devices/system/cpu/cpufreq/boost", "1", "0"},
 	} {
-		switch m.text(turbo.file) {
-		case turbo.on:
-			bad = append(bad, "turbo on")
-			fixes = append(fixes, "echo "+turbo.off+" > /"+turbo.file)
-		case turbo.off:
-			good = append(good, "turbo off")
+		switch m.text(t.file) {
+		case t.on:
+			bad = append(bad, turbo("on"))
+			names["turbo"], names["off"] = t.file, t.off
+		case t.off:
+			good = append(good, turbo("off"))
 		}
 	}
-	slices.Sort(bad)
-	found := slices.Concat(bad, good)
-	fixes = slices.Compact(slices.Sorted(slices.Values(fixes)))
-	switch {
-	case len(found) == 0:
-		return unknown("not told here, as in most virtual machines: the host decides the clock rate")
-	case len(bad) > 0:
-		return seen{Warn, strings.Join(found, ", "), "as root: " + strings.Join(fixes, "; ")}
+	if len(bad)+len(good) == 0 {
+		return untold(nil)
 	}
-	return fine("%s", strings.Join(found, ", "))
+	return fine(record.ClockRate, values, names, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
 }

@@ -6,10 +6,11 @@ package doctor
 
 import (
 	"io/fs"
-	"strings"
 	"time"
 
 	"schedlab/internal/host"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // A State is what a check came to.
@@ -25,11 +26,14 @@ const (
 
 // A Finding is what one check found.
 type Finding struct {
-	Check  string `json:"check"`
-	State  State  `json:"state"`
-	Found  string `json:"found"` // figures with their units
+	Check string      `json:"check"`
+	State State       `json:"state"`
+	Fact  record.Fact `json:"fact"` // what was found, as data: the fields below are its words
+	Found string      `json:"found"`
+	// Spoils is what the check is for, Fix a command or a sentence; "" when nothing is to
+	// be mended.
 	Spoils string `json:"spoils"`
-	Fix    string `json:"fix,omitempty"` // a command or a sentence; "" when nothing is to be mended
+	Fix    string `json:"fix,omitempty"`
 }
 
 // The verdicts on a machine.
@@ -77,52 +81,47 @@ type Machine struct {
 
 // Examine runs every check whose figures are there.
 func Examine(m *Machine) Report {
-	r := Report{Schema: Schema, Engine: m.Engine.time(), Noise: m.Noise}
+	r := Report{Schema: Schema, Verdict: Fit, Engine: m.Engine.time(), Noise: m.Noise}
 	for _, c := range checks() {
 		s := c.look(m)
 		if s.state == "" {
 			continue
 		}
-		r.Findings = append(r.Findings, Finding{Check: c.name, State: s.state, Found: s.found, Spoils: c.spoils, Fix: s.fix})
+		if s.fact.Names == nil {
+			s.fact.Names = record.Names{}
+		}
+		s.fact.Names["check"] = c.name
+		f := Finding{Check: c.name, State: s.state, Fact: s.fact, Found: report.Say(s.fact), Spoils: report.Spoils(c.name)}
+		if f.wrong() {
+			f.Fix = report.Fix(s.fact)
+		}
+		if s.state == Bad {
+			r.Verdict = Unfit
+		} else if s.state == Warn && r.Verdict == Fit {
+			r.Verdict = Reservations
+		}
+		r.Findings = append(r.Findings, f)
 	}
-	r.judge()
+	r.Sentence = report.Say(r.Summary(len(r.Findings)))
 	return r
 }
 
-// judge sums the findings up: one bad one makes a machine unfit.
-func (r *Report) judge() {
-	of := func(state State) (reasons []string) {
-		for _, f := range r.Findings {
-			if f.State == state {
-				reasons = append(reasons, f.Check+": "+f.gist())
-			}
-		}
-		return reasons
-	}
-	r.Verdict, r.Sentence = Fit, Fit
-	for _, v := range []struct {
-		state   State
-		verdict string
-	}{{Warn, Reservations}, {Bad, Unfit}} {
-		if reasons := of(v.state); len(reasons) > 0 {
-			r.Verdict, r.Sentence = v.verdict, v.verdict+": "+strings.Join(reasons, "; ")
-		}
-	}
-}
+func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
-// gist is the beginning of what was found, which has the figure that matters; all of
-// it when the cause does.
-func (f Finding) gist() string {
-	if strings.Contains(f.Found, unwritable) {
-		return f.Found
-	}
-	end := len(f.Found)
-	for _, mark := range []string{": ", ", ", "; "} {
-		if i := strings.Index(f.Found, mark); i >= 0 {
-			end = min(end, i)
+// Summary is the verdict, and so many of the findings that it rests on at the most: of
+// an unfit machine the bad ones.
+func (r Report) Summary(most int) record.Fact {
+	var because []record.Fact
+	for _, f := range r.Findings {
+		if f.wrong() && (f.State == Bad || r.Verdict != Unfit) {
+			because = append(because, f.Fact)
 		}
 	}
-	return f.Found[:end]
+	shown := min(len(because), most)
+	return record.Fact{
+		Code: record.MachineVerdict, Names: record.Names{"verdict": r.Verdict},
+		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
+	}
 }
 
 // Named returns the names of all checks, in the order they are reported.

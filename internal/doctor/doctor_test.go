@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"schedlab/internal/host"
+	"schedlab/internal/record"
 )
 
 // files are the kernel's on a healthy machine of two cores with two threads each.
@@ -127,7 +128,7 @@ func TestFaults(t *testing.T) {
 		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), Bad, "100 MiB available", "end programs"},
 		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), Warn, "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
 		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, Bad, "one CPU only (1)", "4 CPUs are online: taskset -c 0-3 schedlab"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for two Ps (GOMAXPROCS) on two CPUs needs it; otherwise leave --server-cpus out"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for GOMAXPROCS 2 on two CPUs needs it; otherwise leave --server-cpus out"},
 		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0-1, load 0-1", "--server-cpus 0 --load-cpus 1"},
 		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "--pin auto"},
 		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--server-cpus 0-1 --load-cpus 2-3"},
@@ -159,8 +160,8 @@ func TestFaults(t *testing.T) {
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols) }, Bad, "cannot tell a tenth", "quieter machine"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols) }, Warn, "p99 in a quick comparison", "--protocol full"},
 		{"noise", func(m *Machine) {
-			m.Noise = NewNoise("quick", []AA{{Ran: 4, Refused: "block 1 of nethttp had replies"}}, protocols)
-		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had replies", "mend what else"},
+			m.Noise = NewNoise("quick", []AA{{Ran: 4, Refused: refused(1, 7)}}, protocols)
+		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
 	} {
 		m := healthy(t)
 		c.fault(m)
@@ -199,12 +200,16 @@ func TestPausesOfTakingTurns(t *testing.T) {
 	}
 }
 
+func refused(block, replies float64) record.Fact {
+	return record.Fact{Code: record.BlockRefused, Arm: "nethttp", Names: record.Names{"rule": "replies"}, Values: record.Values{"block": block, "value": replies, "limit": 8}}
+}
+
 // Blocks that were left out are told of, with the reason, on a fit machine too.
 func TestBlocksLeftOutAreSaid(t *testing.T) {
 	t.Parallel()
 	m := healthy(t)
 	three := alike(3, 1.02)
-	three.Ran, three.Refused = 4, "block 2 of nethttp had replies 9, above 8"
+	three.Ran, three.Refused = 4, refused(2, 9)
 	m.Noise = NewNoise("quick", []AA{three}, protocols)
 	r := Examine(m)
 	if f := finding(t, r, "noise"); r.Verdict != Fit || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {

@@ -1,9 +1,9 @@
 package doctor
 
 import (
-	"strconv"
-	"strings"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // An Engine is what the load engine adds to every response time by itself: its response
@@ -33,16 +33,12 @@ func (m *Machine) engine() seen {
 	e := m.Engine
 	switch {
 	case e.Err != nil:
-		return unknown("%v", e.Err)
+		return untold(e.Err)
 	case e.Rate == 0:
 		return seen{}
 	}
-	s := fine("the load engine adds %v at p50 and %v at p99 (null server, %s/s)", rounded2(e.P50), rounded2(e.P99), grouped(e.Rate))
-	fix := "give the load a CPU that nothing else runs on (--load-cpus, and see the checks of other programs and steal)"
-	if _, together := m.together(); together {
-		fix = m.cpus().fix
-	}
-	return s.graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99, fix)
+	return fine(record.EngineAdds, record.Values{"p50": e.P50.Seconds(), "p99": e.P99.Seconds(), "rate": e.Rate}, nil, m.turns()...).
+		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
 }
 
 // time is nil when the engine was not measured.
@@ -51,24 +47,4 @@ func (e Engine) time() *EngineTime {
 		return nil
 	}
 	return &EngineTime{e.Rate, e.P50.Seconds(), e.P99.Seconds()}
-}
-
-// rounded2 keeps two digits, which is what differs from run to run.
-func rounded2(d time.Duration) time.Duration {
-	unit := time.Duration(1)
-	for d/unit >= 100 {
-		unit *= 10
-	}
-	return d.Round(unit)
-}
-
-// grouped writes a number in groups of three digits.
-func grouped(n float64) string {
-	digits := strconv.FormatFloat(n, 'f', 0, 64)
-	var groups []string
-	for len(digits) > 3 {
-		groups = append([]string{digits[len(digits)-3:]}, groups...)
-		digits = digits[:len(digits)-3]
-	}
-	return strings.Join(append([]string{digits}, groups...), ",")
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"slices"
 	"strings"
+
+	"schedlab/internal/record"
 )
 
 // shaping are the variables that the Go runtime of every server reads.
@@ -23,10 +25,7 @@ func (m *Machine) environment() seen {
 			set, names = append(set, v), append(names, name)
 		}
 	}
-	if len(set) == 0 {
-		return fine("nothing set that shapes Go programs")
-	}
 	slices.Sort(set)
 	slices.Sort(names)
-	return seen{Warn, strings.Join(set, ", "), "env -u " + strings.Join(names, " -u ") + " schedlab ...; keep what is meant, and say so with --note"}
+	return fine(record.GoSettings, nil, record.Names{"set": strings.Join(set, ", "), "unset": strings.Join(names, " -u ")}).graded(false, len(set) > 0)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/record"
 )
 
 // A Limit is one of the kernel's on a process: what holds now, and how far the
@@ -26,12 +28,8 @@ func (m *Machine) descriptors() seen {
 		return seen{}
 	}
 	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
-	s := fine("%d descriptors, hard limit %d: %d connections in each process", m.Files.Soft, m.Files.Hard, connections)
-	fix := "ulimit -n 65536 in the shell that starts schedlab"
-	if m.Files.Hard < 65536 {
-		fix = "as root: prlimit --nofile=65536:65536 --pid $$ in the shell that starts schedlab; for good: nofile in /etc/security/limits.conf, or LimitNOFILE= of the service"
-	}
-	return s.graded(connections < fewConnections, connections < mostConnections, fix)
+	return fine(record.Descriptors, record.Values{"soft": float64(m.Files.Soft), "hard": float64(m.Files.Hard), "connections": float64(connections)}, nil).
+		graded(connections < fewConnections, connections < mostConnections)
 }
 
 const (
@@ -45,19 +43,19 @@ const (
 func (m *Machine) ports() seen {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
-		return unknown("the range of local ports is not told here")
+		return untold(nil)
 	}
 	n := to - from + 1
-	s := fine("%d local ports, so as many connections a window, %.0f/s in a quick one", n, float64(n)/quickSpan)
+	values := record.Values{"ports": float64(n), "rate": float64(n) / quickSpan}
 	for line := range strings.Lines(m.text("proc/net/sockstat")) {
 		waiting := 0
 		if _, rest, ok := strings.Cut(line, " tw "); !ok || !strings.HasPrefix(line, "TCP:") {
 			continue
 		} else if _, err := fmt.Sscan(rest, &waiting); err == nil {
-			s.found += fmt.Sprintf("; %d sockets in TIME_WAIT, in the way of load on the same server only", waiting)
+			values["waiting"] = float64(waiting)
 		}
 	}
-	return s.graded(n < tooFewPorts, n < fewPorts, "sysctl -w net.ipv4.ip_local_port_range='1024 65535'")
+	return fine(record.LocalPorts, values, nil).graded(n < tooFewPorts, n < fewPorts)
 }
 
 const (
@@ -69,13 +67,9 @@ const (
 func (m *Machine) backlog() seen {
 	accept, ok := m.number("proc/sys/net/core/somaxconn")
 	if !ok {
-		return unknown("net.core.somaxconn is not told here")
+		return untold(nil)
 	}
-	s := fine("somaxconn %d", accept)
 	syn, known := m.number("proc/sys/net/ipv4/tcp_max_syn_backlog")
-	if known {
-		s.found += fmt.Sprintf(" and tcp_max_syn_backlog %d", syn)
-	}
 	var fixes []string
 	if accept < smallBacklog {
 		fixes = append(fixes, "net.core.somaxconn=4096")
@@ -83,22 +77,21 @@ func (m *Machine) backlog() seen {
 	if known && syn < smallSyn {
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
-	return s.graded(accept < tinyBacklog, len(fixes) > 0, "sysctl -w "+strings.Join(fixes, " "))
+	return fine(record.ListenBacklog, record.Values{"accept": float64(accept), "syn": float64(syn)}, record.Names{"settings": strings.Join(fixes, " ")}).
+		graded(accept < tinyBacklog, len(fixes) > 0)
 }
 
 const (
 	littleMemory = 1 << 30
 	tooLittle    = 256 << 20
-	mebibyte     = 1 << 20
 )
 
 func (m *Machine) memory() seen {
 	free, ok := m.kibibytes("MemAvailable")
 	if !ok {
-		return unknown("the memory available is not told here")
+		return untold(nil)
 	}
-	return fine("%d MiB available", free/mebibyte).graded(free < tooLittle, free < littleMemory,
-		"end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head), or use a larger machine")
+	return fine(record.MemoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
 }
 
 const littleSwap = 16 << 20
@@ -107,17 +100,11 @@ func (m *Machine) swap() seen {
 	total, ok := m.kibibytes("SwapTotal")
 	free, ok2 := m.kibibytes("SwapFree")
 	if !ok || !ok2 {
-		return unknown("swap is not told here")
+		return untold(nil)
 	}
 	used := total - min(total, free)
-	if used <= littleSwap {
-		return fine("%d of %d MiB in use", used/mebibyte, total/mebibyte)
-	}
-	return seen{Warn, fmt.Sprintf("%d of %d MiB in use", used/mebibyte, total/mebibyte), "as root: swapoff -a && swapon -a, which brings all pages back; it needs that much free memory"}
+	return fine(record.SwapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
 }
-
-// unwritable stands between a path and the cause.
-const unwritable = " cannot be written: "
 
 // leastRoom is what a record proves to be there before load starts, twice.
 const leastRoom = 2 << 20
@@ -126,34 +113,33 @@ func (m *Machine) output() seen {
 	if m.Out == "" {
 		return seen{}
 	}
-	elsewhere := "--out DIR in a directory that can be written"
-	blocked := func(err error, fix string) seen {
-		return seen{Bad, fmt.Sprintf("%s"+unwritable+"%v", m.Out, err), fix}
+	blocked := func(err error, readOnly string) seen {
+		return fine(record.OutputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
 	}
 	dir, err := existing(m.Out)
 	if err == nil {
 		err = unix.Access(dir, unix.W_OK|unix.X_OK)
 	}
 	if err != nil {
-		fix := elsewhere
+		readOnly := ""
 		if errors.Is(err, unix.EROFS) {
-			fix += ", or as root: mount -o remount,rw on the file system of " + dir
+			readOnly = dir
 		}
-		return blocked(err, fix)
+		return blocked(err, readOnly)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return unknown("%s can be written; its free space is not told: %v", m.Out, err)
+		return seen{Unknown, record.Fact{Code: record.OutputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
 	if disk.Blocks == 0 {
-		return blocked(errors.New("its file system has no room for files"), elsewhere)
+		return blocked(errors.New("its file system has no room for files"), "")
 	}
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
+	values, names := record.Values{"free": float64(free), "needed": float64(m.Need)}, record.Names{"dir": m.Out}
 	if free >= max(leastRoom, m.Need) {
-		return fine("%s can be written, %d MiB free", m.Out, free/mebibyte)
+		return fine(record.OutputRoom, values, names)
 	}
-	return fine("only %d MiB free in %s; a record takes up to %d MiB", free/mebibyte, m.Out, m.Need/mebibyte).
-		graded(free < leastRoom, true, "make room there, or use --out DIR on another file system")
+	return fine(record.OutputFull, values, names).graded(free < leastRoom, true)
 }
 
 // existing is path, or the nearest directory above it that exists: where it would

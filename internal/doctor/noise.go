@@ -1,20 +1,19 @@
 package doctor
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
 // An AA is what a comparison of a program with copies of itself gave.
 type AA struct {
 	Ran     int                    // blocks
-	Refused string                 // why the first block that does not count does not; "" when all count
+	Refused record.Fact            // why the first block that does not count does not; none when all count
 	Rate    float64                // requests per second
 	Window  time.Duration          // of each trial
 	Arms    []map[string][]float64 // values of the blocks that count, by metric
@@ -48,6 +47,13 @@ type Noise struct {
 	Refused  string      `json:"refused,omitempty"` // what was wrong with the first of those
 	Err      string      `json:"error,omitempty"`   // why there is nothing to judge by
 	Judges   []Judgement `json:"judges,omitempty"`  // by metric, and within it by protocol
+
+	refused, err record.Fact // Refused and Err, as data
+}
+
+// NoNoise is where a comparison cannot tell of a scenario's load, and why.
+func NoNoise(scenario string, why record.Fact) *Noise {
+	return &Noise{Scenario: scenario, Err: report.Say(why), err: why}
 }
 
 // A Judgement is what a protocol can say of a metric. Times are seconds.
@@ -80,12 +86,12 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 	for _, a := range measured {
 		n.Ran += a.Ran
 		n.Blocks += a.blocks()
-		n.Refused = cmp.Or(n.Refused, a.Refused)
+		if n.refused.None() {
+			n.refused, n.Refused = a.Refused, report.Say(a.Refused)
+		}
 		if a.blocks() < fewestBlocks {
-			n.Err = fmt.Sprintf("only %d of %d blocks count", a.blocks(), a.Ran)
-			if a.Refused != "" {
-				n.Err += ": " + a.Refused
-			}
+			n.err = record.Fact{Code: record.NoiseFewBlocks, Values: record.Values{"blocks": float64(a.blocks()), "ran": float64(a.Ran)}, Because: some(a.Refused)}
+			n.Err = report.Say(n.err)
 			return n
 		}
 	}
@@ -211,63 +217,48 @@ func (m *Machine) noise() seen {
 	switch {
 	case m.Noise == nil:
 		return seen{}
-	case m.Noise.Err != "":
-		return seen{Bad, m.Noise.Err, "mend what else is found here; then look at the blocks that a run leaves out: schedlab compare --arms nethttp,fasthttp"}
+	case !m.Noise.err.None():
+		return seen{Bad, m.Noise.err}
 	}
-	var told, undecided []string
-	worst := map[string]int{}
-	protocols := 0
+	told, undecided := record.Fact{Code: record.NoiseList}, record.Fact{Code: record.NoiseList}
 	for _, j := range m.Noise.Judges {
 		if _, timed := tails[j.Metric]; !timed {
 			continue
 		}
-		if j.Metric == "p50" {
-			protocols++
-		}
-		told = append(told, fmt.Sprintf("%s %s (%s)", j.Metric, j, j.Protocol))
+		told.Because = append(told.Because, j.fact(record.NoiseOf))
 		if j.HalfWidth == nil || *j.HalfWidth > sameLimit {
-			open := j.Metric + " in a " + j.Protocol + " comparison"
-			if j.HalfWidth == nil {
-				open += " (" + j.String() + ")"
-			}
-			undecided = append(undecided, open)
-			worst[j.Metric]++
+			undecided.Because = append(undecided.Because, j.fact(record.NoiseOpen))
 		}
 	}
-	s := fine("%s%s", strings.Join(told, ", "), m.Noise.left())
-	if len(undecided) == 0 {
-		return s
+	if len(undecided.Because) == 0 {
+		return fine(record.NoiseKnown, nil, nil, append(some(told), m.Noise.left()...)...)
 	}
-	s.state, s.found = Warn, "cannot tell a tenth: "+strings.Join(undecided, ", ")+m.Noise.left()
-	s.fix = "compare --protocol full, or with a longer --window; mend what else is found here"
-	if len(worst) == len(tails) && len(undecided) == protocols*len(tails) {
-		s.state = Bad
-		s.fix = "use a quieter machine; mend what else is found here"
-	}
-	return s
+	nothing := len(undecided.Because) == len(told.Because)
+	return fine(record.NoiseTooHigh, record.Values{"all": float64(stats.Count(nothing))}, nil, append(some(undecided), m.Noise.left()...)...).
+		graded(nothing, true)
 }
 
-// left says how many blocks were left out, and why the first was; "" for none.
-func (n *Noise) left() string {
+// left says how many blocks were left out, and why the first was; nothing for none.
+func (n *Noise) left() []record.Fact {
 	if n.Blocks >= n.Ran {
-		return ""
+		return nil
 	}
-	text := fmt.Sprintf("; %d of %d blocks left out", n.Ran-n.Blocks, n.Ran)
-	if n.Refused != "" {
-		text += ", the first since " + n.Refused
-	}
-	return text
+	return some(record.Fact{Code: record.NoiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: some(n.refused)})
 }
 
-// String is ±9 %, or what the metric lacks.
-func (j Judgement) String() string {
-	switch {
-	case j.NeedsWindow > 0:
-		return fmt.Sprintf("needs windows > %.1f s", j.NeedsWindow)
-	case j.HalfWidth == nil:
-		return "not judged"
-	case *j.HalfWidth < .01:
-		return fmt.Sprintf("±%.1f %%", 100**j.HalfWidth)
+// some is a list of the fact, if it says anything.
+func some(f record.Fact) []record.Fact {
+	if f.None() {
+		return nil
 	}
-	return fmt.Sprintf("±%.0f %%", 100**j.HalfWidth)
+	return []record.Fact{f}
+}
+
+// fact is what the protocol can say, or what the metric lacks.
+func (j Judgement) fact(code record.Code) record.Fact {
+	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"protocol": j.Protocol}, Values: record.Values{"needs_window": j.NeedsWindow}}
+	if j.HalfWidth != nil {
+		f.Values["judged"], f.Values["half_width"] = 1, *j.HalfWidth
+	}
+	return f
 }

@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // Lateness sleeps n times for d by a given sleeper, and returns how much later
@@ -31,8 +33,7 @@ func (m *Machine) timer() seen {
 		return seen{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine("a hundredth of sleeps end %v late or more, half of them %v", rounded(p99), rounded(p50)).
-		graded(false, p99 > lateTimer, "give the load CPUs that nothing else runs on (--load-cpus, and see the check of other programs)")
+	return fine(record.TimerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
 }
 
 // quickWindow is the window of quick comparisons.
@@ -43,28 +44,23 @@ func (m *Machine) pause() seen {
 	case m.Pause == 0:
 		return seen{}
 	case m.Pause < 0:
-		return unknown("threads cannot be bound to CPUs here, so pauses are not measured")
+		return untold(nil)
 	}
-	return m.paused(fmt.Sprintf("a busy thread is off its CPU for up to %v", rounded(m.Pause)), m.Pause)
+	return m.paused(record.ThreadPaused, m.Pause, record.Values{})
 }
 
 // paused judges a pause by the windows whose p99 it is: those of which it takes more than
 // a hundredth. One that server and load may have made themselves is theirs first.
-func (m *Machine) paused(found string, d time.Duration) seen {
-	cpu, together := m.together()
-	if together {
-		found += fmt.Sprintf(", where server and load take turns on CPU %d", cpu)
+func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
+	s := fine(code, v, nil, m.turns()...)
+	v["longest"] = d.Seconds()
+	if cpu, together := m.together(); together {
+		s.fact.Names = record.Names{"cpu": strconv.Itoa(cpu)}
 	}
-	if d <= quickWindow/100 {
-		return fine("%s", found)
+	if d > quickWindow/100 {
+		v["needs"] = 100 * d.Seconds()
 	}
-	needs := (100 * d).Round(10 * time.Millisecond)
-	s := seen{Warn, fmt.Sprintf("%s: the p99 of any window shorter than %v that it falls into", found, needs),
-		"keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine), or compare --window " + needs.String()}
-	if together {
-		s.fix = m.cpus().fix
-	}
-	return s
+	return s.graded(false, d > quickWindow/100)
 }
 
 // A Gap is the longest time in which a server that has next to nothing to do gave
@@ -79,20 +75,9 @@ type Gap struct {
 func (m *Machine) gap() seen {
 	switch {
 	case m.Gap.Err != nil:
-		return unknown("%v", m.Gap.Err)
+		return untold(m.Gap.Err)
 	case m.Gap.Longest == 0:
 		return seen{}
 	}
-	return m.paused(fmt.Sprintf("the longest gap between two of %d replies in %v is %v", m.Gap.Replies, m.Gap.Span, rounded(m.Gap.Longest)), m.Gap.Longest)
-}
-
-// rounded keeps three digits or so.
-func rounded(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond)
-	}
-	return d.Round(100 * time.Nanosecond)
+	return m.paused(record.ReplyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
@@ -40,45 +43,55 @@ func (r Report) Write(w io.Writer, format string, verbose bool) error {
 	return nil
 }
 
+// A brief report has room for so many lines, and so many findings.
+const (
+	briefLines = 24
+	mostShown  = 3
+)
+
 // Document is the report: what is wrong and what can be told apart, or all findings.
 func (r Report) Document(verbose bool) document.Document {
-	d := document.Document{Answer: r.Sentence}
-	if !verbose {
-		d.Answer = document.Cut(r.Sentence, 190) // two lines; the findings say the rest
+	if verbose {
+		return r.document(r.Sentence, r.Findings, nil)
 	}
-	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
-	fine, unknown, room := 0, 0, r.room()
+	wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.wrong() })
+	slices.SortStableFunc(wrong, func(a, b Finding) int { return stats.Count(b.State == Bad) - stats.Count(a.State == Bad) })
+	for most := min(mostShown, len(wrong)); ; most-- {
+		d := r.document(report.Say(r.Summary(mostShown)), wrong[:most], r.below(len(wrong)-most))
+		if most <= 1 || strings.Count(d.Text(document.Options{}), "\n") <= briefLines {
+			return d
+		}
+	}
+}
+
+// below is the end of a brief report, which leaves so many findings out that are wrong.
+func (r Report) below(left int) (facts document.Facts) {
+	of := map[State]int{}
 	for _, f := range r.Findings {
+		of[f.State]++
+	}
+	if left > 0 {
+		facts = append(facts, document.Fact{Label: "Also", Text: fmt.Sprintf("%d more with --verbose", left)})
+	}
+	text := fmt.Sprintf("%d of %d checks are fine", of[OK], len(r.Findings))
+	if of[Unknown] > 0 {
+		text += fmt.Sprintf("; of %d the machine does not tell", of[Unknown])
+	}
+	return append(append(facts, document.Fact{Label: "Sure", Text: text}), document.Below(nil)...)
+}
+
+func (r Report) document(answer string, shown []Finding, below document.Facts) document.Document {
+	d := document.Document{Answer: answer}
+	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
+	for _, f := range shown {
 		state, spoils := string(f.State), ""
 		if f.State == Bad {
 			state = "BAD"
 		}
-		if f.Fix != "" {
+		if f.Fix != "" && below == nil {
 			spoils = f.Spoils
 		}
-		row := []string{f.Check, state, f.Found, spoils, f.Fix}
-		if wrong := f.State == Bad || f.State == Warn; !verbose {
-			if !wrong {
-				fine += stats.Count(f.State == OK)
-				unknown += stats.Count(f.State == Unknown)
-				continue
-			}
-			row[2], row[3], row[4] = document.Cut(f.Found, room), "", document.Cut(f.Fix, room)
-		}
-		findings.Rows = append(findings.Rows, row)
-	}
-	more := document.Facts{}
-	if !verbose {
-		if left := len(findings.Rows) - 1 - mostShown; left > 0 {
-			findings.Rows = findings.Rows[:1+mostShown]
-			more = append(more, document.Fact{Label: "Also", Text: fmt.Sprintf("%d more that is not fit", left)})
-		}
-		text := fmt.Sprintf("%d of %d checks are fine", fine, len(r.Findings))
-		if unknown > 0 {
-			text += fmt.Sprintf("; of %d the machine does not tell", unknown)
-		}
-		more = append(more, document.Fact{Label: "Sure", Text: text})
-		more = append(more, document.Below(nil)...)
+		findings.Rows = append(findings.Rows, []string{f.Check, state, f.Found, spoils, f.Fix})
 	}
 	if len(findings.Rows) > 1 {
 		d.Parts = append(d.Parts, findings)
@@ -88,24 +101,9 @@ func (r Report) Document(verbose bool) document.Document {
 			Title: "What this machine can tell apart", About: r.Noise.origin(), Parts: []document.Part{document.Table{Rows: rows, Words: true}},
 		})
 	}
-	d.Parts = append(d.Parts, more)
+	d.Parts = append(d.Parts, below)
 	return d
 }
-
-// room is how long a brief finding may be: one line, or two where few are not fit.
-func (r Report) room() int {
-	wrong := 0
-	for _, f := range r.Findings {
-		wrong += stats.Count(f.State == Bad || f.State == Warn)
-	}
-	if wrong > mostShown-1 {
-		return 65
-	}
-	return 140
-}
-
-// mostShown is how many findings a brief report has room for.
-const mostShown = 3
 
 // origin says what the table rests on.
 func (n *Noise) origin() string {
@@ -141,7 +139,7 @@ func (r Report) table() (rows [][]string) {
 			last[0] = j.Metric
 			rows = append(rows, last)
 		}
-		last[at[j.Protocol]] = j.String()
+		last[at[j.Protocol]] = report.Say(j.fact(record.NoiseWidth))
 		if j.Scaled && j.HalfWidth != nil {
 			last[at[j.Protocol]] += " (estimated)"
 		}

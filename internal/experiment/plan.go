@@ -51,7 +51,7 @@ type Options struct {
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
-	Machine   string // a doubt about the machine, for the plan; "" for none
+	Machine   record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }
 
 const (
@@ -158,8 +158,8 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
-	if o.Machine != "" {
-		p.doubt(record.Fact{Code: record.MachineUnfit, Names: record.Names{"said": o.Machine}})
+	if !o.Machine.None() {
+		p.doubt(record.Fact{Code: record.MachineUnfit, Because: []record.Fact{o.Machine}})
 	}
 	p.warn()
 	p.identify()

@@ -203,7 +203,7 @@ func TestRunRules(t *testing.T) {
 			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500",
 			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500"},
 		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
-			"A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503", "A/A: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
+			"its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503", "its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
 		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
 		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
@@ -234,7 +234,7 @@ func TestRunRules(t *testing.T) {
 		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "REFUSED" {
 			t.Errorf("got %v, want p99 alone refused", got)
 		}
-		want := "A/A: nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
+		want := "nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
 		if got := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); got[:50] != want[:50] {
 			t.Errorf("got %q, want %q", got, want)
 		}

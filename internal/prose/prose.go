@@ -3,6 +3,8 @@ package prose
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -30,4 +32,12 @@ func PerSecond(rate float64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits + "/s"
+}
+
+// Digits writes three of them, and all before the point.
+func Digits(v float64) string {
+	if math.Abs(v) >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }

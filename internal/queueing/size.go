@@ -31,7 +31,8 @@ type Advice struct {
 	Workers int // fewest that keep what is asked; 0: no number does, and Hopeless says why
 	Queue   int // least depth that does, 0 or more
 
-	Hopeless string // a clause, "" if there is advice
+	Hopeless Hopeless // "" if there is advice
+	Tried    int      // workers for which no queue would do, with NoQueue
 	// MostRate is the highest rate, about, that any number of workers would do for, the
 	// margin included; 0 when an idle server breaks what is asked as well. Only
 	// without advice.
@@ -43,15 +44,28 @@ type Advice struct {
 	Wrong    []Case  // what being wrong by 20 % does, of workers by about as much
 }
 
+// Hopeless is why no number of workers will do.
+type Hopeless string
+
+// The reasons.
+const (
+	TooLong     Hopeless = "size-alone"      // a request alone on an idle server breaks what is asked
+	TooFewCores Hopeless = "size-cores"      // the requests ask for more cores than there are
+	CoresWait   Hopeless = "size-cores-wait" // waiting for the cores breaks it, with a worker for each request
+	ByAHair     Hopeless = "size-by-a-hair"  // a worker for each request would do, and no number that was tried
+	NoQueue     Hopeless = "size-loss"       // it allows so little loss that a queue of MostTried loses more
+)
+
 // A Case is the advice where something is not as assumed.
 type Case struct {
-	What string // "rate +20 %"
+	What string  // "rate", "time held" or "workers"
+	By   float64 // how far that is off, a ratio: -0.2 is 20 % less
 	Outcome
 	Kept bool // what is asked is kept all the same
 }
 
-// mostTried bounds a search for the fewest, counted from where it begins.
-const mostTried = 1 << 20
+// MostTried bounds a search for the fewest, counted from where it begins.
+const MostTried = 1 << 20
 
 // Size returns the fewest workers, and for them the least queue, that keep what is
 // asked at the rate with its margin. It replays the trace some dozens of times. An
@@ -60,15 +74,15 @@ func Size(a Ask) (Advice, error) {
 	if err := a.check(); err != nil {
 		return Advice{}, err
 	}
-	if hopeless, why := a.hopeless(); why != "" {
-		return hopeless, nil
+	if adv := a.hopeless(); adv.Hopeless != "" {
+		return adv, nil
 	}
 	strained := 1 + a.Margin
 	workers, ok := a.fewest(strained)
 	if !ok {
 		return Advice{
 			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
-			Hopeless: "a worker for each request keeps it by a hair, and no number of them that can be named does",
+			Hopeless: ByAHair,
 		}, nil
 	}
 	adv := Advice{Workers: workers}
@@ -79,7 +93,7 @@ func Size(a Ask) (Advice, error) {
 	if !ok {
 		return Advice{
 			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
-			Hopeless: fmt.Sprintf("it allows next to no loss, and a queue of %d before %d workers loses more", mostTried, workers),
+			Hopeless: NoQueue, Tried: workers,
 		}, nil
 	}
 	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
@@ -87,20 +101,21 @@ func Size(a Ask) (Advice, error) {
 	fewer, more := Fewer(adv.Workers), More(adv.Workers)
 	for _, c := range []struct {
 		what string
+		by   float64
 		setting
 	}{
-		{"rate -20 %", setting{adv.Workers, adv.Queue, 0.8, 1}},
-		{"rate +20 %", setting{adv.Workers, adv.Queue, 1.2, 1}},
-		{"time held -20 %", setting{adv.Workers, adv.Queue, 1, 0.8}},
-		{"time held +20 %", setting{adv.Workers, adv.Queue, 1, 1.2}},
-		{"workers " + off(fewer, adv.Workers), setting{fewer, adv.Queue, 1, 1}},
-		{"workers " + off(more, adv.Workers), setting{more, adv.Queue, 1, 1}},
+		{"rate", -0.2, setting{adv.Workers, adv.Queue, 0.8, 1}},
+		{"rate", 0.2, setting{adv.Workers, adv.Queue, 1.2, 1}},
+		{"time held", -0.2, setting{adv.Workers, adv.Queue, 1, 0.8}},
+		{"time held", 0.2, setting{adv.Workers, adv.Queue, 1, 1.2}},
+		{"workers", float64(fewer)/float64(adv.Workers) - 1, setting{fewer, adv.Queue, 1, 1}},
+		{"workers", float64(more)/float64(adv.Workers) - 1, setting{more, adv.Queue, 1, 1}},
 	} {
 		if c.workers == 0 { // one worker less is none
 			continue
 		}
 		o := a.outcome(c.setting)
-		adv.Wrong = append(adv.Wrong, Case{c.what, o, a.Keep(o)})
+		adv.Wrong = append(adv.Wrong, Case{c.what, c.by, o, a.Keep(o)})
 	}
 	return adv, nil
 }
@@ -110,11 +125,6 @@ func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
 
 // More is 20 % more workers, to the nearest whole number, and one more at least.
 func More(workers int) int { return max((12*workers+5)/10, workers+1) }
-
-// off is by how much one number of workers differs from another: "-25 %".
-func off(workers, from int) string {
-	return fmt.Sprintf("%+.0f %%", 100*float64(workers-from)/float64(from))
-}
 
 func (a *Ask) check() error {
 	switch {
@@ -138,25 +148,24 @@ func (a *Ask) checkTrace() error {
 	return err
 }
 
-// hopeless is the advice when workers cannot help, and why.
-func (a *Ask) hopeless() (Advice, string) {
+// hopeless is the advice when workers cannot help, with the reason; without one they can.
+func (a *Ask) hopeless() Advice {
 	all := func(rate float64) Outcome { return a.outcome(setting{0, Unbounded, rate, 1}) }
 	load := a.Rate * a.Service / float64(a.Cores)
 	full := load*(1+a.Margin) >= 1
 	adv := Advice{Expected: all(1)}
 	if !full && a.Keep(all(1+a.Margin)) {
-		return adv, ""
+		return adv
 	}
 	idle := min(1e-3, 1e-3/load)
 	switch {
 	case !a.Keep(all(idle)):
-		adv.Hopeless = "a request alone on an idle server breaks it: its own demand is too long"
-		return adv, adv.Hopeless
+		adv.Hopeless = TooLong
+		return adv
 	case full:
-		adv.Hopeless = fmt.Sprintf("the requests ask for %.3g cores, %.3g with the margin, and %d is all there is; workers make no CPU",
-			a.Rate*a.Service, a.Rate*a.Service*(1+a.Margin), a.Cores)
+		adv.Hopeless = TooFewCores
 	default:
-		adv.Hopeless = "waiting for the cores alone breaks it, with a worker for each request; workers make no CPU"
+		adv.Hopeless = CoresWait
 	}
 	low, high := idle, min(1+a.Margin, 1/load)
 	for high-low > 0.005*high {
@@ -167,7 +176,7 @@ func (a *Ask) hopeless() (Advice, string) {
 		}
 	}
 	adv.MostRate = a.Rate * low / (1 + a.Margin)
-	return adv, adv.Hopeless
+	return adv
 }
 
 // fewest is how many workers keep what is asked at a multiple of the rate, with a
@@ -187,7 +196,7 @@ func least(low int, good func(int) bool) (n int, ok bool) {
 	}
 	bad, step := low, 1
 	for !good(bad + step) {
-		if bad += step; bad >= low+mostTried {
+		if bad += step; bad >= low+MostTried {
 			return bad, false
 		}
 		step *= 2

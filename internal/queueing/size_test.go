@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -116,7 +115,7 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	adv := size(t, a)
 	var got []string
 	for _, c := range adv.Wrong {
-		got = append(got, fmt.Sprintf("%s: %v", c.What, c.Kept))
+		got = append(got, fmt.Sprintf("%s %+.0f %%: %v", c.What, 100*c.By, c.Kept))
 	}
 	want := []string{
 		"rate -20 %: true", "rate +20 %: false", "time held -20 %: true", "time held +20 %: false",
@@ -135,7 +134,7 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 		}
 	}
 	alone := size(t, asked(10, 0.01, true, func(o Outcome) bool { return o.Loss <= 0.5 }))
-	if alone.Workers != 1 || len(alone.Wrong) != 5 || alone.Wrong[4].What != "workers +100 %" {
+	if alone.Workers != 1 || len(alone.Wrong) != 5 || alone.Wrong[4].What != "workers" || alone.Wrong[4].By != 1 {
 		t.Errorf("one worker less is none: %+v", alone.Wrong)
 	}
 	for workers, fewer := range map[int]int{1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 8: 6, 10: 8, 11: 9, 12: 10, 13: 10, 21: 17} {
@@ -158,21 +157,21 @@ func TestSizeWithoutHope(t *testing.T) {
 	a.Rate, a.Service, a.CA2 = 900, 0.002, 1
 	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.030 }
 	adv := size(t, a)
-	if adv.Workers != 0 || adv.Hopeless != "the requests ask for 1.8 cores, 1.98 with the margin, and 1 is all there is; workers make no CPU" {
+	if adv.Workers != 0 || adv.Hopeless != TooFewCores {
 		t.Fatalf("1.8 cores of demand on one: %+v", adv)
 	}
 	// M/M/1: ln 100/(500 - rate) = 30 ms at 346/s, a tenth less with the margin.
 	near(t, "the most rate", adv.MostRate, (500-math.Log(100)/0.030)/1.1, 0.05)
 
 	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.005 }
-	if adv = size(t, a); adv.MostRate != 0 || adv.Hopeless != "a request alone on an idle server breaks it: its own demand is too long" {
+	if adv = size(t, a); adv.MostRate != 0 || adv.Hopeless != TooLong {
 		t.Errorf("an objective below the demand itself: %+v", adv)
 	}
 
 	// 90 % of a core: there is CPU enough, and waiting for it takes too long.
 	a.Rate, a.Trace = 400, draw(3, 20_000, 400, exponential(2*time.Millisecond))
 	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.030 }
-	if adv = size(t, a); adv.Workers != 0 || !(adv.MostRate > 250 && adv.MostRate < 346) || !strings.HasPrefix(adv.Hopeless, "waiting for the cores alone breaks it") {
+	if adv = size(t, a); adv.Workers != 0 || !(adv.MostRate > 250 && adv.MostRate < 346) || adv.Hopeless != CoresWait {
 		t.Errorf("a full core: %+v", adv)
 	}
 }
@@ -183,20 +182,20 @@ func TestSizeWithoutHopeOfCores(t *testing.T) {
 	for _, c := range []struct {
 		rate, margin, most float64 // most: of the cores
 		cores              int
-		hopeless           string // begins so; "" for none
+		hopeless           Hopeless // "" for none
 		mostRate           float64
 	}{
 		{1000, 0.2, 0.61, 2, "", 0},
-		{1000, 0.2, 0.59, 2, "waiting for the cores alone", 1000 * 1.18 / 1.2},
+		{1000, 0.2, 0.59, 2, CoresWait, 1000 * 1.18 / 1.2},
 		{1000, 0.99, 1, 2, "", 0},
-		{1000, 1, 1, 2, "the requests ask for 1 cores, 2 with the margin, and 2 is all there is", 1000},
-		{2e6, 0.25, 0.5, 1, "the requests ask for 2e+03 cores, 2.5e+03 with the margin", 500 / 1.25},
-		{1000, 0, 0, 2, "a request alone", 0},
+		{1000, 1, 1, 2, TooFewCores, 1000},
+		{2e6, 0.25, 0.5, 1, TooFewCores, 500 / 1.25},
+		{1000, 0, 0, 2, TooLong, 0},
 	} {
 		a := Ask{Load: Poisson(c.rate, 0.001), Cores: c.cores, Margin: c.margin, Keep: func(o Outcome) bool { return o.Cores <= c.most }}
 		a.Trace = evenly(20, 0, 0)
 		adv := size(t, a)
-		if !strings.HasPrefix(adv.Hopeless, c.hopeless) || (adv.Hopeless == "") != (c.hopeless == "") {
+		if adv.Hopeless != c.hopeless {
 			t.Errorf("%+v: %q", c, adv.Hopeless)
 		}
 		near(t, "the most rate", adv.MostRate, c.mostRate, 0.006)
@@ -229,12 +228,12 @@ func TestSizeAtTheBorderOfTheDemand(t *testing.T) {
 
 func TestLeast(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ low, from int }{{0, 0}, {0, 1}, {5, 6}, {7, 1000}, {3, mostTried}, {3 * mostTried, 3*mostTried + 10}} {
+	for _, c := range []struct{ low, from int }{{0, 0}, {0, 1}, {5, 6}, {7, 1000}, {3, MostTried}, {3 * MostTried, 3*MostTried + 10}} {
 		if n, ok := least(c.low, func(n int) bool { return n >= c.from }); n != c.from || !ok {
 			t.Errorf("from %d on, searched from %d: got %d, %v", c.from, c.low, n, ok)
 		}
 	}
-	for _, low := range []int{0, 9, 3 * mostTried} {
+	for _, low := range []int{0, 9, 3 * MostTried} {
 		asked := 0
 		if n, ok := least(low, func(int) bool { asked++; return false }); ok || asked > 30 {
 			t.Errorf("none is good: got %d, %v after %d questions", n, ok, asked)

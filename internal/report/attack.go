@@ -150,7 +150,7 @@ func attackTimes(a *record.Attack) document.Part {
 // AttackJSON writes the whole summary, its doubts with their text.
 func AttackJSON(w io.Writer, a *record.Attack) error {
 	full := *a
-	full.Doubts = texts(a.Doubts)
+	full.Doubts = Texts(a.Doubts)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(full)

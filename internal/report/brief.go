@@ -30,17 +30,19 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	if r.Capacity != nil {
 		return o.write(w, capacityBriefly(r, o.Width))
 	}
-	most := 3
-	for ; most > 0; most-- {
-		if text := briefly(r, o.Width, most).Text(document.Options{Width: o.Width}); strings.Count(text, "\n") <= briefLines {
+	var d document.Document
+	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}} {
+		d = briefly(r, o.Width, room.reasons, room.doubts)
+		if strings.Count(d.Text(document.Options{Width: o.Width}), "\n") <= briefLines {
 			break
 		}
 	}
-	return o.write(w, briefly(r, o.Width, most))
+	return o.write(w, d)
 }
 
-// briefly is the whole of it, with so many reasons and expectations not met at the most.
-func briefly(r *record.Result, width, most int) document.Document {
+// briefly is the whole of it, with so many reasons, expectations not met and doubts at the
+// most.
+func briefly(r *record.Result, width, most, doubts int) document.Document {
 	var facts document.Facts
 	add := func(label string, lines []string) {
 		for _, l := range lines {
@@ -49,23 +51,18 @@ func briefly(r *record.Result, width, most int) document.Document {
 	}
 	add("Why", few(briefReasons(r), most))
 	add("Sure", sure(r))
-	for _, l := range few(unmet(r), max(most, 1)+1) {
-		add("Expected", []string{document.Cut(l, width-10)})
-	}
-	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{document.Cut(askedBriefly(r), width)}}
+	add("Expected", few(unmet(r), max(most, 1)+1))
+	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}
 	if len(r.Arms) > 0 {
-		d.Parts = append(d.Parts, marked(r))
+		d.Parts = append(d.Parts, marked(r, most > 0))
 	}
-	d.Parts = append(d.Parts, append(facts, rest(r, width)...))
+	d.Parts = append(d.Parts, append(facts, rest(r, doubts)...))
 	return d
 }
 
-// rest says how many doubts there are, and where all of the report is.
-func rest(r *record.Result, width int) (facts document.Facts) {
-	if len(r.Doubts) > 0 {
-		facts = append(facts, document.Fact{Label: "Doubts", Text: document.Cut(fmt.Sprintf("%d; the first: %s", len(r.Doubts), Doubt(r.Doubts[0])), width-10)})
-	}
-	return append(facts, document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
+// rest are so many doubts, and where all of the report is.
+func rest(r *record.Result, most int) document.Facts {
+	return append(document.Doubts(doubts(r), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
 // capacityBriefly is briefly for a search for capacity.
@@ -80,7 +77,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	}
 	return document.Document{
 		Name: r.Scenario, State: searchState(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(r, width)...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(r, 1)...)},
 	}
 }
 
@@ -111,8 +108,9 @@ func askedBriefly(r *record.Result) string {
 	return text
 }
 
-// marked are the arms by their figures, each with what the verdict on it says.
-func marked(r *record.Result) document.Part {
+// marked are the arms by their figures, each with what the verdict on it says, and on
+// demand a note of why a change may not be that of the figures.
+func marked(r *record.Result, note bool) document.Part {
 	shown := shownArms(r)
 	columns := [][]string{append([]string{""}, names(shown)...)}
 	used := map[string]bool{}
@@ -128,6 +126,9 @@ func marked(r *record.Result) document.Part {
 	var below document.Lines
 	if legend := markLegend(r, used); legend != "" {
 		below = append(below, legend)
+	}
+	if note && slices.ContainsFunc(r.Verdicts, differs) {
+		below = append(below, "A change is the median of the blocks' ratios, not the ratio of the medians shown.")
 	}
 	if all := len(r.Arms) - 1; all > len(shown) {
 		below = append(below, plural(all-len(shown), "arm")+" more")
@@ -268,7 +269,7 @@ func openVerdicts(r *record.Result) string {
 // aaBriefly says whether the baseline and its copy differ.
 func aaBriefly(aa []record.Verdict) string {
 	if len(aa) == 0 {
-		return "no A/A control"
+		return "no copy of the baseline to check it by"
 	}
 	var bad []string
 	for _, v := range aa {
@@ -282,7 +283,7 @@ func aaBriefly(aa []record.Verdict) string {
 	case len(bad) > 0:
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))
 	}
-	return "A/A clean"
+	return aa[0].Baseline + " and its own copy do not differ"
 }
 
 // unmet are the expectations that did not pass, after how many there are.

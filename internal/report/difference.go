@@ -56,6 +56,14 @@ func rival(r *record.Result, arm string) record.Arm {
 	return r.Arms[0]
 }
 
+// inPlain is a stretch's name for who has not read what the stretches are.
+func inPlain(stretch string) string {
+	if stretch == "interference" {
+		return "the handler held up by others or a late timer"
+	}
+	return stretch
+}
+
 func difference(r *record.Result, a record.Arm, s sample) string {
 	base := rival(r, a.Name)
 	if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
@@ -69,7 +77,7 @@ func difference(r *record.Result, a record.Arm, s sample) string {
 	whole, was := 0.0, 0.0
 	for _, st := range record.Stretches() {
 		own, its := st.In(a.Phases, s.of), st.In(base.Phases, s.of)
-		parts = append(parts, part{st.Name, own - its})
+		parts = append(parts, part{inPlain(st.Name), own - its})
 		whole, was = whole+own-its, was+its
 	}
 	if math.Abs(whole) < max(leastShare*was, leastSeconds) {

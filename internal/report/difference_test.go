@@ -38,7 +38,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"largest first, the small ones together", map[string]float64{"accept": 50e-6, "queue": 1.9e-3, "wakeup": -60e-6, "parse": 10e-6, "lag": 4e-6},
 			"pool is 1.90 ms slower on average than nethttp: queue +1.90 ms, run queue -0.06 ms, kernel +0.05 ms, the rest +0.01 ms"},
-		{"faster", map[string]float64{"sleep": -400e-6, "unexplained": 50e-6}, "pool is 350 µs faster on average than nethttp: sleep -400 µs, interference +50 µs"},
+		{"faster", map[string]float64{"sleep": -400e-6, "unexplained": 50e-6}, "pool is 350 µs faster on average than nethttp: sleep -400 µs, the handler held up by others or a late timer +50 µs"},
 		{"a rest that rounds to nothing", map[string]float64{"queue": 2e-3, "lag": 3e-6}, "pool is 2.00 ms slower on average than nethttp: queue +2.00 ms, the rest ±0.00 ms"},
 		{"under 5 %", map[string]float64{"queue": 60e-6}, ""},
 		{"just 5 %", map[string]float64{"queue": 64e-6}, "pool is 64.0 µs slower on average than nethttp: queue +64.0 µs"},

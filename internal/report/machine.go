@@ -15,7 +15,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
 	}
-	parts := []string{"server " + servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) }), "load " + side(e.LoadCPUs, e.CPUs, plural(e.LoadProcs, "P"))}
+	parts := []string{"server " + servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) }), "load " + side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))}
 	if e.CPU != "" {
 		parts = append(parts, e.CPU)
 	}
@@ -28,7 +28,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	return strings.Join(parts, "; ")
 }
 
-// side says how many CPUs and Ps one side had, and which.
+// side says how many CPUs one side had, and which, and its GOMAXPROCS.
 func side(list string, cpus int, procs string) string {
 	set, err := record.ParseCPUs(list)
 	if err != nil {
@@ -38,7 +38,7 @@ func side(list string, cpus int, procs string) string {
 }
 
 // servers says where the arms' servers ran: here says it of those that ran where the
-// plan has servers, given their Ps.
+// plan has servers, given their GOMAXPROCS.
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
 	var parts, rest []string
 	var placed []record.Arm
@@ -74,7 +74,7 @@ func elsewhere(a record.Arm) (where string, unplanned bool) {
 	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice", true
 }
 
-// serverProcs says how many Ps the servers had, and which arms where they differ.
+// serverProcs says what GOMAXPROCS the servers had, and which arms where they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := map[int][]string{}
 	for _, a := range arms {
@@ -84,13 +84,15 @@ func serverProcs(e record.Env, arms []record.Arm) string {
 	}
 	var all []string
 	for _, n := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, plural(n, "P"))
+		all = append(all, procs(n))
 		if len(of) > 1 {
 			all[len(all)-1] += " in " + strings.Join(of[n], ", ")
 		}
 	}
 	if len(all) == 0 {
-		return plural(e.ServerProcs, "P")
+		return procs(e.ServerProcs)
 	}
 	return strings.Join(all, ", ")
 }
+
+func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }

@@ -23,10 +23,10 @@ func TestServersElsewhereAreTold(t *testing.T) {
 		twin := c.arm
 		twin.Name, twin.Role = "prod'", record.Copy
 		r := &record.Result{Env: e, Arms: []record.Arm{c.arm, twin, own}}
-		if got, want := strings.ReplaceAll(conditions(r), nbsp, " "), "server: "+c.want+"1 CPU, 1 P"; got != want {
+		if got, want := strings.ReplaceAll(conditions(r), nbsp, " "), "server: "+c.want+"1 CPU, GOMAXPROCS 1"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if got, want := strings.ReplaceAll(machine(e, r.Arms), nbsp, " "), "server "+c.want+"on CPU 0 (1 CPU, 1 P); load on CPU 1 (1 CPU, 2 Ps)"; got != want {
+		if got, want := strings.ReplaceAll(machine(e, r.Arms), nbsp, " "), "server "+c.want+"on CPU 0 (1 CPU, GOMAXPROCS 1); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -43,17 +43,17 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 		arms []record.Arm
 		want string
 	}{
-		{nil, "1 CPU, 1 P"},
-		{[]record.Arm{base, twin, arm("b", 0)}, "1 CPU, 1 P"},
-		{[]record.Arm{base, twin, arm("b", 1)}, "1 CPU, 1 P"},
-		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "1 CPU, 2 Ps"},
-		{[]record.Arm{base, twin, arm("b", 4), arm("c", 2), arm("d", 2)}, "1 CPU, 1 P in a, 2 Ps in c, d, 4 Ps in b"},
+		{nil, "1 CPU, GOMAXPROCS 1"},
+		{[]record.Arm{base, twin, arm("b", 0)}, "1 CPU, GOMAXPROCS 1"},
+		{[]record.Arm{base, twin, arm("b", 1)}, "1 CPU, GOMAXPROCS 1"},
+		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "1 CPU, GOMAXPROCS 2"},
+		{[]record.Arm{base, twin, arm("b", 4), arm("c", 2), arm("d", 2)}, "1 CPU, GOMAXPROCS 1 in a, GOMAXPROCS 2 in c, d, GOMAXPROCS 4 in b"},
 	} {
 		r := &record.Result{Env: e, Arms: c.arms}
 		if got, want := strings.ReplaceAll(conditions(r), nbsp, " "), "server: "+c.want; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server on CPU 0 ("+c.want+"); load on CPU 1 (1 CPU, 2 Ps)"; !strings.HasPrefix(got, want) {
+		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server on CPU 0 ("+c.want+"); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q first", got, want)
 		}
 	}

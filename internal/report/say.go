@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"text/template"
+	"time"
 
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -15,8 +17,14 @@ import (
 
 // Say writes a fact in words, without a full stop: its code's template, filled in. Of a
 // code that this version does not know it is the text that the fact came with, or the code.
-func Say(f record.Fact) string {
-	t := templates().Lookup(string(f.Code))
+func Say(f record.Fact) string { return fill(f, "") }
+
+// gist is the beginning of what was found of a machine, which has the figure that matters.
+func gist(f record.Fact) string { return fill(f, " gist") }
+
+// fill fills a template in: the code's, or the part of it that is asked for.
+func fill(f record.Fact, part string) string {
+	t := templates().Lookup(string(f.Code) + part)
 	if f.Code == "" || t == nil {
 		return cmp.Or(f.Text, string(f.Code))
 	}
@@ -39,7 +47,7 @@ func Doubt(f record.Fact) string {
 func InWords(r *record.Result) *record.Result {
 	all := *r
 	all.Headline = Headline(r)
-	all.Doubts = texts(r.Doubts)
+	all.Doubts = Texts(r.Doubts)
 	all.Verdicts, all.AA, all.Expectations = reasoned(r.Verdicts), reasoned(r.AA), list(r.Expectations)
 	for i := range all.Expectations {
 		say(&all.Expectations[i].Reason)
@@ -68,7 +76,7 @@ func InWords(r *record.Result) *record.Result {
 	}
 	if r.Capacity != nil {
 		c := *r.Capacity
-		c.Lines = texts(c.Lines)
+		c.Lines = Texts(c.Lines)
 		c.Arms = slices.Clone(c.Arms)
 		for i := range c.Arms {
 			a := &c.Arms[i]
@@ -91,7 +99,7 @@ func InWords(r *record.Result) *record.Result {
 // mapInWords is the same of a map.
 func mapInWords(m *record.Map) *record.Map {
 	all := *m
-	all.Doubts, all.Cells = texts(m.Doubts), slices.Clone(m.Cells)
+	all.Doubts, all.Cells = Texts(m.Doubts), slices.Clone(m.Cells)
 	for i := range all.Cells {
 		say(&all.Cells[i].Reason)
 	}
@@ -105,8 +113,8 @@ func say(f *record.Fact) {
 	}
 }
 
-// texts are facts with their text.
-func texts(facts []record.Fact) []record.Fact {
+// Texts are facts with their text.
+func Texts(facts []record.Fact) []record.Fact {
 	all := list(facts)
 	for i := range all {
 		say(&all[i])
@@ -154,13 +162,56 @@ func parse() *template.Template {
 			}
 			return fmt.Sprintf("%.0f %%", 100*v)
 		},
-		"sub":   func(a, b float64) float64 { return a - b },
-		"say":   Say,
-		"quote": func(s string) string { return fmt.Sprintf("%q", s) },
+		"percent3": func(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) },
+		"off":      func(v float64) string { return fmt.Sprintf("%+.0f %%", 100*v) },
+		"four":     func(v float64) string { return fmt.Sprintf("%.4g", v) },
+		"digits":   prose.Digits,
+		"one":      func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) },
+		"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", math.Floor(bytes/(1<<20))) },
+		"round":    func(v, to float64) string { return lasting(v).Round(lasting(to)).String() },
+		"short":    short,
+		"digits2":  digits2,
+		"sub":      func(a, b float64) float64 { return a - b },
+		"say":      Say,
+		"gist":     gist,
+		"fix":      Fix,
+		"untold":   func(check string) string { return checks[check].untold },
+		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
 	})
-	template.Must(all.Parse(parts))
+	template.Must(all.Parse(parts + findingParts))
+	for code, f := range findings {
+		template.Must(all.New(string(code)).Parse(f.gist + f.rest))
+		template.Must(all.New(string(code) + " gist").Parse(f.gist))
+		template.Must(all.New(string(code) + " fix").Parse(f.fix))
+	}
 	for code, text := range messages {
 		template.Must(all.New(string(code)).Parse(text))
 	}
 	return all
+}
+
+// lasting is seconds as a duration.
+func lasting(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds * float64(time.Second)))
+}
+
+// short keeps three digits or so of seconds.
+func short(seconds float64) string {
+	unit := 100 * time.Nanosecond
+	switch d := lasting(seconds); {
+	case d >= time.Second:
+		unit = 10 * time.Millisecond
+	case d >= time.Millisecond:
+		unit = 10 * time.Microsecond
+	}
+	return lasting(seconds).Round(unit).String()
+}
+
+// digits2 keeps two digits, which is what differs from run to run.
+func digits2(seconds float64) string {
+	d, unit := lasting(seconds), time.Duration(1)
+	for d/unit >= 100 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
 }

@@ -51,14 +51,20 @@ func TestEveryCodeHasItsWords(t *testing.T) {
 			t.Errorf("%s is the code of two facts", code)
 		}
 		known[code] = true
-		if messages[code] == "" {
-			t.Errorf("%s has no template", code)
+		_, ofMachine := findings[code]
+		if (messages[code] == "") == !ofMachine {
+			t.Errorf("%s has no template, or two", code)
 			continue
 		}
-		f := record.Fact{Code: code, Arm: "pool", Baseline: "nethttp", Metric: "p99", Values: record.Values{}, Names: record.Names{"error": "it broke", "said": "so", "why": "it is"}}
+		f := record.Fact{Code: code, Arm: "pool", Baseline: "nethttp", Metric: "p99", Values: record.Values{}, Names: record.Names{"error": "it broke", "said": "so", "why": "it is", "source": "tsc"}}
 		f.Because = []record.Fact{{Code: record.CauseUnknownCPU, Arm: "pool"}}
 		if text := Say(f); text == "" || strings.HasPrefix(text, string(code)+" (") || strings.Contains(text, "<no value>") {
 			t.Errorf("%s: got %q", code, text)
+		}
+	}
+	for code := range findings {
+		if !known[code] {
+			t.Errorf("%s has a template and is no code of package record", code)
 		}
 	}
 	for code := range messages {
@@ -74,7 +80,7 @@ func TestSay(t *testing.T) {
 		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held needs 2": {
 			Code: record.TooFewWorkers, Values: record.Values{"workers": 1, "rate": 500, "held": .0025, "needed": 2},
 		},
-		"A/A: too few requests: p99 needs 1100": {
+		"its own copy: too few requests: p99 needs 1100": {
 			Code: record.CauseAA, Because: []record.Fact{{Code: record.CauseFewRequests, Metric: "p99", Values: record.Values{"needed": 1100}}},
 		},
 		"36 == 64 in the median; true in 0 of 10 blocks": {

@@ -317,8 +317,8 @@ func fingerprint(r *record.Result) document.Part {
 	return append(facts, document.Grid{
 		{Label: "schedlab", Text: known(e.Version)}, {Label: "Go", Text: known(e.Go)}, {Label: "GOGC", Text: known(e.GOGC)},
 		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: yes[e.Virtualised]},
-		{Label: "server's CPUs", Text: cmp.Or(e.ServerCPUs, "not pinned")}, {Label: "server's Ps (GOMAXPROCS)", Text: serverProcs(e, r.Arms)},
-		{Label: "load's CPUs", Text: cmp.Or(e.LoadCPUs, "not pinned")}, {Label: "load's Ps (GOMAXPROCS)", Text: count(e.LoadProcs)},
+		{Label: "server's CPUs", Text: cmp.Or(e.ServerCPUs, "not pinned")}, {Label: "server's Go runtime", Text: serverProcs(e, r.Arms)},
+		{Label: "load's CPUs", Text: cmp.Or(e.LoadCPUs, "not pinned")}, {Label: "load's Go runtime", Text: procs(e.LoadProcs)},
 		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
 		{Label: "cgroup CPU limit", Text: cmp.Or(e.CPUMax, "none")}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
 		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},

@@ -2,12 +2,12 @@ package sizing
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -53,26 +53,25 @@ func (a Answer) Hopeless() bool {
 	return a.Advice.Workers == 0
 }
 
-// Doubts are what the demand's source, the replay and theory cannot tell, sentences
-// without a full stop.
-func (a Answer) Doubts() []string {
+// Doubts are what the demand's source, the replay and theory cannot tell.
+func (a Answer) Doubts() []record.Fact {
 	all := slices.Clone(a.Demand.Doubts)
 	if o := a.Advice.Expected; a.SLO != nil && o.Formula == "replay" {
 		all = append(all, a.rare(o.Counted)...)
 	}
-	return append(all, "theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more")
+	return append(all, record.Fact{Code: record.SizeTheory})
 }
 
 // rare are the doubts about terms that so many replayed requests say little of.
-func (a Answer) rare(replayed int) (all []string) {
+func (a Answer) rare(replayed int) (all []record.Fact) {
 	n := float64(replayed)
 	for _, t := range a.SLO {
 		switch {
 		case t.Metric == "errors" && t.Limit*n < 10:
 			// The rule of three: 3/n is the upper end of a 95 % interval for what was not seen.
-			all = append(all, fmt.Sprintf("%s is rarer than %d replayed requests can tell: even where none was lost, up to %.3g %% may be", t, replayed, 100*3/n))
+			all = append(all, record.Fact{Code: record.SizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
 		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
-			all = append(all, fmt.Sprintf("%s rests on the %.0f slowest of %d replayed requests", QuantileName(t.Quantile), (1-t.Quantile)*n, replayed))
+			all = append(all, record.Fact{Code: record.SizeRareTail, Metric: QuantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
 		}
 	}
 	return all

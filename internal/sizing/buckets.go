@@ -8,6 +8,9 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // A histogram has counts of times up to each bound, ascending; beyond counts those
@@ -135,7 +138,7 @@ func (h histogram) demand(from string) Demand {
 		low = high
 		before += h.counts[i]
 	}
-	doubts := []string{"a histogram tells a time to within its bucket: a quantile may lie anywhere between the bounds around it"}
+	doubts := []record.Fact{{Code: record.SizeBuckets}}
 	if h.beyond > 0 {
 		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
 		if math.IsNaN(tail) {
@@ -144,16 +147,13 @@ func (h histogram) demand(from string) Demand {
 		for len(samples) < drawn {
 			samples = append(samples, time.Duration(math.Round(tail*1e9)))
 		}
-		why := "its sum leaves them on average"
-		if math.IsNaN(h.sum) {
-			why = "they have at least, for it has no sum"
-		}
-		doubts = append(doubts, fmt.Sprintf("%.3g %% of the times are above its last bound of %.4g s: how far is not known, and each is taken as the %.4g s that %s",
-			100*h.beyond/total, low, tail, why))
+		doubts = append(doubts, record.Fact{Code: record.SizeBeyond, Values: record.Values{
+			"share": h.beyond / total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
+		}})
 	}
 	d := sampled(samples, from, doubts)
 	if mean, ours := h.sum/total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
-		d.Doubts = append(d.Doubts, fmt.Sprintf("its buckets are coarse: they put the mean at %.4g s, its sum at %.4g s", ours, mean))
+		d.Doubts = append(d.Doubts, record.Fact{Code: record.SizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
 	}
 	return d
 }

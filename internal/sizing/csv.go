@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // units are the units of a CSV file's times.
@@ -57,9 +59,9 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	if len(samples) == 0 {
 		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
 	}
-	var doubts []string
+	var doubts []record.Fact
 	if len(samples) < 1000 {
-		doubts = append(doubts, fmt.Sprintf("%d times are few: the slowest of them stand for all tails", len(samples)))
+		doubts = append(doubts, record.Fact{Code: record.SizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
 	}
 	d := sampled(samples, fmt.Sprintf("%d times in %s%s", len(samples), file, at.name), doubts)
 	if d.Held() == 0 {

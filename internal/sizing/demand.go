@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
 	"schedlab/internal/workload"
 )
 
@@ -25,8 +26,8 @@ type Demand struct {
 	// ascending, each as likely as the others. CPU, a constant then, is part of each.
 	Samples []time.Duration
 
-	From   string   // where it is from, a phrase
-	Doubts []string // what its source cannot tell, sentences without a full stop
+	From   string        // where it is from, a phrase
+	Doubts []record.Fact // what its source cannot tell
 }
 
 // ParseWorkload reads "cpu=200us,sleep=exp(10ms)", in any order and either left out,
@@ -234,7 +235,7 @@ func (d Demand) Workload() (cpu, sleep string) {
 }
 
 // sampled is a demand of samples, thinned out evenly where there are too many.
-func sampled(samples []time.Duration, from string, doubts []string) Demand {
+func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {
 		thin := make([]time.Duration, maxSamples)

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 )
 
@@ -14,6 +16,7 @@ import (
 type sizeJSON struct {
 	Schema   int           `json:"schema"`
 	Headline string        `json:"headline"`
+	Answer   record.Fact   `json:"answer"` // the headline as data
 	SLO      string        `json:"slo,omitempty"`
 	Assumed  string        `json:"slo_assumed,omitempty"` // the term of it that was not asked for
 	From     string        `json:"from"`                  // what a request asks is
@@ -35,9 +38,9 @@ type sizeJSON struct {
 	Knee     int           `json:"knee,omitempty"` // workers, of waits
 	// Comparison is what the formula for such a station has, to hold beside Expected; it
 	// is no bound.
-	Comparison *formulaJSON `json:"comparison,omitempty"`
-	Doubts     []string     `json:"doubts"`
-	Test       string       `json:"test,omitempty"`
+	Comparison *formulaJSON  `json:"comparison,omitempty"`
+	Doubts     []record.Fact `json:"doubts"`
+	Test       string        `json:"test,omitempty"`
 	// Verified is what --verify found, Unverified why it found nothing.
 	Verified   *Verification `json:"verified,omitempty"`
 	Unverified string        `json:"unverified,omitempty"`
@@ -92,9 +95,9 @@ func finite(v float64) *float64 {
 func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
-		Schema: 1, Headline: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		Schema: 1, Headline: report.Say(s.lead()) + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
 		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
-		Hopeless: a.Hopeless, MostRate: a.MostRate, Doubts: s.Doubts(),
+		Hopeless: report.Say(s.hopeless()), MostRate: a.MostRate, Doubts: report.Texts(s.Doubts()),
 	}
 	if s.Assumed != "" {
 		j.Assumed = s.Assumed
@@ -118,10 +121,15 @@ func (s *Page) json() sizeJSON {
 	j.Strained, j.Test = s.outcome(a.Strained), s.Test
 	for _, c := range a.Wrong {
 		o := s.outcome(c.Outcome)
-		o.What = c.What
+		o.What = report.Say(off(c))
 		j.Wrong = append(j.Wrong, *o)
 	}
-	j.Verified, j.Unverified = s.Verified, s.Unverified
+	j.Unverified = s.Unverified
+	if s.Verified != nil {
+		v := *s.Verified
+		v.Why.Text, v.Doubts = report.Say(v.Why), report.Texts(v.Doubts)
+		j.Verified = &v
+	}
 	return j
 }
 

@@ -3,11 +3,12 @@ package sizing
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 )
 
@@ -25,8 +26,11 @@ type Page struct {
 
 // document is the answer in words and tables: what a first look needs, or all of it.
 func (s *Page) document(verbose bool) document.Document {
-	d := document.Document{Answer: s.lead()}
-	doubts := s.Doubts()
+	d := document.Document{Answer: report.Say(s.lead()) + "."}
+	var doubts []string
+	for _, f := range s.Doubts() {
+		doubts = append(doubts, report.Say(f))
+	}
 	if !verbose {
 		switch {
 		case s.SLO == nil:
@@ -44,10 +48,10 @@ func (s *Page) document(verbose bool) document.Document {
 	busy := queueing.Little(a.Rate, a.Service+a.Block)
 	facts := document.Facts{
 		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
-			s.Rate, s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), digits(a.SCV)),
-		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, digits(a.Rate), timeText(a.Service), digits(a.Rate*a.Service)),
+			s.Rate, s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), prose.Digits(a.SCV)),
+		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, prose.Digits(a.Rate), timeText(a.Service), prose.Digits(a.Rate*a.Service)),
 		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
-			digits(a.Rate), timeText(a.Service+a.Block), digits(busy), queueing.Workers(a.Rate, a.Service+a.Block)),
+			prose.Digits(a.Rate), timeText(a.Service+a.Block), prose.Digits(busy), queueing.Workers(a.Rate, a.Service+a.Block)),
 	}
 	switch {
 	case s.SLO == nil:
@@ -70,19 +74,29 @@ func fact(what, format string, args ...any) document.Fact {
 }
 
 // strained is the rate at which the advice keeps the SLO as well.
-func (s *Page) strained() string { return digits(s.Advice.Strained.Rate) + "/s" }
+func (s *Page) strained() string { return prose.Digits(s.Advice.Strained.Rate) + "/s" }
+
+// off is a case of the advice as data.
+func off(c queueing.Case) record.Fact {
+	return record.Fact{Code: record.SizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
+}
 
 // sure says how far off the assumptions may be.
 func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
-		if !s.Ask.Keep(c.Outcome) {
-			broken = append(broken, c.What)
+		switch {
+		case s.Ask.Keep(c.Outcome):
+		case c.What == "workers":
+			broken = append(broken, fmt.Sprintf("%s instead of %d", prose.Plural(c.Workers, "worker"), s.Advice.Workers))
+		default:
+			broken = append(broken, report.Say(off(c)))
 		}
 	}
-	text := fmt.Sprintf("kept at %s too; 20 %% off in rate, time or workers: kept in %d of %d cases", s.strained(), len(s.Advice.Wrong)-len(broken), len(s.Advice.Wrong))
+	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with rate, time held or workers 20 %% off it is kept in %d of %d cases",
+		prose.Digits(s.Advice.Strained.Rate), percentText(s.Ask.Margin), len(s.Advice.Wrong)-len(broken), len(s.Advice.Wrong))
 	if len(broken) > 0 {
-		text += ", BROKEN by " + strings.Join(broken, ", ")
+		text += ", and BROKEN by " + strings.Join(broken, ", ")
 	}
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
 	if s.Verified != nil {
@@ -107,21 +121,31 @@ func (s *Page) tests() []document.Part {
 	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
 }
 
-func (s *Page) lead() string {
-	rate, slo := s.Rate, s.SLO.String()
+// lead is the answer.
+func (s *Page) lead() record.Fact {
+	f := record.Fact{Code: record.SizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
 	switch {
 	case s.SLO == nil && len(s.Waits) == 0:
-		return fmt.Sprintf("No number of workers keeps up with %s: the requests need %s cores, and there are %d; below %s/s they could.",
-			rate, digits(s.Ask.Rate*s.Ask.Service), s.Ask.Cores, digits(float64(s.Ask.Cores)/s.Ask.Service))
+		f.Code, f.Values = record.SizeNoCores, record.Values{
+			"cores": s.Ask.Rate * s.Ask.Service, "have": float64(s.Ask.Cores), "most_rate": float64(s.Ask.Cores) / s.Ask.Service,
+		}
 	case s.SLO == nil:
-		return fmt.Sprintf("No SLO given: %s at least for %s; from %d on a request waits, on average, less than a tenth of the time it is held.",
-			prose.Plural(s.Waits[0].Workers, "worker"), rate, s.Waits[s.Knee].Workers)
+		f.Code, f.Values = record.SizeWaits, record.Values{"workers": float64(s.Waits[0].Workers), "knee": float64(s.Waits[s.Knee].Workers)}
 	case s.Advice.Workers > 0:
-		return fmt.Sprintf("%s and a queue of %d keep %s at %s.", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue, slo, rate)
-	case s.Advice.MostRate > 0:
-		return fmt.Sprintf("No number of workers keeps %s at %s: %s. About %s/s could be promised.", slo, rate, s.Advice.Hopeless, digits(s.Advice.MostRate))
+		f.Code, f.Values = record.SizeAdvice, record.Values{"workers": float64(s.Advice.Workers), "queue": float64(s.Advice.Queue)}
+	default:
+		f.Because = []record.Fact{s.hopeless()}
 	}
-	return fmt.Sprintf("No number of workers keeps %s at any rate: %s.", slo, s.Advice.Hopeless)
+	return f
+}
+
+// hopeless is why no number of workers will do.
+func (s *Page) hopeless() record.Fact {
+	cores := s.Ask.Rate * s.Ask.Service
+	return record.Fact{Code: record.Code(s.Advice.Hopeless), Values: record.Values{
+		"cores": cores, "with_margin": cores * (1 + s.Ask.Margin), "have": float64(s.Ask.Cores),
+		"queue": queueing.MostTried, "workers": float64(s.Advice.Tried),
+	}}
 }
 
 // promise is the SLO, and what of it was assumed.
@@ -145,12 +169,16 @@ func (s *Page) advised(facts document.Facts) []document.Part {
 		header = append(header, QuantileName(q))
 	}
 	t := [][]string{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
-	for _, c := range append([]queueing.Case{{What: "as asked", Outcome: a.Expected}}, a.Wrong...) {
-		row := []string{c.What, fmt.Sprint(c.Workers)}
+	for _, c := range append([]queueing.Case{{Outcome: a.Expected}}, a.Wrong...) {
+		what := "as asked"
+		if c.What != "" {
+			what = report.Say(off(c))
+		}
+		row := []string{what, fmt.Sprint(c.Workers)}
 		for _, q := range s.Quantiles() {
 			row = append(row, timeText(c.Response(q)))
 		}
-		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), percentText(c.Cores), s.broken(c.Outcome)))
+		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), s.broken(c.Outcome)))
 	}
 	parts := []document.Part{
 		facts, s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(a.Workers, "worker"), a.Queue), s.strained(), true), document.Table{Rows: t, Words: true},
@@ -191,14 +219,26 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 	if strained != "" {
 		row("lost", by, func(o queueing.Outcome) string { return percentText(o.Loss) })
 		row("workers busy", "Little's law", func(o queueing.Outcome) string {
-			return fmt.Sprintf("%s, %s", digits(o.Busy), percentText(o.Busy/float64(o.Workers)))
+			return fmt.Sprintf("%s, %s", prose.Digits(o.Busy), percentText(o.Busy/float64(o.Workers)))
 		})
 	}
-	row("cores busy", "utilisation law", func(o queueing.Outcome) string { return percentText(o.Cores) })
+	by = "utilisation law"
+	if s.Ask.Service == 0 {
+		by = "no CPU time was given"
+	}
+	row("cores busy", by, s.cores)
 	if second := s.Comparison(); whole && second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}
 	return document.Table{Rows: t, Words: true}
+}
+
+// cores is the share of the cores that is busy.
+func (s *Page) cores(o queueing.Outcome) string {
+	if s.Ask.Service == 0 {
+		return "-"
+	}
+	return percentText(o.Cores)
 }
 
 // waits is the table without an SLO.
@@ -250,24 +290,16 @@ func timeText(v float64) string {
 	case v == 0:
 		return "0"
 	case v < 1e-3:
-		return digits(1e6*v) + " us"
+		return prose.Digits(1e6*v) + " us"
 	case v < 1:
-		return digits(1e3*v) + " ms"
+		return prose.Digits(1e3*v) + " ms"
 	}
-	return digits(v) + " s"
-}
-
-// digits writes three of them, and all before the point.
-func digits(v float64) string {
-	if math.Abs(v) >= 100 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
+	return prose.Digits(v) + " s"
 }
 
 func percentText(ratio float64) string {
 	if 0 < ratio && ratio < 1e-6 {
 		return "<0.0001 %"
 	}
-	return digits(100*ratio) + " %"
+	return prose.Digits(100*ratio) + " %"
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 const ms = time.Millisecond
@@ -183,7 +186,7 @@ func TestReadHistogram(t *testing.T) {
 	if got := d.Held().Seconds(); math.Abs(got-0.0185) > 1e-5 {
 		t.Errorf("mean %g s, want 18.5 ms", got)
 	}
-	if text := strings.Join(d.Doubts, "\n"); !strings.Contains(text, "within its bucket") || !strings.Contains(text, "10 % of the times are above its last bound of 0.02 s") {
+	if text := said(d.Doubts); !strings.Contains(text, "within its bucket") || !strings.Contains(text, "10 % of the times are above its last bound of 0.02 s") {
 		t.Errorf("doubts are\n%s", text)
 	}
 }
@@ -251,9 +254,17 @@ func TestReadHistogramSums(t *testing.T) {
 	}
 	silent := strings.ReplaceAll(strings.ReplaceAll(edge, "} 10\na_seconds_b", "} 5\na_seconds_b"), "a_seconds_sum 1.0000000001\n", "")
 	d, err := ReadHistogram(strings.NewReader(silent), "m.txt", "")
-	if err != nil || d.Samples[len(d.Samples)-1] != 100*ms || !strings.Contains(d.Doubts[1], "it has no sum") {
+	if err != nil || d.Samples[len(d.Samples)-1] != 100*ms || !strings.Contains(said(d.Doubts), "it has no sum") {
 		t.Errorf("without a sum: %v, doubts %q", err, d.Doubts)
 	}
+}
+
+// said are facts in words, one on a line.
+func said(facts []record.Fact) (text string) {
+	for _, f := range facts {
+		text += report.Say(f) + "\n"
+	}
+	return text
 }
 
 // The moments are the demand's, whatever the length and seed of the trace.
@@ -342,4 +353,30 @@ func FuzzReadHistogram(f *testing.F) {
 			check(t, d)
 		}
 	})
+}
+
+// The answer says why no number of workers will do, whatever the reason.
+func TestHopelessIsSaid(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=30ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for why, want := range map[queueing.Hopeless]string{
+		queueing.TooLong:     "No number of workers keeps p99<=30ms at any rate: a request alone on an idle server breaks it: its own demand is too long",
+		queueing.TooFewCores: "No number of workers keeps p99<=30ms at any rate: the requests ask for 1.8 cores, 1.98 with the margin, and 1 is all there is; workers make no CPU",
+		queueing.CoresWait:   "No number of workers keeps p99<=30ms at any rate: waiting for the cores alone breaks it, with a worker for each request; workers make no CPU",
+		queueing.ByAHair:     "No number of workers keeps p99<=30ms at any rate: a worker for each request keeps it by a hair, and no number of them that can be named does",
+		queueing.NoQueue:     "No number of workers keeps p99<=30ms at any rate: it allows next to no loss, and a queue of 1048576 before 7 workers loses more",
+	} {
+		p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: why, Tried: 7}, Ask: queueing.Ask{Cores: 1, Margin: 0.1}}}
+		p.Ask.Rate, p.Ask.Service = 900, 0.002
+		if got := report.Say(p.lead()); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+	p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: queueing.CoresWait, MostRate: 346.2}}}
+	if got := report.Say(p.lead()); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
+		t.Errorf("got %q, want the rate that could be promised", got)
+	}
 }

@@ -16,14 +16,14 @@ import (
 // workers found.
 type Verification struct {
 	Verdict string        `json:"verdict"` // right, wrong or undecided
-	Why     string        `json:"why,omitempty"`
+	Why     record.Fact   `json:"why,omitzero"`
 	Workers int           `json:"workers"`
 	Fewer   int           `json:"fewer"`
 	Advised judge.Keeping `json:"advised"`
 	Less    judge.Keeping `json:"less"`
 	Dir     string        `json:"dir"` // of the run's record
 	Window  float64       `json:"window"`
-	Doubts  []string      `json:"doubts,omitempty"` // sentences without a full stop
+	Doubts  []record.Fact `json:"doubts,omitempty"`
 	slo     stats.SLO
 }
 
@@ -33,8 +33,8 @@ func (v *Verification) text() []string {
 	if v.Advised.Blocks == 0 {
 		lead = "Advice undecided: no block can be trusted."
 	}
-	if v.Why != "" {
-		lead += " " + v.Why + "."
+	if !v.Why.None() {
+		lead += " " + report.Say(v.Why) + "."
 	}
 	lines := []string{lead}
 	for _, k := range []struct {
@@ -53,7 +53,7 @@ func (v *Verification) text() []string {
 		lines = append(lines, fmt.Sprintf("Measured with %s, medians of blocks of %g s: %s.", prose.Plural(k.workers, "worker"), v.Window, strings.Join(figures, ", ")))
 	}
 	for _, d := range v.Doubts {
-		lines = append(lines, "Doubt of the test: "+d+".")
+		lines = append(lines, "Doubt of the test: "+report.Say(d)+".")
 	}
 	return append(lines, "Record: "+v.Dir)
 }
@@ -63,7 +63,7 @@ func termText(t stats.Term, v float64) string {
 	case "errors":
 		return percentText(v)
 	case "goodput":
-		return digits(v) + "/s"
+		return prose.Digits(v) + "/s"
 	}
 	return timeText(v)
 }
@@ -75,19 +75,19 @@ func (a Answer) Verify(kept []judge.Keeping) *Verification {
 		Advised: kept[0], Less: kept[1], slo: a.SLO,
 	}
 	if len(a.Demand.Samples) > 0 {
-		v.Doubts = []string{fmt.Sprintf("it asked a mix of constants with the samples' mean, and the advice is for the samples: of the slowest %.3g %% it had the mean", 100*(1-TestedUpTo))}
+		v.Doubts = []record.Fact{{Code: record.SizeMix, Values: record.Values{"share": 1 - TestedUpTo}}}
 	}
 	switch {
 	case kept[0].Answer == record.Failed:
-		v.Why = fmt.Sprintf("%d workers are too few", v.Workers)
+		v.Why = record.Fact{Code: record.SizeTooFew, Values: record.Values{"workers": float64(v.Workers)}}
 	case kept[1].Answer == record.Passed:
-		v.Why = fmt.Sprintf("%d would have done", v.Fewer)
+		v.Why = record.Fact{Code: record.SizeFewerDo, Values: record.Values{"workers": float64(v.Fewer)}}
 	case v.Verdict == AdviceUndecided:
 		workers, open := v.Workers, kept[0]
 		if open.Answer != record.Undecided {
 			workers, open = v.Fewer, kept[1]
 		}
-		v.Why = fmt.Sprintf("With %s, %s", prose.Plural(workers, "worker"), report.Say(open.Reason))
+		v.Why = record.Fact{Code: record.SizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -109,7 +110,7 @@ func TestVerificationText(t *testing.T) {
 		Verdict: AdviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
 		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
 		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
-		Doubts:  []string{"it asked less"},
+		Doubts:  []record.Fact{{Code: "test", Text: "it asked less"}},
 	}
 	want := []string{
 		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",

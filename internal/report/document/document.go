@@ -144,10 +144,22 @@ func notEmpty(p Part) bool {
 	return reflect.ValueOf(p).Len() > 0 // a list, or a note
 }
 
-// Below is the end of a brief report: its doubts in a line, and where the rest is.
-func Below(doubts []string) (facts Facts) {
-	if len(doubts) > 0 {
-		facts = append(facts, Fact{Label: "Doubts", Text: Cut(fmt.Sprintf("%d; the first: %s", len(doubts), doubts[0]), 90)})
+// Below is the end of a brief report: its first doubt, and where the rest is.
+func Below(doubts []string) Facts {
+	return append(Doubts(doubts, 1), Fact{Label: "More", Text: "--verbose, or --output json"})
+}
+
+// Doubts are the first of them, so many at most, and how many more there are.
+func Doubts(all []string, most int) (facts Facts) {
+	shown := min(most, len(all))
+	for _, d := range all[:shown] {
+		facts = append(facts, Fact{Label: "Doubts", Text: d})
 	}
-	return append(facts, Fact{Label: "More", Text: "--verbose, or --output json"})
+	switch left := len(all) - shown; {
+	case left > 0 && shown > 0:
+		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d more with --verbose", left)})
+	case left > 0:
+		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d, with --verbose", left)})
+	}
+	return facts
 }
