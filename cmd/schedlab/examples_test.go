@@ -109,7 +109,24 @@ func asShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["mine.yaml"] = mine
+	arms := filepath.Join(moduleRoot(t), "loadtests", "arms")
+	ready, err := filepath.Glob(filepath.Join(arms, "*", "main.go"))
+	if err != nil || len(ready) == 0 {
+		t.Fatalf("ready arms: %v, %v", ready, err)
+	}
+	for _, file := range ready { // as 'make arms' builds them
+		files[filepath.Join("bin", "arms", filepath.Base(filepath.Dir(file)))] = program
+	}
+	if err := os.Mkdir(filepath.Join(dir, "loadtests"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(arms, filepath.Join(dir, "loadtests", "arms")); err != nil {
+		t.Fatal(err)
+	}
 	for name, data := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o700); err != nil {
 			t.Fatal(err)
 		}
