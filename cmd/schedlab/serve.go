@@ -125,6 +125,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
 	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")
 	fl.DurationVar(&f.Limits.IdleTimeout, "idle-timeout", f.Limits.IdleTimeout, "time between two requests of a connection")
+	fl.IntVar(&f.CloseAfter, "close-after", 0, "answers on one connection, the last of which says Connection: close; 0 keeps a connection for as long as its client does")
 	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
 	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
 	fl.StringVar(&f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it")

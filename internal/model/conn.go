@@ -39,6 +39,7 @@ type entry struct {
 	waiting  atomic.Int64 // since when it waits for a worker, by the timeline's clock; 0: it does not
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
 	stamps   *stamps      // nil: nothing is stamped
+	answers  int          // so far, where they are limited; only the goroutine that serves it counts
 }
 
 func (e *entry) ledgerEntry() *entry { return e }

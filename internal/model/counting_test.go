@@ -91,6 +91,30 @@ func (s *subject) visit(n int, request string) {
 	}
 }
 
+// With a limit of answers for each connection, the last answer says that the connection
+// closes, the server closes it, and it counts as done.
+func TestCloseAfter(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) { with.CloseAfter = 3 })
+		for range 4 {
+			c := s.dial()
+			for i, want := range []string{"", "", "close"} {
+				a, err := c.ask(get("/plaintext"))
+				if err != nil || a.Status != 200 || a.field("Connection") != want {
+					t.Fatalf("answer %d: got %d with Connection %q %v, want 200 with %q", i+1, a.Status, a.field("Connection"), err, want)
+				}
+			}
+			if n, err := io.Copy(io.Discard, c); n != 0 || err != nil {
+				t.Errorf("after the last answer: got %d bytes %v, want the end", n, err)
+			}
+		}
+		s.open(0)
+		if c := s.ln.Counts(); c.Accepted != 4 || c.Done != 4 {
+			t.Errorf("got %+v, want 4 accepted and done", c)
+		}
+	})
+}
+
 // Connections turned away are not counted as served.
 func TestCountingUnderOverload(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {

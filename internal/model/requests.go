@@ -19,6 +19,7 @@ import (
 type requests struct {
 	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
 	queues  bool                               // in run a request may wait for a worker
+	most    int                                // answers on one connection; 0: no limit
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
@@ -53,7 +54,7 @@ func (t *tally) refuse(status int) {
 }
 
 func newRequests(cfg Config) *requests {
-	r := &requests{handle: cfg.Handle, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
+	r := &requests{handle: cfg.Handle, most: cfg.CloseAfter, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
 	r.run = func(x *workload.Exchange, _ openConn) { r.runHandler(x) }
 	if r.observe == nil {
@@ -121,6 +122,11 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	r.run(x, conn)
 	if c.listener.Draining() {
 		x.Close = true
+	}
+	if r.most > 0 {
+		if c.answers++; c.answers >= r.most {
+			x.Close = true
+		}
 	}
 	if c.closed.Load() || x.Status == noAnswer {
 		r.aborted.Add(1)

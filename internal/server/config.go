@@ -33,6 +33,7 @@ type Config struct {
 	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
 	Wait         time.Duration // longest wait for a turn; negative: the mode's default
 	KVLocks      int           // locks that share the keys of /kv; 0: one
+	CloseAfter   int           // answers on one connection, which the server then closes; 0: no limit
 	DrainTimeout time.Duration
 	Limits       model.Limits
 	Stamps       string // of every request: "off", "basic", or "full" with the kernel's
@@ -100,7 +101,7 @@ func (c Config) Check() error {
 
 // resolve fills in the defaults of c's mode and checks every setting.
 func (c *Config) resolve() (model.Mode, model.Config, error) {
-	mc := model.Config{Limits: c.Limits, Log: c.Log}
+	mc := model.Config{Limits: c.Limits, CloseAfter: c.CloseAfter, Log: c.Log}
 	mode, err := model.Lookup(c.Mode)
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
@@ -183,6 +184,9 @@ func (c *Config) checkLimits() error {
 	}
 	if c.PlantCPU != 0 && !(c.PlantCPU >= 1 && c.PlantCPU <= mostPlant) {
 		return badConfig("--plant-cpu %g is outside 1 to %d; leave it out: it is there to test verdicts", c.PlantCPU, mostPlant)
+	}
+	if c.CloseAfter < 0 {
+		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
 	}
 	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
 		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
