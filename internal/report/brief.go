@@ -196,15 +196,30 @@ func briefReasons(r *record.Result) (lines []string) {
 		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
 			continue
 		}
-		l := difference(r, a, onAverage)
+		l, by := difference(r, a, onAverage)
 		if l == "" && slowest(r) >= tailRequests {
-			l = difference(r, a, inTheTail)
+			l, by = difference(r, a, inTheTail)
+		}
+		if l != "" && denies(r, a.Name, by) {
+			l = a.Name + ": its mean points the other way, by a few long requests; --verbose has both"
 		}
 		if l != "" {
 			lines = append(lines, l)
 		}
 	}
 	return lines
+}
+
+// denies reports whether a difference of means is the opposite of all that the verdicts say
+// of an arm: a stall or two outweigh all other requests in a mean, not in a median.
+func denies(r *record.Result, arm string, by float64) bool {
+	agrees := false
+	for _, v := range r.Verdicts {
+		if d := find(v.Metric).Decision(v.Verdict); v.Primary && v.Arm == arm {
+			agrees = agrees || d == stats.Slower && by > 0 || d == stats.Faster && by < 0
+		}
+	}
+	return !agrees
 }
 
 func differs(v record.Verdict) bool {

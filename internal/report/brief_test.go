@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"schedlab/internal/record"
 )
 
 // The answer of every run fits a screen, and stands first.
@@ -29,5 +31,29 @@ func TestBriefGolden(t *testing.T) {
 				t.Errorf("%s has a line of %d columns: %s", name, n, l)
 			}
 		}
+	}
+}
+
+// A few stalls can make a mean the opposite of the medians: the difference of means is then
+// no reason for the verdict.
+func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
+	t.Parallel()
+	r := results()["quick"]
+	arm := func(name string) *record.Arm {
+		for i := range r.Arms {
+			if r.Arms[i].Name == name {
+				return &r.Arms[i]
+			}
+		}
+		t.Fatalf("no arm %s", name)
+		return nil
+	}
+	if got := strings.Join(briefReasons(r), "\n"); !strings.Contains(got, "pool is 1.19"+nbsp+"ms slower on average than nethttp") {
+		t.Fatalf("got %q", got)
+	}
+	pool, base := arm("pool"), arm("nethttp")
+	pool.Phases, base.Phases = base.Phases, pool.Phases
+	if got, want := strings.Join(briefReasons(r), "\n"), "pool: its mean points the other way, by a few long requests; --verbose has both"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

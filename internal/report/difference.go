@@ -23,7 +23,7 @@ const (
 // Both need the server's stamps.
 func differences(r *record.Result) (lines []string) {
 	for _, a := range r.Arms {
-		if l := difference(r, a, onAverage); l != "" {
+		if l, _ := difference(r, a, onAverage); l != "" {
 			lines = append(lines, l)
 		}
 	}
@@ -64,24 +64,26 @@ func inPlain(stretch string) string {
 	return stretch
 }
 
-func difference(r *record.Result, a record.Arm, s sample) string {
+// difference says where an arm's time differs from its rival's, and by how many seconds in
+// all: below 0 where it is faster. It says nothing of what is too little.
+func difference(r *record.Result, a record.Arm, s sample) (line string, whole float64) {
 	base := rival(r, a.Name)
 	if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
-		return ""
+		return "", 0
 	}
 	type part struct {
 		name string
 		by   float64
 	}
 	var parts []part
-	whole, was := 0.0, 0.0
+	was := 0.0
 	for _, st := range record.Stretches() {
 		own, its := st.In(a.Phases, s.of), st.In(base.Phases, s.of)
 		parts = append(parts, part{inPlain(st.Name), own - its})
 		whole, was = whole+own-its, was+its
 	}
 	if math.Abs(whole) < max(leastShare*was, leastSeconds) {
-		return ""
+		return "", whole
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(math.Abs(b.by), math.Abs(a.by)) })
 	way := "slower"
@@ -104,5 +106,5 @@ func difference(r *record.Result, a record.Arm, s sample) string {
 	if math.Abs(rest.by) > negligible {
 		tell(rest)
 	}
-	return fmt.Sprintf("%s is %s %s %s than %s: %s", a.Name, unit.format(math.Abs(whole)), way, s.when, base.Name, strings.Join(told, ", "))
+	return fmt.Sprintf("%s is %s %s %s than %s: %s", a.Name, unit.format(math.Abs(whole)), way, s.when, base.Name, strings.Join(told, ", ")), whole
 }
