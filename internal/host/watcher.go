@@ -167,10 +167,10 @@ func (w *Watcher) counter(name string) float64 {
 	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
 }
 
-// LoopBusy is the server's counter of the time that its event loops were at work.
+// LoopBusy is the server's counter of the CPU time of its event loops.
 const LoopBusy = "schedlab_loop_busy_seconds_total"
 
-// LoopBusy is for how long, in seconds, the server's event loops were at work in the window;
+// LoopBusy is the CPU time, in seconds, of the server's event loops in the window;
 // nil where it has none, or was not asked.
 func (w *Watcher) LoopBusy() *float64 {
 	if _, has := w.counts[0][LoopBusy]; !has || w.counts[1] == nil {

@@ -178,13 +178,13 @@ func (m *Metrics) LoopLag() func(time.Duration) {
 		"Longest turn of an event loop in each 50 ms in which it had something to do: what came meanwhile waited as long.")
 }
 
-// LoopBusy registers the counter of the time that event loops were at work, and returns
-// what adds one turn to it, for a model to call from any goroutine: some 5 ns.
+// LoopBusy registers the counter of the CPU time that event loops used, and returns what adds
+// to it, for a model to call from any goroutine.
 func (m *Metrics) LoopBusy() func(time.Duration) {
 	var busy atomic.Int64
 	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name:        "schedlab_loop_busy_seconds_total",
-		Help:        "Time for which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events.",
+		Help:        "CPU time, estimated from one turn in 31, in which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events.",
 		ConstLabels: m.labels,
 	}, func() float64 { return time.Duration(busy.Load()).Seconds() }))
 	return func(d time.Duration) { busy.Add(int64(d)) }

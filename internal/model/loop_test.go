@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
+	"schedlab/internal/workload"
 )
 
 // loops runs f for the modes whose connections live on event loops.
@@ -252,20 +255,35 @@ func TestLoopLag(t *testing.T) {
 	}
 }
 
-// What a loop reports of its turns is the time its handlers took, and not that in which it
-// waited for work.
-func TestLoopTurns(t *testing.T) {
+// What a loop reports as its work is the CPU time of its handlers and its own, not the time
+// that it waits.
+func TestLoopWork(t *testing.T) {
 	t.Parallel()
-	var busy atomic.Int64
+	const turns, each = 400, time.Millisecond
+	used := func() time.Duration {
+		var now unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now)
+		return time.Duration(now.Nano())
+	}
+	var worked atomic.Int64
 	s := start(t, lookup(t, "loop-single"), func(with *setup) {
-		with.Turned = func(d time.Duration) { busy.Add(int64(d)) }
+		with.Worked = func(d time.Duration) { worked.Add(int64(d)) }
+		with.Handle = func(x *workload.Exchange) {
+			x.Status = 200
+			if x.Path == "/plaintext" { // that of start, which waits until the server is ready
+				return
+			}
+			for begun := used(); used()-begun < each; {
+			}
+		}
 	})
-	time.Sleep(100 * time.Millisecond) // idle
-	s.visit(1, get("/work?sleep=120ms"))
+	for range turns {
+		s.visit(1, get("/busy"))
+	}
 	s.open(0)
 	s.drain()
-	if got := time.Duration(busy.Load()); got < 120*time.Millisecond || got > 200*time.Millisecond {
-		t.Errorf("got %v at work, want some 120ms", got)
+	if got := time.Duration(worked.Load()); got < turns*each/2 || got > 3*turns*each {
+		t.Errorf("got %v of CPU time, want some %v", got, turns*each)
 	}
 }
 

@@ -31,7 +31,7 @@ type Config struct {
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
 	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not called
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
-	Turned  func(time.Duration)                                    // called with each turn of an event loop, concurrently; nil: not called
+	Worked  func(time.Duration)                                    // called now and then with the CPU time of an event loop since the last call, estimated; concurrently; nil: not called
 	Limits
 	Workers    int                 // fixed workers, where the mode has them
 	QueueDepth int                 // places in the queue, where the mode has one

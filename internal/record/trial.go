@@ -31,8 +31,8 @@ type ServerSide struct {
 	// Within counts the window alone, nil unless the scenario asks for it:
 	// reading it takes a little of the server's time.
 	Within *Connections `json:"within,omitempty"`
-	// LoopBusy is for how long, in seconds, its event loops were at work in the window, summed
-	// over them; nil where it has none, or the scenario does not ask.
+	// LoopBusy is the CPU time, in seconds, of its event loops in the window, summed over them
+	// and estimated from some of their turns; nil where it has none, or the scenario does not ask.
 	LoopBusy *float64 `json:"loop_busy,omitempty"`
 	// StampsLost counts the requests that the server stamped, in the whole trial, and
 	// whose stamps it had no more room for when it was asked.

@@ -89,7 +89,7 @@ func New(cfg Config) (*Server, error) {
 		mc.Sojourned = s.metrics.Sojourn()
 	}
 	if mode.Loops {
-		mc.Lagged, mc.Turned = s.metrics.LoopLag(), s.metrics.LoopBusy()
+		mc.Lagged, mc.Worked = s.metrics.LoopLag(), s.metrics.LoopBusy()
 	}
 	s.model = mode.New(mc)
 	if q := s.model.Queue(); q != nil {
