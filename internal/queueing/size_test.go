@@ -269,20 +269,36 @@ func TestSizeRefuses(t *testing.T) {
 	}
 }
 
-// Waits fall with workers, and the knee is the first below a tenth of the time held.
+// Waits fall with workers, from the fewest that keep up to where next to nobody waits; the
+// knee is the first below a tenth of the time held.
 func TestWaits(t *testing.T) {
 	t.Parallel()
-	all, knee, err := Waits(asked(300, 0.02, true, nil))
-	if err != nil || len(all) < 3 || len(all) > 12 {
-		t.Fatalf("%d outcomes, error %v", len(all), err)
-	}
-	if all[0].Workers != 7 || all[knee].Wait > 0.002 || all[knee-1].Wait <= 0.002 {
-		t.Errorf("from %d workers, knee at %d with a wait of %g s", all[0].Workers, all[knee].Workers, all[knee].Wait)
-	}
-	for i := 1; i < len(all); i++ {
-		if all[i].Wait >= all[i-1].Wait || all[i].Workers <= all[i-1].Workers {
-			t.Errorf("%d workers wait %g s, %d wait %g s", all[i-1].Workers, all[i-1].Wait, all[i].Workers, all[i].Wait)
+	const held = 0.02
+	for _, rate := range []float64{20, 50, 100, 300, 1000, 3000, 9000} {
+		all, knee, err := Waits(asked(rate, held, true, nil))
+		if err != nil || len(all) < 3 || len(all) > 12 {
+			t.Fatalf("%g/s: %d outcomes, error %v", rate, len(all), err)
 		}
+		last := len(all) - 1
+		if span := all[last].Workers - all[0].Workers; len(all) <= min(span, 6) {
+			t.Errorf("%g/s: %d outcomes of %d to %d workers", rate, len(all), all[0].Workers, all[last].Workers)
+		}
+		if all[0].Workers != Workers(rate, held) || all[last].Wait > 0.001*held || all[last-1].Wait <= 0.001*held {
+			t.Errorf("%g/s: from %d workers to a wait of %g s, and %g s before", rate, all[0].Workers, all[last].Wait, all[last-1].Wait)
+		}
+		if all[knee].Wait > 0.1*held || all[knee-1].Wait <= 0.1*held {
+			t.Errorf("%g/s: the knee is at %d workers with a wait of %g s", rate, all[knee].Workers, all[knee].Wait)
+		}
+		for i := 1; i < len(all); i++ {
+			if all[i].Wait >= all[i-1].Wait || all[i].Workers <= all[i-1].Workers {
+				t.Errorf("%g/s: %d workers wait %g s, %d wait %g s", rate, all[i-1].Workers, all[i-1].Wait, all[i].Workers, all[i].Wait)
+			}
+		}
+	}
+	border := Ask{Load: Poisson(1000, 0.001), Cores: 1, Exponential: true}
+	border.Trace = evenly(20, ms, 0)
+	if all, _, err := Waits(border); err != nil || len(all) != 0 {
+		t.Errorf("cores that just keep up: %d outcomes, error %v", len(all), err)
 	}
 	full := Ask{Load: Measure(draw(3, 1000, 900, exponential(2*time.Millisecond))), Cores: 1}
 	if all, _, err := Waits(full); err != nil || len(all) != 0 {
