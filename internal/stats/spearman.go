@@ -79,7 +79,7 @@ func permutationP(ranks []int, observed int) float64 {
 		}
 		for j := i; j < n; j++ {
 			r[i], r[j] = r[j], r[i]
-			place(i+1, sum+(2*i+1-n)*r[i])
+			place(i+1, sum+2*i*r[i]) // ranks add up to 0, so the index need not be centred
 			r[i], r[j] = r[j], r[i]
 		}
 	}

@@ -43,7 +43,8 @@ func TestSpearmanExactP(t *testing.T) {
 		{[]float64{4, 3, 2, 1}, 2.0 / 24},
 		{[]float64{1, 2, 3, 4, 5, 6, 7}, 2.0 / 5040},
 		{[]float64{2, 1, 3, 4, 5, 6, 7}, 14.0 / 5040}, // Σd² = 2: the perfect order or one of six neighbour swaps, both ways
-		{[]float64{1, 1, 2, 2}, 2.0 / 6},              // of six arrangements of the pairs two are as extreme
+		{[]float64{2, 1, 3, 4, 5, 6, 7, 8, 9}, 18.0 / 362880},
+		{[]float64{1, 1, 2, 2}, 2.0 / 6}, // of six arrangements of the pairs two are as extreme
 		{[]float64{7, 7, 7, 7}, 1},
 		{[]float64{1, 2}, 1},
 	} {
