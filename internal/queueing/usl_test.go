@@ -35,6 +35,27 @@ func TestUSLFindsItsParameters(t *testing.T) {
 	}
 }
 
+// Of noisy points the fit is that of least squares: any other near by has more.
+func TestUSLIsOfLeastSquares(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 20 {
+		x := scaled(sizes, 1000, 0.05, 0.001, 0.05, rng)
+		u, err := FitUSL(sizes, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, s, k := u.Gain.Value, u.Contention.Value, u.Coherence.Value
+		for _, off := range []float64{1 - 1e-3, 1 + 1e-3} {
+			for _, other := range []USL{fitted(g*off, s, k), fitted(g, s*off, k), fitted(g, s, k*off)} {
+				if other.squares(sizes, x) <= u.squares(sizes, x) {
+					t.Errorf("%+v has squares of %v, the fit %+v of %v", other, other.squares(sizes, x), u, u.squares(sizes, x))
+				}
+			}
+		}
+	}
+}
+
 // 95 % intervals must hold the truth about that often.
 func TestUSLIntervalsCover(t *testing.T) {
 	t.Parallel()
