@@ -22,7 +22,12 @@ empty :=
 space := $(empty) $(empty)
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test check race lint fuzz golden bench deps clean experiments-short mutate
+# go test as it is, but that a test that fails is run again by itself, at most twice, unless
+# more than five failed: other programs can starve a test of its time. The end of the output lists
+# what failed, also where it passed later.
+RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/bin/gotestsum --format standard-quiet --rerun-fails=2 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --packages='$(1)' -- -shuffle=on -timeout 15m
+
+.PHONY: help build arms run test check race lint fuzz golden bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,9 +43,9 @@ arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/ready-a
 run: ## go run ./cmd/schedlab $(ARGS)
 	go run ./cmd/schedlab $(ARGS)
 
-test: deps ## every test, with a real Prometheus and a real Chromium
-	$(GOTEST) ./...
-	cd loadtests/arms && $(GOTEST) ./...
+test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium
+	$(call RETRIED,./...)
+	cd loadtests/arms && $(call RETRIED,./...)
 
 check: lint test race ## all that CI holds a change to: lint, test, race
 
@@ -52,18 +57,17 @@ RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
 # do what they do in other tests; commands that plan, refuse and print. A test that is not
-# named runs. Times mean nothing under the detector, so they are not judged.
+# named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
 	TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|scenarios|size|version|.*_mistakes)$$
 
-race: deps ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
-	SCHEDLAB_UNTIMED=1 $(GOTEST) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))' $(RACED)
+race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
+	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'
 
-lint: ## gofmt, go vet (macOS too), tidy and unmodified modules, golangci-lint
+lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
-	go vet ./...
 	GOOS=darwin go vet ./...
 	go mod tidy -diff && go mod verify
 	cd tools && go mod tidy -diff && go mod verify
@@ -86,6 +90,9 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	bin/benchstat $(OLD) bin/bench.txt
 	$(if $(filter .,$(BENCH)),tools/peers --speed --print | tee bin/peers.md)
 
+timed: ## the tests with limits of time, alone; for a machine that does nothing else (make test logs the times and judges none)
+	SCHEDLAB_TIMED=1 $(GOTEST) -count=1 -v -run '^(TestHostile|TestDefaultTimeouts|TestDescriptorsRunOut)' ./internal/model | grep -vE '^ *(=== |--- PASS)'
+
 mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
 	@tools/mutate $(PKG)
 
@@ -101,6 +108,7 @@ clean: ## remove bin, with the built tools
 # The pinned tools, rebuilt when their pins change.
 bin/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 bin/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
+bin/gotestsum: PACKAGE := gotest.tools/gotestsum
 bin/gremlins: PACKAGE := github.com/go-gremlins/gremlins/cmd/gremlins
-bin/golangci-lint bin/benchstat bin/gremlins: tools/go.mod tools/go.sum
+bin/golangci-lint bin/benchstat bin/gotestsum bin/gremlins: tools/go.mod tools/go.sum
 	cd tools && go build -o ../bin/ $(PACKAGE)

@@ -56,6 +56,12 @@ func TestHostileOverload(t *testing.T) {
 					judged(t, func() string {
 						o := s.overload(times*overloadRate, time.Duration(sized(1000, 10_000))*time.Millisecond)
 						t.Log(o)
+						if o.failed > 0 || len(o.refused) == 0 || len(o.served) == 0 {
+							t.Errorf("got %d served, %d refused, %d with neither, want some, some, none", len(o.served), len(o.refused), o.failed)
+						}
+						if o.grown >= mostGrowth {
+							t.Errorf("the heap grew by %d MiB, want %d at most", o.grown>>20, mostGrowth>>20)
+						}
 						return o.wrong()
 					})
 				})
@@ -115,7 +121,7 @@ func (o *outcome) String() string {
 		ms(o.served, 0.95), o.failed, o.recovery.Round(time.Millisecond), float64(o.grown)/(1<<20))
 }
 
-// wrong says which limit was missed; "" for none.
+// wrong says which limit of time was missed; "" for none.
 func (o *outcome) wrong() string {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
@@ -124,12 +130,9 @@ func (o *outcome) wrong() string {
 		}
 	}
 	check(o.goodput() >= leastGoodput, "goodput %.2f of the capacity, want %.2f", o.goodput(), leastGoodput)
-	check(len(o.refused) > 0, "nothing was refused")
-	check(o.failed == 0, "%d got neither 200 nor 503", o.failed)
 	check(quantile(o.refused, 0.95) < refusedIn, "95 %% were refused within %v, want %v", quantile(o.refused, 0.95), refusedIn)
 	check(quantile(o.served, 0.95) < servedIn, "95 %% were served within %v, want %v", quantile(o.served, 0.95), servedIn)
 	check(o.recovery < recoveredIn, "normal again after %v, want %v", o.recovery, recoveredIn)
-	check(o.grown < mostGrowth, "the heap grew by %d MiB, want %d at most", o.grown>>20, mostGrowth>>20)
 	return strings.Join(wrong, "; ")
 }
 

@@ -48,16 +48,17 @@ func (n lateness) machineIdle() bool {
 // trials is how often a measurement may be repeated.
 const trials = 3
 
-// untimed in the environment says that times mean nothing here, as under the race detector.
-const untimed = "SCHEDLAB_UNTIMED"
+// timed, in the environment, asks that times be judged: make timed sets it. Without it they are
+// logged, for the machine is busy with other packages' tests, or runs the race detector.
+const timed = "SCHEDLAB_TIMED"
 
-// judged repeats a measurement until it finds nothing wrong, and fails the test if it never
-// does. If the machine was idle in none of the trials, the test is skipped instead, and says
-// so. Where times mean nothing it measures once, for whatever else goes wrong meanwhile.
+// judged repeats a measurement of times until it finds nothing wrong, and fails the test if it
+// never does. If the machine was idle in none of the trials, the test is skipped instead, and
+// says so. What is wrong whatever the time is not for it: measure fails the test itself.
 func judged(t *testing.T, measure func() (wrong string)) {
 	t.Helper()
-	if os.Getenv(untimed) != "" {
-		t.Logf("NOT JUDGED, for %s is set: %q", untimed, measure())
+	if os.Getenv(timed) == "" {
+		t.Logf("NOT JUDGED without %s=1: %q", timed, measure())
 		return
 	}
 	idle := false
