@@ -153,7 +153,7 @@ func (s *subject) overload(rate float64, lasts time.Duration) *outcome {
 	defer tick.Stop()
 	sent := 0
 	for began := time.Now(); time.Since(began) < lasts; <-tick.C {
-		for ; sent < int(rate*time.Since(began).Seconds()); sent++ {
+		for ; sent < int(rate*min(time.Since(began), lasts).Seconds()); sent++ {
 			all.Go(func() { o.count(s.one()) })
 		}
 		o.grown = max(o.grown, heap()-before)
