@@ -393,7 +393,7 @@ func TestSpinClosedRamps(t *testing.T) {
 			}
 		}
 		if early > 0 || res.Dialled != 10 || res.Asked != 10 || len(res.ConnAnswers) != 10 {
-			t.Errorf("%d requests of one client within 20ms, %d dialled, %d asked", early, res.Dialled, res.Asked)
+			t.Fatalf("%d requests of one client within 20ms, %d dialled, %d asked, %d clients", early, res.Dialled, res.Asked, len(res.ConnAnswers))
 		}
 		paced := o
 		paced.Think, paced.Rate = nil, 400
