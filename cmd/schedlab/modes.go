@@ -82,14 +82,14 @@ func writeMode(w io.Writer, m model.Mode) error {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(flags)
 	for _, name := range m.Flags {
-		fmt.Fprintf(tw, "flag\t%s\n", explain(flags.Lookup(name)))
+		fmt.Fprintf(tw, "flag\t%s\n", describe(flags.Lookup(name)))
 	}
 	fmt.Fprintf(tw, "\tand what every mode has: 'schedlab serve --help'\n")
 	return tw.Flush()
 }
 
-// explain is a flag, what it means, and its default.
-func explain(f *pflag.Flag) string {
+// describe is a flag, what it means, and its default.
+func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {
 		usage += " (default " + f.DefValue + ")"

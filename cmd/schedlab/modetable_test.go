@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
+	"schedlab/internal/scenario"
 )
 
 // What a row of the table says is what its readers understand.
@@ -25,6 +26,7 @@ func TestRowsOfTheModeTable(t *testing.T) {
 		stations = append(stations, k.String())
 	}
 	facts := modeFacts()
+	traits := []string{scenario.Inline, scenario.Locked, scenario.SharedQueue, scenario.OwnSockets, scenario.OneAcceptor}
 	for _, m := range model.Modes() {
 		if !slices.Contains(stations, m.Station) {
 			t.Errorf("%s: station %q is none of %q", m.Name, m.Station, stations)
@@ -34,6 +36,11 @@ func TestRowsOfTheModeTable(t *testing.T) {
 		}
 		if (m.Depth != nil) != (m.Overflow != "") || m.Overflow != "" && !m.Allows(m.Overflow) {
 			t.Errorf("%s: a queue %v, and its default policy %q of %s", m.Name, m.Depth != nil, m.Overflow, m.Axes.Overflow)
+		}
+		for trait, other := range m.Without {
+			if _, known := facts[other]; !known || !slices.Contains(traits, trait) {
+				t.Errorf("%s: without %q it is %q: want one of %q, and a mode", m.Name, trait, other, traits)
+			}
 		}
 		if takes := facts[m.Name].Check(map[string]string{"workers": "3"}) == nil; m.Has("workers") != takes {
 			t.Errorf("%s: planned with workers %v, and takes them %v", m.Name, m.Has("workers"), takes)

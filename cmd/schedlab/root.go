@@ -47,7 +47,7 @@ p90 and p99 was REFUSED, goodput differed nowhere and no expectation decided),
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newExplain(), newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion(), newNullServer())
 	addHelp(root)
 	for _, cmd := range root.Commands() {
 		refuse(cmd)

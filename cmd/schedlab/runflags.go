@@ -70,6 +70,7 @@ func modeFacts() map[string]scenario.Mode {
 		}
 		facts[m.Name] = scenario.Mode{
 			Flags: m.Flags, Station: m.Station, Sticky: m.Sticky, Adaptive: m.Adaptive, Overflow: m.Overflow, Depth: m.Depth, Wait: wait,
+			Blocks: m.Allows("block"), Without: m.Without,
 			QueuesRequests: m.Axes.Unit == "request" && m.Depth != nil && !m.Loops,
 			Check:          func(flags map[string]string) error { return checkArm(m.Name, flags) },
 		}

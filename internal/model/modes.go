@@ -61,8 +61,20 @@ type Mode struct {
 	// LeastDepth is the depth the queue must have.
 	LeastDepth int
 	PowerOfTwo bool // the queue's depth must be a power of two
-	New        func(Config) Model
+	// Without names, for some of its traits, the mode that is like it but for that one: it
+	// shows what the trait costs (package explain).
+	Without map[string]string
+	New     func(Config) Model
 }
+
+// The traits that [Mode.Without] knows.
+const (
+	Inline      = "inline"       // handlers run on the loop that reads
+	Locked      = "locked"       // each worker or connection has a thread of its own
+	SharedQueue = "shared queue" // all workers take from one, under a lock
+	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
+	OneAcceptor = "one acceptor"
+)
 
 // Has reports whether a serve flag means something to the mode.
 func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
@@ -96,6 +108,7 @@ func Modes() []Mode {
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
 			Station:  "goroutines",
+			Without:  map[string]string{OneAcceptor: "reuseport"},
 			New:      newNethttp,
 		},
 		{
@@ -118,6 +131,7 @@ func Modes() []Mode {
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
 			Starves:  "nobody, as nethttp",
 			Station:  "goroutines",
+			Without:  map[string]string{OneAcceptor: "reuseport"},
 			New:      newGoroutine,
 		},
 		{
@@ -128,6 +142,7 @@ func Modes() []Mode {
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
 			Station:  "goroutines",
+			Without:  map[string]string{OneAcceptor: "reuseport"},
 			New:      newFasthttp,
 		},
 		{
@@ -143,6 +158,7 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
+			Without:  map[string]string{SharedQueue: "pool-perworker", OneAcceptor: "reuseport"},
 			New:      poolOver(dispatch.Shared),
 		},
 		{
@@ -231,6 +247,7 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
+			Without:  map[string]string{Locked: "pool"},
 			New:      lockedPool,
 		},
 		{
@@ -254,6 +271,7 @@ func Modes() []Mode {
 			Starves:  "nobody below --max-conns, which must stay below the number of threads allowed",
 			Station:  "goroutines",
 			Threads:  "connection",
+			Without:  map[string]string{Locked: "goroutine", OneAcceptor: "reuseport"},
 			New:      newThreads,
 		},
 		{
@@ -265,6 +283,7 @@ func Modes() []Mode {
 			Starves:  "connections hashed to a socket whose acceptor is behind, while others idle",
 			Flags:    []string{"listeners"},
 			Station:  "goroutines",
+			Without:  map[string]string{OwnSockets: "goroutine"},
 			New:      newReuseport,
 		},
 		{
@@ -277,6 +296,7 @@ func Modes() []Mode {
 			Flags:    []string{"listeners"},
 			Station:  "loops",
 			Loops:    true,
+			Without:  map[string]string{Inline: "reuseport", OwnSockets: "loop-single"},
 			New:      newLoop,
 		},
 		{
@@ -288,6 +308,7 @@ func Modes() []Mode {
 			Starves:  "everybody while one request computes; new connections wait in the kernel",
 			Station:  "loops",
 			Loops:    true,
+			Without:  map[string]string{Inline: "goroutine"},
 			New:      newLoop,
 		},
 		{

@@ -122,6 +122,26 @@ const (
 	AttackClosedLoop Code = "attack-closed-loop"
 )
 
+// Why an arm is slower than another, and why nothing is said of that.
+const (
+	CauseWorkers    Code = "cause-workers"
+	CauseInline     Code = "cause-inline"
+	CauseThreads    Code = "cause-threads"
+	CauseQueueLock  Code = "cause-queue-lock"
+	CauseOwnQueues  Code = "cause-own-queues"
+	CauseLock       Code = "cause-lock"
+	CauseGC         Code = "cause-gc"
+	CauseBacklog    Code = "cause-backlog"
+	CauseUneven     Code = "cause-uneven"
+	CauseAcceptor   Code = "cause-acceptor"
+	CauseTurnedAway Code = "cause-turned-away"
+	CauseLoad       Code = "cause-load"
+	CauseCost       Code = "cause-cost"
+
+	HardlyDiffer  Code = "hardly-differ"
+	NoRuleApplies Code = "no-rule-applies"
+)
+
 // What is found of a machine, and whether that is fit to measure on.
 const (
 	MachineVerdict   Code = "machine-verdict"

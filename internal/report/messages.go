@@ -43,6 +43,22 @@ var messages = map[record.Code]string{
 	record.MetricsUnreadable: `its metrics could not be read: {{.Names.error}}`,
 	record.Lingered:          `{{.Names.error}}`,
 
+	record.CauseWorkers:    `its {{plural .Values.workers "worker"}} are in use for {{percent .Values.used}} of the time{{with .Values.cpu}}, and the CPUs for {{percent .}}{{end}}: too few workers, requests wait for one`,
+	record.CauseInline:     `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .Values.cpu}}{{percent .}}{{else}}little{{end}} of the CPU is in use`,
+	record.CauseThreads:    `its goroutines are locked to threads, which the kernel switches {{three .Values.switches}} times a request ({{three .Values.switches_faster}} in {{.Baseline}})`,
+	record.CauseQueueLock:  `all its workers take from one queue under one lock: a request waits {{short .Values.mutex}} for mutexes`,
+	record.CauseOwnQueues:  `a queue of a worker's own is not served by others: requests wait behind a long one while other workers idle`,
+	record.CauseLock:       `its requests wait for a lock: {{short .Values.mutex}} each, {{short .Values.mutex_faster}} in {{.Baseline}}`,
+	record.CauseGC:         `the garbage collector takes {{percent .Values.gc}} of its CPU time ({{percent .Values.gc_faster}} in {{.Baseline}})`,
+	record.CauseBacklog:    `its accept queue is too short: in a window {{n .Values.overflows}} connections found it full and were tried again a second later`,
+	record.CauseUneven:     `its connections are dealt out unevenly: the fullest listener has {{three .Values.uneven}} times its share`,
+	record.CauseAcceptor:   `connections wait to be accepted by its one acceptor, while {{with .Values.cpu}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`,
+	record.CauseTurnedAway: `its queue is full, and it turns {{percent3 .Values.away}} of its connections away`,
+	record.CauseLoad:       `the load sent late, {{short .Values.late}} at p99: it was kept from its CPU, and the server is not to blame`,
+	record.CauseCost:       `a request costs it {{short .Values.cost}} of CPU time, {{short .Values.cost_faster}} in {{.Baseline}}`,
+	record.HardlyDiffer:    `the two hardly differ, neither on average nor in their slowest requests nor in what they lose`,
+	record.NoRuleApplies:   `no rule fits what the stamps and the witnesses show`,
+
 	record.MachineUnfit: `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`,
 	record.SharedCPUs: `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that this could make is refused` +
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`,

@@ -67,7 +67,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 			return d.armField(key, path, n, a)
 		})
 		if err == nil && a.Name == "" {
-			a.Name = a.title()
+			a.Name = a.Title()
 		}
 		return err
 	}
@@ -142,8 +142,8 @@ func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
 	return values, err
 }
 
-// title names an arm by its mode and flags: "pool workers=4" as pool,workers=4.
-func (a *Arm) title() string {
+// Title names an arm by its mode and flags: "pool workers=4" as pool,workers=4.
+func (a *Arm) Title() string {
 	parts := []string{a.Mode}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		parts = append(parts, flag+"="+a.Flags[flag])

@@ -49,6 +49,13 @@ func (a *Arm) setCommand(words []string) {
 	a.Command = command
 }
 
+// CommandArm is the arm of another program, from the words of its recorded command.
+func CommandArm(name string, words []string) Arm {
+	a := Arm{Name: name}
+	a.setCommand(words)
+	return a
+}
+
 // assignments are the arm's variables, as they stand before a command.
 func (a *Arm) assignments() (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {

@@ -41,7 +41,7 @@ func ParseArm(s string) (Arm, error) {
 		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
 	}
 	if len(a.Env) > 0 {
-		a.Name = a.title() // values of variables may hold what a name may not
+		a.Name = a.Title() // values of variables may hold what a name may not
 	}
 	return a, a.check()
 }

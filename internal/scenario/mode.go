@@ -24,7 +24,20 @@ type Mode struct {
 	Overflow string
 	Depth    func(workers int) int
 	Wait     time.Duration
+	Blocks   bool              // a full queue may make clients wait
+	Without  map[string]string // the mode that is like it but for a trait, by the trait
 }
+
+// The traits of Without: handlers that run on the loop that reads; threads of their own; a
+// queue that all workers take from under one lock; connections that the kernel deals out to
+// listeners; one acceptor.
+const (
+	Inline      = "inline"
+	Locked      = "locked"
+	SharedQueue = "shared queue"
+	OwnSockets  = "own sockets"
+	OneAcceptor = "one acceptor"
+)
 
 // Has reports whether a serve flag means something to the mode.
 func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }

@@ -1,0 +1,207 @@
+// Package explain says where the time between two arms of a run went, and why. It reads a
+// record, divides the difference by the stamps (waterfall.go), holds what else is known of the
+// arms beside it (witness.go), asks a table of rules for causes (rules.go, suspect.go), and
+// says which extra arms would confirm them and what they did (confirm.go). It runs nothing.
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// A Case is a run as explanations read it.
+type Case struct {
+	Result   *record.Result
+	run      record.Run
+	scenario scenario.Scenario
+	arms     map[string]*arm
+}
+
+// Read judges a run again and reads what its servers showed of themselves. Its errors are
+// those of the record, and runs that hold nothing to explain.
+func Read(dir *record.Dir, run record.Run) (*Case, error) {
+	type key struct {
+		block int
+		arm   string
+	}
+	shown := map[key]counters{}
+	var bad error
+	r, windows, err := judge.Evidence(dir, run, func(t record.TrialRecord) {
+		c, err := readCounters(t.Path)
+		bad = cmp.Or(bad, err)
+		shown[key{t.Block, t.Arm}] = c
+	})
+	if err := cmp.Or(err, bad); err != nil {
+		return nil, err
+	}
+	if r.Valid < 2 {
+		return nil, fmt.Errorf("run %s has %d blocks that count, and an explanation needs 2 or more: measure again, with a longer --budget", run.Name, r.Valid)
+	}
+	s, err := scenario.Parse(run.Plan.Scenario, []byte(run.Plan.Source))
+	if err != nil {
+		return nil, fmt.Errorf("reading the scenario of run %s from its record: %w", run.Name, err)
+	}
+	c := &Case{Result: r, run: run, scenario: s, arms: map[string]*arm{}}
+	for i, p := range run.Plan.Arms {
+		a := &arm{Arm: r.Arms[i], plan: p, cpus: record.CountCPUs(run.Env.ServerCPUs, run.Env.CPUs), windows: windows[p.Name]}
+		for _, w := range a.windows {
+			a.counters = append(a.counters, shown[key{w.Trial.Block, p.Name}])
+		}
+		c.arms[p.Name] = a
+	}
+	return c, nil
+}
+
+// Pair chooses the arms to explain: those that are named, or the baseline and the challenger
+// that differs from it most at the mean.
+func (c *Case) Pair(names []string) (from, to string, err error) {
+	switch len(names) {
+	case 0:
+		from = c.Result.Arms[0].Name
+		most := 0.0
+		for _, a := range c.Result.Arms {
+			if a.Role != record.Challenger {
+				continue
+			}
+			w := c.waterfalls(from, a.Name)
+			if by := math.Abs(w.Mean.By) / w.Mean.From; to == "" || by > most {
+				to, most = a.Name, by
+			}
+		}
+		return from, to, nil
+	case 2:
+		for _, name := range names {
+			if c.arms[name] == nil {
+				return "", "", fmt.Errorf("run %s has no arm %q; its arms are %s", c.run.Name, name, c.names())
+			}
+		}
+		if names[0] == names[1] {
+			return "", "", fmt.Errorf("arm %q is named twice; name two arms", names[0])
+		}
+		return names[0], names[1], nil
+	}
+	return "", "", errors.New("name two arms, or none for the baseline and the one that differs most from it")
+}
+
+func (c *Case) names() (all []string) {
+	for _, a := range c.Result.Arms {
+		all = append(all, a.Name)
+	}
+	return all
+}
+
+// Limits of what is worth an explanation.
+const (
+	leastShare   = .03  // of the faster arm's mean
+	leastSeconds = 2e-6 // of a mean
+	leastLost    = .005 // of the requests
+	leastPart    = .2   // of the difference, for a cause
+)
+
+// Explain says where the time between two arms went, and suspects causes. Modes are those of
+// our own servers. An explanation is a value: Confirm adds to it what tests say.
+func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record.Explanation, error) {
+	x := c.waterfalls(from, to)
+	x.Lost = c.step(from, to, func(a *arm, i int) float64 { return a.windows[i].Values["errors"] })
+	f, t := c.arms[from], c.arms[to]
+	if f.Twin != nil && t.Twin != nil && f.Twin.Ideal != nil && t.Twin.Ideal != nil {
+		x.Ideal = &record.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
+			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
+	}
+	x.Witnesses = told(f.figures(), t.figures())
+	about, ok := whatDiffers(x)
+	if !ok {
+		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
+		return x, nil
+	}
+	x.Slower = to
+	if about.step.By < 0 {
+		x.Slower = from
+	}
+	if err := c.suspect(x, about, modes); err != nil {
+		return nil, err
+	}
+	conclude(x)
+	return x, nil
+}
+
+// waterfalls are those of two arms, with what is known without rules.
+func (c *Case) waterfalls(from, to string) *record.Explanation {
+	f, t := c.arms[from], c.arms[to]
+	x := &record.Explanation{
+		Schema: record.Schema, Run: c.run.Name, Dir: c.Result.Dir, Scenario: c.run.Plan.Scenario, From: from, To: to,
+		Blocks: c.Result.Valid, Witnesses: []record.Witness{}, Causes: []record.Suspect{},
+	}
+	var blocks []Block
+	for i := range f.windows {
+		blocks = append(blocks, Block{f.windows[i].Phases.List(), t.windows[i].Phases.List()})
+	}
+	stretches := record.Stretches()
+	if f.Joined == 0 || t.Joined == 0 { // one of them stamps nothing: what is not the client's cannot be split
+		rest := record.Stretch{Name: "server and kernel"}
+		for _, st := range stretches[1:] {
+			rest.Phases = append(rest.Phases, st.Phases...)
+		}
+		stretches = []record.Stretch{stretches[0], rest}
+	}
+	x.Mean, x.Tail = Waterfall(blocks, stretches, Mean), Waterfall(blocks, stretches, Tail)
+	return x
+}
+
+// step is a figure of both arms over the blocks.
+func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
+	f, t := c.arms[from], c.arms[to]
+	var was, is []float64
+	for i := range f.windows {
+		was, is = append(was, of(f, i)), append(is, of(t, i))
+	}
+	return Paired(was, is)
+}
+
+// A difference is what of two arms is to be explained.
+type difference struct {
+	step record.Step
+	lost bool
+	tail bool
+}
+
+// whatDiffers chooses it: lost requests before times, for times are those of the others; the
+// mean before the slowest 1 %.
+func whatDiffers(x *record.Explanation) (difference, bool) {
+	matters := func(s record.Step) bool {
+		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds)
+	}
+	switch {
+	case x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost:
+		return difference{step: x.Lost, lost: true}, true
+	case matters(x.Mean.Step):
+		return difference{step: x.Mean.Step}, true
+	case matters(x.Tail.Step):
+		return difference{step: x.Tail.Step, tail: true}, true
+	}
+	return difference{}, false
+}
+
+// conclude says what the causes come to.
+func conclude(x *record.Explanation) {
+	is := func(s record.SuspectState) bool {
+		return slices.ContainsFunc(x.Causes, func(c record.Suspect) bool { return c.State == s })
+	}
+	switch {
+	case is(record.Confirmed):
+		x.Outcome = record.Because
+	case is(record.ShownBy):
+		x.Outcome = record.Shown
+	case len(x.Causes) > 0:
+		x.Outcome = record.Correlated
+	default:
+		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: record.NoRuleApplies}
+	}
+}

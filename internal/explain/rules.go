@@ -1,0 +1,166 @@
+package explain
+
+import (
+	"strconv"
+
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// A rule says what makes an arm slow: the part of the time that it lengthens, what else is
+// seen then, which setting takes it away, and which one must not.
+type rule struct {
+	code record.Code
+	part record.Stretch // its name, and the phases that it lengthens; without phases requests that are lost
+	// applies reports whether the slower arm can have it at all.
+	applies   func(s *side) bool
+	witnesses []says
+	// knob is the arm without the cause, control one with a setting changed that the cause
+	// has nothing to do with. Nil: nothing can be turned, so it stays unconfirmed; or, where
+	// shown is set, the stamps are proof enough.
+	knob, control func(s *side) (scenario.Arm, bool)
+	shown         bool
+}
+
+// says is what a witness must say for a cause: of the slower arm at least so many times what
+// it says of the other, at least so much, or at most so much. 0 asks nothing. A witness that
+// is not known is not asked; one that must agree rules the cause out when it does not.
+type says struct {
+	witness            string
+	times, least, most float64
+	must               bool
+}
+
+// whole joins stretches by their names into the part that a rule is about.
+func whole(name string, stretches ...string) record.Stretch {
+	part := record.Stretch{Name: name}
+	for _, st := range record.Stretches() {
+		for _, s := range stretches {
+			if s == st.Name {
+				part.Phases = append(part.Phases, st.Phases...)
+			}
+		}
+	}
+	return part
+}
+
+// rules are all there are. The limits of witnesses are wide: they rule out, the test confirms.
+var rules = []rule{
+	{
+		code: record.CauseWorkers, part: whole("the wait for a worker", "queue", "kernel"),
+		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
+		witnesses: []says{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.with("workers", strconv.Itoa(4*s.workers())) },
+		control:   another,
+	},
+	{
+		code: record.CauseInline, part: whole("the wait for the event loop", "kernel", "run queue"),
+		applies:   func(s *side) bool { return s.mode.Without[scenario.Inline] != "" && s.sleeps },
+		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.Inline, nil) },
+		control:   another,
+	},
+	{
+		code: record.CauseThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference"),
+		applies:   func(s *side) bool { return s.mode.Without[scenario.Locked] != "" || s.asked.Flags["locked"] == "true" },
+		witnesses: []says{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
+		knob: func(s *side) (scenario.Arm, bool) {
+			if s.asked.Flags["locked"] == "true" {
+				return s.with("locked", "false")
+			}
+			return s.as(scenario.Locked, nil)
+		},
+		control: another,
+	},
+	{
+		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference"),
+		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" && s.procs > 1 },
+		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
+		// Without stealing, requests would wait behind others.
+		knob:    func(s *side) (scenario.Arm, bool) { return s.as(scenario.SharedQueue, map[string]string{"steal": "true"}) },
+		control: another,
+	},
+	{
+		code: record.CauseOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
+		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
+		witnesses: []says{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.with("steal", "true") },
+		control:   another,
+	},
+	{
+		code: record.CauseLock, part: whole("the wait for a lock", "interference", "run queue", "kernel", "queue"),
+		applies:   func(s *side) bool { return s.asked.Mode != "" },
+		witnesses: []says{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
+		knob: func(s *side) (scenario.Arm, bool) {
+			if !s.usesKV {
+				return s.asked, false
+			}
+			return s.with("kv-locks", "64")
+		},
+		control: another,
+	},
+	{
+		code: record.CauseGC, part: whole("the server's own time", "interference", "run queue", "http", "kernel", "cpu", "queue"),
+		applies:   func(*side) bool { return true },
+		witnesses: []says{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.withEnv("GOGC", "400") },
+		control:   another,
+	},
+	{
+		code: record.CauseBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
+		applies:   func(s *side) bool { return s.asked.Mode != "" },
+		witnesses: []says{{witness: overflows, times: 1.5, least: 1, must: true}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.with("backlog", "4096") },
+		control:   another,
+	},
+	{
+		code: record.CauseUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
+		applies:   func(s *side) bool { return s.mode.Without[scenario.OwnSockets] != "" },
+		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.OwnSockets, nil) },
+		control:   another,
+	},
+	{
+		code: record.CauseAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
+		applies:   func(s *side) bool { return s.mode.Without[scenario.OneAcceptor] != "" },
+		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.OneAcceptor, map[string]string{"listeners": "4"}) },
+		control: another,
+	},
+	{
+		code: record.CauseTurnedAway, part: record.Stretch{Name: "requests without a good reply"},
+		applies:   func(s *side) bool { return s.mode.Overflow != "" },
+		witnesses: []says{{witness: turnedAway, times: 1.5, least: .005, must: true}},
+		knob: func(s *side) (scenario.Arm, bool) {
+			if s.mode.Blocks {
+				return s.with("overflow", "block")
+			}
+			return s.with("queue-depth", strconv.Itoa(max(4096, 8*s.depth())))
+		},
+		control: func(s *side) (scenario.Arm, bool) { return s.with("max-conns", "8192") },
+	},
+	{
+		code: record.CauseLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
+		applies:   func(*side) bool { return true },
+		witnesses: []says{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
+		shown:     true,
+	},
+	{
+		code: record.CauseCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "cpu", "queue"),
+		applies:   func(*side) bool { return true },
+		witnesses: []says{{witness: cpuCost, times: 1.1, must: true}},
+	},
+}
+
+// another is the slower arm with a setting changed that has nothing to do with why it is slow:
+// twice the queue, how many connections it would have at the most, or a variable that it
+// does not read.
+func another(s *side) (scenario.Arm, bool) {
+	switch d := s.depth(); {
+	case s.asked.Mode == "":
+		return s.withEnv("SCHEDLAB_CONTROL", "1")
+	case d > 0 && s.asked.Flags["overflow"] != "drop":
+		return s.with("queue-depth", strconv.Itoa(2*d))
+	}
+	return s.with("max-conns", "8192")
+}

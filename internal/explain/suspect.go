@@ -1,0 +1,130 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// mostCauses are told and tested at once.
+const mostCauses = 3
+
+// suspect asks every rule for a cause of the difference.
+func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]scenario.Mode) error {
+	fast := x.From
+	if x.Slower == x.From {
+		fast = x.To
+	}
+	s, err := sideOf(c.arms[x.Slower], c.scenario, modes, c.run.Env)
+	if err != nil {
+		return err
+	}
+	slow, quick := c.arms[x.Slower].figures(), c.arms[fast].figures()
+	for _, r := range rules {
+		if about.lost != (len(r.part.Phases) == 0) || !r.applies(s) {
+			continue
+		}
+		part := c.step(fast, x.Slower, r.figure(about.tail))
+		share := part.By / math.Abs(about.step.By)
+		if !(part.Low > 0) || share < leastPart {
+			continue
+		}
+		heard, agree := hear(r.witnesses, quick, slow)
+		if !agree {
+			continue
+		}
+		cause := record.Suspect{
+			Code: r.code, Stretch: r.part.Name, Share: share, Tail: about.tail, Witnesses: heard,
+			Fact:  record.Fact{Code: r.code, Arm: x.Slower, Baseline: fast, Values: values(s, slow, quick), Names: record.Names{"part": r.part.Name}},
+			State: record.Untestable,
+		}
+		if r.shown {
+			cause.State = record.ShownBy
+		}
+		if r.knob != nil {
+			knob, ok := r.knob(s)
+			control, also := r.control(s)
+			if ok && also {
+				cause.State, cause.Knob, cause.Control = record.Untested, knob.Name, control.Name
+			}
+		}
+		x.Causes = append(x.Causes, cause)
+	}
+	// What can be tested goes first, then what explains more.
+	rank := func(c record.Suspect) int {
+		switch c.State {
+		case record.ShownBy:
+			return 0
+		case record.Untested:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(x.Causes, func(a, b record.Suspect) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Share, a.Share))
+	})
+	x.Causes = x.Causes[:min(len(x.Causes), mostCauses)]
+	return nil
+}
+
+// figure is the time in the rule's part, or the requests lost.
+func (r rule) figure(tail bool) func(*arm, int) float64 {
+	if len(r.part.Phases) == 0 {
+		return func(a *arm, i int) float64 { return a.windows[i].Values["errors"] }
+	}
+	of := Mean
+	if tail {
+		of = Tail
+	}
+	return func(a *arm, i int) float64 { return r.part.In(a.windows[i].Phases.List(), of) }
+}
+
+// hear asks a rule's witnesses, and reports whether those that must agree do.
+func hear(all []says, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
+	heard, agree = []record.Testimony{}, true
+	for _, w := range all {
+		q, s := quick[w.witness], slow[w.witness]
+		if math.IsNaN(s) {
+			agree = agree && !(w.must && w.least > 0) // what it would be known by is not there
+			continue
+		}
+		ok := s >= w.least && (w.most == 0 || s <= w.most)
+		if w.times > 0 && !math.IsNaN(q) {
+			ok = ok && s >= w.times*q
+		}
+		t := record.Testimony{Witness: w.witness, Unit: unitOf(w.witness), Slower: s, Agrees: ok}
+		if !math.IsNaN(q) {
+			t.Faster = &q
+		}
+		heard = append(heard, t)
+		agree = agree && (ok || !w.must)
+	}
+	return heard, agree
+}
+
+func unitOf(name string) string {
+	return witnesses[slices.IndexFunc(witnesses, func(w witness) bool { return w.name == name })].unit
+}
+
+// values are what the words of a cause may say.
+func values(s *side, slow, quick map[string]float64) record.Values {
+	v := record.Values{}
+	for key, name := range map[string]string{
+		"used": workersInUse, "cpu": cpuUse, "cost": cpuCost, "mutex": mutexWait, "switches": switches, "gc": gcShare,
+		"overflows": overflows, "away": turnedAway, "uneven": unevenSockets, "late": lateLoad, "lag": loopLag,
+	} {
+		if is := slow[name]; !math.IsNaN(is) {
+			v[key] = is
+		}
+		if was := quick[name]; !math.IsNaN(was) {
+			v[key+"_faster"] = was
+		}
+	}
+	if w := s.workers(); w > 0 {
+		v["workers"] = float64(w)
+	}
+	return v
+}

@@ -1,0 +1,228 @@
+package explain
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// counters are what a server showed of itself when its trial ended: by name, over all labels.
+// Every trial has a process of its own, so a total is the trial's.
+type counters struct {
+	sum   map[string]float64
+	parts map[string]int     // of the listeners' connections: how many listeners
+	most  map[string]float64 // and the most that one had
+}
+
+// metricsFile is a trial's exposition (docs/serve.md).
+const metricsFile = "metrics.om"
+
+// readCounters reads a trial's exposition; nothing is known of a server that has none.
+func readCounters(trial string) (counters, error) {
+	text, err := os.ReadFile(filepath.Join(trial, metricsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return counters{}, nil
+	}
+	if err != nil {
+		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+	}
+	return parseCounters(text)
+}
+
+func parseCounters(text []byte) (counters, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+	}
+	c := counters{map[string]float64{}, map[string]int{}, map[string]float64{}}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				c.sum[name+"_sum"] += h.GetSampleSum()
+				c.sum[name+"_count"] += float64(h.GetSampleCount())
+				continue
+			}
+			v := m.GetUntyped().GetValue() + m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			c.sum[name] += v
+			c.parts[name]++
+			c.most[name] = max(c.most[name], v)
+		}
+	}
+	return c, nil
+}
+
+// over is one total of another; NaN where either is not known.
+func (c counters) over(name, of string) float64 {
+	v, ok := c.sum[name]
+	n, has := c.sum[of]
+	if !ok || !has || n == 0 {
+		return math.NaN()
+	}
+	return v / n
+}
+
+// An arm is what is known of one side of an explanation.
+type arm struct {
+	record.Arm
+	plan     record.PlanArm
+	cpus     int // of its server
+	windows  []window.Window
+	counters []counters // of each window's trial
+}
+
+// A kind of witness reads one figure of a block; NaN where it is not known.
+type witness struct {
+	name, unit string
+	of         func(a *arm, block int) float64
+}
+
+// requests is the number of those that a server began.
+const requests = "schedlab_requests_started_total"
+
+// Names of witnesses that rules ask.
+const (
+	cpuUse        = "CPU in use"
+	cpuCost       = "CPU time of a request"
+	workersInUse  = "workers in use"
+	queueWait     = "wait in the queue, as the server counts it"
+	mutexWait     = "wait for mutexes, of a request"
+	schedWait     = "wait of a runnable goroutine"
+	gcShare       = "CPU time of the garbage collector"
+	gcPause       = "pauses for the garbage collector, of a second"
+	switches      = "context switches of a request"
+	overflows     = "connections that found the accept queue full"
+	turnedAway    = "connections turned away"
+	unevenSockets = "connections of the fullest listener, of an even share"
+	evenness      = "evenness of answers over connections"
+	steals        = "jobs taken from another worker's queue"
+	loopLag       = "lag of an event loop"
+	lateLoad      = "lateness of the load at p99"
+	keptAway      = "time for which the load was kept from its CPU"
+	foreignCPU    = "CPU time of others on the server's CPUs"
+)
+
+// witnesses are all there are, in the order in which they are told. The scheduler's and the
+// mutexes' are the runtime's own samples (one goroutine in eight in Go 1.26), so they say how
+// long, not how often.
+var witnesses = []witness{
+	{cpuUse, "ratio", func(a *arm, i int) float64 {
+		w := a.windows[i]
+		if w.Trial.Server.CPU < 0 || a.cpus == 0 {
+			return math.NaN()
+		}
+		return w.Trial.Server.CPU / (w.Trial.Window * float64(a.cpus))
+	}},
+	{cpuCost, "s", func(a *arm, i int) float64 { return a.windows[i].Values["cpu_per_request"] }},
+	{workersInUse, "ratio", func(a *arm, i int) float64 { // the utilisation law: throughput × time held / workers
+		w := a.windows[i]
+		if a.plan.Station == nil || a.plan.Station.Workers == 0 || !w.Phases.Stamped {
+			return math.NaN()
+		}
+		held := 0.0
+		for _, p := range w.Phases.List() {
+			if p.Name == record.PhaseCPU || p.Name == record.PhaseSleep || p.Name == record.PhaseRest {
+				held += p.Mean
+			}
+		}
+		return float64(w.Good) / w.Trial.Window * held / float64(a.plan.Station.Workers)
+	}},
+	{queueWait, "s", counted("schedlab_queue_wait_seconds_sum", "schedlab_queue_wait_seconds_count")},
+	{mutexWait, "s", counted("go_sync_mutex_wait_total_seconds_total", requests)},
+	{schedWait, "s", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")},
+	{gcShare, "ratio", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")},
+	{gcPause, "ratio", func(a *arm, i int) float64 {
+		if pauses, ok := a.counters[i].sum["go_sched_pauses_total_gc_seconds_sum"]; ok {
+			return pauses / (a.windows[i].Trial.Warmup + a.windows[i].Trial.Window)
+		}
+		return math.NaN()
+	}},
+	{switches, "count", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }},
+	{overflows, "count", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }},
+	{turnedAway, "ratio", func(a *arm, i int) float64 {
+		c := a.counters[i].sum
+		accepted, ok := c["schedlab_connections_accepted_total"]
+		if !ok || accepted == 0 {
+			return math.NaN()
+		}
+		return (c["schedlab_connections_rejected_total"] + c["schedlab_connections_dropped_total"] + c["schedlab_requests_refused_total"]) / accepted
+	}},
+	{unevenSockets, "ratio", func(a *arm, i int) float64 {
+		const name = "schedlab_listener_connections_accepted_total"
+		c := a.counters[i]
+		if c.parts[name] < 2 || c.sum[name] == 0 {
+			return math.NaN()
+		}
+		return c.most[name] * float64(c.parts[name]) / c.sum[name]
+	}},
+	{evenness, "ratio", func(a *arm, i int) float64 {
+		if j := a.windows[i].Jain; j > 0 {
+			return j
+		}
+		return math.NaN()
+	}},
+	{steals, "ratio", counted("schedlab_steals_total", requests)},
+	{loopLag, "s", counted("schedlab_loop_lag_seconds_sum", "schedlab_loop_lag_seconds_count")},
+	{lateLoad, "s", func(a *arm, i int) float64 { return a.windows[i].Values[window.Lateness+"p99"] }},
+	{keptAway, "ratio", func(a *arm, i int) float64 {
+		p, t := a.windows[i].Trial.Client.Proof, a.windows[i].Trial
+		if p == nil {
+			return math.NaN()
+		}
+		return p.Away / (t.Warmup + t.Window)
+	}},
+	{foreignCPU, "ratio", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }},
+}
+
+func counted(name, of string) func(*arm, int) float64 {
+	return func(a *arm, i int) float64 { return a.counters[i].over(name, of) }
+}
+
+// median is a witness's figure of an arm; NaN where a block does not have it.
+func (a *arm) median(w witness) float64 {
+	v := make([]float64, len(a.windows))
+	for i := range v {
+		v[i] = w.of(a, i)
+		if math.IsNaN(v[i]) {
+			return math.NaN()
+		}
+	}
+	return stats.Median(v)
+}
+
+// figures are those of all witnesses by name.
+func (a *arm) figures() map[string]float64 {
+	all := map[string]float64{}
+	for _, w := range witnesses {
+		all[w.name] = a.median(w)
+	}
+	return all
+}
+
+// told are the witnesses that know anything of either arm.
+func told(from, to map[string]float64) (all []record.Witness) {
+	known := func(v float64) *float64 {
+		if math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	for _, w := range witnesses {
+		f, t := known(from[w.name]), known(to[w.name])
+		if f != nil || t != nil {
+			all = append(all, record.Witness{Name: w.name, Unit: w.unit, From: f, To: t})
+		}
+	}
+	return all
+}
