@@ -32,6 +32,7 @@ type compareFlags struct {
 	output        string
 	dryRun        bool
 	strict        bool
+	why           bool
 	verbose       bool
 	progress      string
 	adhoc         adhocFlags
@@ -110,6 +111,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
 	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
+	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
 	complete(cmd, "protocol", "quick", "full")
@@ -275,6 +277,10 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 	show.done()
 	if run.Result == nil || run.Trials == 0 {
 		return nil, f.failure(err, dir, run)
+	}
+	if f.why && err == nil && run.Result.Valid > 1 {
+		e := explainFlags{compareFlags: *f, testBudget: testBudget}
+		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
 	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
 	if err != nil || werr != nil {

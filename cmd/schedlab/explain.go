@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,13 +12,18 @@ import (
 	"schedlab/internal/explain"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
+
+// testBudget is how long the tests of an explanation may take.
+const testBudget = time.Minute
 
 // explainFlags are what is said of an explanation.
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
+	testBudget      time.Duration
 }
 
 func newExplain() *cobra.Command {
@@ -48,7 +54,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
-	fl.DurationVar(&f.Budget, "budget", time.Minute, "longest the tests may take")
+	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
@@ -91,32 +97,46 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if run.Plan.SLO != "" {
 		return usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
-	c, err := explain.Read(dir, run)
-	if err != nil {
-		return err
-	}
-	from, to, err := c.Pair(args)
-	if err != nil {
-		return usage(err)
-	}
-	x, err := c.Explain(from, to, f.Modes)
-	if err != nil {
-		return err
-	}
-	var stopped error
-	if !f.noInterventions {
-		x, stopped = f.test(cmd, c, x, show)
-	}
-	if err := f.write(cmd, dir, x); err != nil {
-		return err
-	}
-	if stopped != nil {
+	x, stopped := f.explain(cmd, dir, run, args, show)
+	if x == nil {
 		return stopped
+	}
+	w := cmd.OutOrStdout()
+	if f.output == "text" {
+		err = report.Explain(w, x, textOptions(w))
+	} else {
+		err = report.RenderExplanation(w, f.output, x)
+	}
+	if err := errors.Join(err, stopped); err != nil {
+		return err
 	}
 	if x.Outcome == record.Correlated || x.Outcome == record.NoCause {
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// explain explains a run's arms and keeps that in its record. Of an explanation whose tests
+// were stopped, the error says by what.
+func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.Run, arms []string, show *progress) (*record.Explanation, error) {
+	c, err := explain.Read(dir, run)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := c.Pair(arms)
+	if err != nil {
+		return nil, usage(err)
+	}
+	x, err := c.Explain(from, to, f.Modes)
+	if err != nil {
+		return nil, err
+	}
+	var stopped error
+	if !f.noInterventions {
+		x, stopped = f.test(cmd, c, x, show)
+	}
+	return x, errors.Join(stopped, dir.WriteExplanation(x),
+		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))
 }
 
 // test runs the comparison that would confirm the causes. What stops it is told beside the
@@ -126,12 +146,11 @@ func (f *explainFlags) test(cmd *cobra.Command, c *explain.Case, x *record.Expla
 	if err != nil || !ok {
 		return x, err
 	}
-	f.Rate.PerSecond, f.ServerCPUs, f.LoadCPUs = t.Rate, t.ServerCPUs, t.LoadCPUs
-	f.Engine, f.Pin = t.Engine, t.Pin
-	f.Asks = []string{"p50"}
-	f.Note = "tests the causes of " + c.Result.Dir
-	f.Iters = workload.Calibrate()
-	planned, err := experiment.Plan(t.Scenario, f.Options)
+	planned, err := experiment.Plan(t.Scenario, experiment.Options{
+		Self: f.Self, Version: f.Version, Modes: f.Modes, Seed: f.Seed, Budget: f.testBudget, Iters: workload.Calibrate(),
+		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
+		Asks: []string{"p50"}, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble, OnCannot: f.OnCannot,
+	})
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
@@ -148,16 +167,4 @@ func (f *explainFlags) test(cmd *cobra.Command, c *explain.Case, x *record.Expla
 		return x, err
 	}
 	return c.Confirm(x, tested), nil
-}
-
-// write prints the explanation, and keeps its page in the record.
-func (f *explainFlags) write(cmd *cobra.Command, dir *record.Dir, x *record.Explanation) error {
-	if err := dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }); err != nil {
-		return err
-	}
-	w := cmd.OutOrStdout()
-	if f.output == "text" {
-		return report.Explain(w, x, textOptions(w))
-	}
-	return report.RenderExplanation(w, f.output, x)
 }

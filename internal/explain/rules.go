@@ -77,7 +77,9 @@ var rules = []rule{
 		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" && s.procs > 1 },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Without stealing, requests would wait behind others.
-		knob:    func(s *side) (scenario.Arm, bool) { return s.as(scenario.SharedQueue, map[string]string{"steal": "true"}) },
+		knob: func(s *side) (scenario.Arm, bool) {
+			return s.as(scenario.SharedQueue, map[string]string{"steal": "true"})
+		},
 		control: another,
 	},
 	{
@@ -124,7 +126,9 @@ var rules = []rule{
 		code: record.CauseAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[scenario.OneAcceptor] != "" },
 		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
-		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.OneAcceptor, map[string]string{"listeners": "4"}) },
+		knob: func(s *side) (scenario.Arm, bool) {
+			return s.as(scenario.OneAcceptor, map[string]string{"listeners": "4"})
+		},
 		control: another,
 	},
 	{

@@ -28,7 +28,7 @@ func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase)
 		if len(st.Phases) > 1 {
 			for _, name := range st.Phases {
 				one := record.Stretch{Phases: []string{name}}
-				piece.Phases = append(piece.Phases, record.Piece{Stretch: name, Step: step(blocks, func(phases []record.Phase) float64 { return one.In(phases, of) })})
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: step(blocks, func(phases []record.Phase) float64 { return one.In(phases, of) })})
 			}
 		}
 		w.Pieces = append(w.Pieces, piece)

@@ -32,7 +32,9 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err := j.takeAll(dir, func(record.TrialRecord) {}); err != nil {
 		return nil, err
 	}
-	return j.judge().result, nil
+	r := j.judge().result
+	r.Explained, err = dir.Explanation()
+	return r, err
 }
 
 // A Judge takes the trials of a run, and judges those that it has at any time.

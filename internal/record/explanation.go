@@ -1,5 +1,32 @@
 package record
 
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+// whyFile is an explanation beside the run that it is of.
+const whyFile = "why.json"
+
+// WriteExplanation keeps an explanation of the run; one that was there before is replaced.
+func (d *Dir) WriteExplanation(x *Explanation) error {
+	return d.WriteFile(whyFile, func(w io.Writer) error { return writeJSON(w, x) })
+}
+
+// Explanation is the one that is kept; nil for none.
+func (d *Dir) Explanation() (*Explanation, error) {
+	var x Explanation
+	switch err := readJSON(filepath.Join(d.path, whyFile), &x); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &x, nil
+}
+
 // An Explanation is where the time between two arms of a run went, and why: what `schedlab
 // explain --output json` prints. Times are seconds of a good request.
 type Explanation struct {
@@ -61,7 +88,13 @@ type Waterfall struct {
 type Piece struct {
 	Stretch string `json:"stretch"`
 	Step
-	Phases []Piece `json:"phases,omitempty"` // it adds up of, where there are several
+	Phases []PhaseStep `json:"phases,omitempty"` // that it adds up of, where there are several
+}
+
+// A PhaseStep is one phase's share of a piece.
+type PhaseStep struct {
+	Phase string `json:"phase"`
+	Step
 }
 
 // A Witness is a figure beside the stamps that says what a stretch was spent on: medians

@@ -56,6 +56,8 @@ type Result struct {
 	LoadsDiffer []string `json:"loads_differ,omitempty"`
 	// Others are who else used the CPUs, over the whole run; nil where that is not told.
 	Others *Others `json:"others,omitempty"`
+	// Explained is why two of its arms differ, where `schedlab explain` was asked.
+	Explained *Explanation `json:"explained,omitempty"`
 	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
 	Capacity *Capacity `json:"capacity,omitempty"`
 }

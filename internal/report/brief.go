@@ -49,7 +49,7 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 			facts = append(facts, document.Fact{Label: label, Text: l})
 		}
 	}
-	add("Why", few(briefReasons(r), most))
+	add("Why", few(append(explanationOf(r), briefReasons(r)...), most))
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), max(most, 1)+1))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}
@@ -208,6 +208,14 @@ func briefReasons(r *record.Result) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// explanationOf is what `schedlab explain` found, where it was asked. Only that says because.
+func explanationOf(r *record.Result) []string {
+	if r.Explained == nil || r.Explained.Outcome == record.NoDifference {
+		return nil
+	}
+	return []string{strings.TrimSuffix(explained(r.Explained), ".")}
 }
 
 // denies reports whether a difference of means is the opposite of all that the verdicts say

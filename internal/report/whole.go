@@ -66,11 +66,20 @@ func whole(r *record.Result) document.Document {
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: r.Headline,
 		Context: []string{offered(r), machine(r.Env, r.Arms)}, Data: r,
 	}
-	d.Parts = append(d.Parts, figures(r), verdicts(r), expectations(r))
+	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
 	d.Parts = append(d.Parts, breakdownParts(r)...)
 	d.Parts = append(d.Parts, twins(r), theory(r), document.Page{curveSection(r), sweepSection(r)}, scales(r),
 		document.Page{panelSection(r)}, reservations(r), recordSection(r))
 	return d
+}
+
+// why is what `schedlab explain` found, where it was asked.
+func why(r *record.Result) document.Part {
+	lines := explanationOf(r)
+	if lines == nil {
+		return document.Section{}
+	}
+	return document.Section{ID: "why", Title: "Why", Parts: []document.Part{document.Linked{{Text: lines[0], Files: []string{"why.html"}}}}}
 }
 
 // warned is how to read a section's figures, with what speaks against them.
