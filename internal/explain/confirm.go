@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/record"
@@ -21,8 +23,8 @@ const (
 	mostMoved = .25 // of what the knob took away, that the control may
 )
 
-// A Test is the comparison that would confirm an explanation's causes: the slower arm, the
-// same with each cause taken away, and the same with something changed that must not matter.
+// A Test is the comparison that would confirm an explanation's causes: both arms, the slower
+// one with each cause taken away, and the same with something changed that must not matter.
 type Test struct {
 	Scenario scenario.Scenario
 	// What the run was measured with.
@@ -40,7 +42,12 @@ func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode) (Test
 	if err != nil {
 		return Test{}, false, err
 	}
-	arms := []scenario.Arm{s.copied()}
+	f, err := askedFor(c.arms[x.Faster()].plan, c.scenario)
+	if err != nil {
+		return Test{}, false, err
+	}
+	f.Name = strings.TrimSuffix(x.Faster(), "'")
+	arms := []scenario.Arm{s.copied(), f}
 	add := func(a scenario.Arm) {
 		if !slices.ContainsFunc(arms, func(b scenario.Arm) bool { return b.Name == a.Name }) {
 			arms = append(arms, a)
@@ -56,7 +63,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode) (Test
 		add(knob)
 		add(control)
 	}
-	if len(arms) == 1 {
+	if len(arms) == 2 {
 		return Test{}, false, nil
 	}
 	t := c.scenario
@@ -78,36 +85,53 @@ func ruleOf(code record.Code) rule {
 	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.code == code })]
 }
 
-// Confirm adds to an explanation what the extra blocks say of its causes: of c's slower arm,
-// with the knob turned and with the control changed, in the record of the test.
+// Confirm adds to an explanation what the extra blocks say of its causes: of both arms, the
+// slower one with the knob turned and with the control changed, in the record of the test.
+// The slower arm runs twice in each block, as every comparison's baseline does, and counts
+// with the mean of both.
 func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	done := *x
 	done.Causes = slices.Clone(x.Causes)
 	done.Tests = &record.TestRun{Dir: test.Result.Dir, Blocks: test.Result.Valid}
-	fast := x.From
-	if x.Slower == x.From {
-		fast = x.To
-	}
-	base := test.Result.Arms[0].Name
 	for i := range done.Causes {
 		cause := &done.Causes[i]
 		if cause.State != record.Untested || test.arms[cause.Knob] == nil || test.arms[cause.Control] == nil {
 			continue
 		}
 		figure := ruleOf(cause.Code).figure(cause.Tail)
-		excess := c.step(fast, x.Slower, figure)
-		moved, still := test.step(base, cause.Knob, figure), test.step(base, cause.Control, figure)
+		base := test.series(figure, test.Result.Arms[0].Name, test.Result.Arms[1].Name)
+		fast := test.series(figure, test.Result.Arms[2].Name)
+		knob, control := test.series(figure, cause.Knob), test.series(figure, cause.Control)
+		moved, still := Paired(base, knob), Paired(base, control)
 		cause.Moved, cause.Still, cause.State = &moved, &still, record.NotConfirmed
-		// What it takes longer in the part now: the test has another hour than the run.
-		longer := min(excess.By, moved.From-excess.From)
-		fell := -moved.By
-		if moved.High < 0 && longer > 0 && fell >= (1-mostLeft)*longer && max(-still.By, still.By) <= mostMoved*fell {
+		if takesAway(Paired(fast, base), moved, still, Paired(control, knob)) {
 			cause.State = record.Confirmed
 		}
 	}
 	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a.State) - order(b.State) })
 	conclude(&done)
 	return &done
+}
+
+// takesAway reports whether turning the knob took a cause away: what the slower arm takes
+// longer (longer) became less, surely and by enough (moved), also beside the control (beside),
+// and the control alone did not do it (still).
+func takesAway(longer, moved, still, beside record.Step) bool {
+	fell := -moved.By
+	return moved.High < 0 && beside.High < 0 && fell >= (1-mostLeft)*longer.By &&
+		(!still.Sure() || math.Abs(still.By) <= mostMoved*fell)
+}
+
+// series is a figure by block, the mean over some arms.
+func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []float64) {
+	for i := range c.Result.Valid {
+		sum := 0.0
+		for _, name := range names {
+			sum += figure(c.arms[name], i)
+		}
+		all = append(all, sum/float64(len(names)))
+	}
+	return all
 }
 
 // order puts what is known first.

@@ -83,6 +83,13 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		code: record.CauseHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
+		applies:   func(s *side) bool { return s.mode.Without[scenario.HandOff] != "" },
+		witnesses: []says{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.HandOff, nil) },
+		control:   another,
+	},
+	{
 		code: record.CauseOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
 		witnesses: []says{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},

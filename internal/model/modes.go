@@ -74,6 +74,7 @@ const (
 	SharedQueue = "shared queue" // all workers take from one, under a lock
 	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
 	OneAcceptor = "one acceptor"
+	HandOff     = "hand-off" // requests go from the goroutine that reads to a worker and back
 )
 
 // Has reports whether a serve flag means something to the mode.
@@ -216,6 +217,7 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
+			Without:  map[string]string{HandOff: "semaphore"},
 			New:      requestsOver(dispatch.Shared),
 		},
 		{

@@ -53,6 +53,14 @@ type Explanation struct {
 	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil where none ran
 }
 
+// Faster is the arm that is not the slower one.
+func (x *Explanation) Faster() string {
+	if x.Slower == x.From {
+		return x.To
+	}
+	return x.From
+}
+
 // A Finding is what an explanation comes to.
 type Finding string
 

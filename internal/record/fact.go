@@ -128,6 +128,7 @@ const (
 	CauseInline     Code = "cause-inline"
 	CauseThreads    Code = "cause-threads"
 	CauseQueueLock  Code = "cause-queue-lock"
+	CauseHandOff    Code = "cause-hand-off"
 	CauseOwnQueues  Code = "cause-own-queues"
 	CauseLock       Code = "cause-lock"
 	CauseGC         Code = "cause-gc"

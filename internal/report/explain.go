@@ -101,10 +101,7 @@ func explained(x *record.Explanation) string {
 
 // gap says by how much the slower arm is slower, in what was explained.
 func gap(x *record.Explanation) string {
-	fast := x.From
-	if x.Slower == x.From {
-		fast = x.To
-	}
+	fast := x.Faster()
 	lost, tail := len(x.Causes) > 0 && x.Causes[0].Code == record.CauseTurnedAway, len(x.Causes) > 0 && x.Causes[0].Tail
 	s, where := x.Mean.Step, "on average"
 	if tail || len(x.Causes) == 0 && !s.Sure() {
@@ -130,13 +127,13 @@ func proof(c record.Suspect) string {
 	if c.Moved.By >= 0 {
 		verb = "went"
 	}
-	return fmt.Sprintf("%s %s from %s to %s with %s, and with %s it stayed at %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	return fmt.Sprintf("%s %s from %s to %s with %s, and with %s it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
 }
 
 // states are the states of causes in words.
 var states = map[record.SuspectState]string{
-	record.Confirmed: "confirmed", record.ShownBy: "measured directly", record.Untested: "not tested",
-	record.Untestable: "no setting takes it away", record.NotConfirmed: "not confirmed",
+	record.Confirmed: "confirmed:", record.ShownBy: "measured directly:", record.Untested: "not tested:",
+	record.Untestable: "no setting takes it away:", record.NotConfirmed: "not confirmed:",
 }
 
 // causes are all that are suspected, with their witnesses.
@@ -145,15 +142,14 @@ func causes(x *record.Explanation) document.Part {
 	for _, c := range x.Causes {
 		var heard []string
 		for _, t := range c.Witnesses {
-			was := "unknown"
+			says := t.Witness + " " + figureOf(t.Slower, t.Unit)
 			if t.Faster != nil {
-				was = figureOf(*t.Faster, t.Unit)
+				says += ", of the other arm " + figureOf(*t.Faster, t.Unit)
 			}
-			agrees := ""
 			if !t.Agrees {
-				agrees = " (disagrees)"
+				says += " (disagrees)"
 			}
-			heard = append(heard, fmt.Sprintf("%s %s, of the other arm %s%s", t.Witness, figureOf(t.Slower, t.Unit), was, agrees))
+			heard = append(heard, says)
 		}
 		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
 		if c.Moved != nil {

@@ -47,6 +47,7 @@ var messages = map[record.Code]string{
 	record.CauseInline:     `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .Values.cpu}}{{percent .}}{{else}}little{{end}} of the CPU is in use`,
 	record.CauseThreads:    `its goroutines are locked to threads, which the kernel switches {{three .Values.switches}} times a request ({{three .Values.switches_faster}} in {{.Baseline}})`,
 	record.CauseQueueLock:  `all its workers take from one queue under one lock: a request waits {{short .Values.mutex}} for mutexes`,
+	record.CauseHandOff:    `each request is handed to another goroutine and back, while {{with .Values.used}}{{part .}}{{else}}few{{end}} of its workers are in use: the hand-off bounds nothing and takes time`,
 	record.CauseOwnQueues:  `a queue of a worker's own is not served by others: requests wait behind a long one while other workers idle`,
 	record.CauseLock:       `its requests wait for a lock: {{short .Values.mutex}} each, {{short .Values.mutex_faster}} in {{.Baseline}}`,
 	record.CauseGC:         `the garbage collector takes {{percent .Values.gc}} of its CPU time ({{percent .Values.gc_faster}} in {{.Baseline}})`,

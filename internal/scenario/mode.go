@@ -30,13 +30,14 @@ type Mode struct {
 
 // The traits of Without: handlers that run on the loop that reads; threads of their own; a
 // queue that all workers take from under one lock; connections that the kernel deals out to
-// listeners; one acceptor.
+// listeners; one acceptor; requests that go to a worker and back.
 const (
 	Inline      = "inline"
 	Locked      = "locked"
 	SharedQueue = "shared queue"
 	OwnSockets  = "own sockets"
 	OneAcceptor = "one acceptor"
+	HandOff     = "hand-off"
 )
 
 // Has reports whether a serve flag means something to the mode.
