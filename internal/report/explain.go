@@ -62,9 +62,15 @@ func explanation(x *record.Explanation) document.Document {
 		Name: x.Scenario, Question: fmt.Sprintf("Why do %s and %s differ?", x.From, x.To), Answer: explained(x),
 		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
 	}
-	d.Parts = append(d.Parts, causes(x), waterfall(x, x.Mean, "on average"))
-	if x.Blocks > 0 && (x.Tail.Sure() || !x.Mean.Sure()) {
-		d.Parts = append(d.Parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
+	d.Parts = divided(x)
+	return d
+}
+
+// divided are the causes, the waterfalls and what else is known.
+func divided(x *record.Explanation) []document.Part {
+	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
+	if x.Tail.Sure() || !x.Mean.Sure() {
+		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
 	}
 	var facts document.Facts
 	if x.Ideal != nil {
@@ -73,8 +79,7 @@ func explanation(x *record.Explanation) document.Document {
 	if t := x.Tests; t != nil {
 		facts = append(facts, document.Fact{Label: "Tested", Text: fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))})
 	}
-	d.Parts = append(d.Parts, beside(x), facts)
-	return d
+	return append(parts, beside(x), facts)
 }
 
 // explained is the answer in a sentence or two.

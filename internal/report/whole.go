@@ -79,7 +79,8 @@ func why(r *record.Result) document.Part {
 	if lines == nil {
 		return document.Section{}
 	}
-	return document.Section{ID: "why", Title: "Why", Parts: []document.Part{document.Linked{{Text: lines[0], Files: []string{"why.html"}}}}}
+	parts := []document.Part{document.Linked{{Text: lines[0], Files: []string{"why.html"}}}}
+	return document.Section{ID: "why", Title: "Why", Parts: append(parts, divided(r.Explained)...)}
 }
 
 // warned is how to read a section's figures, with what speaks against them.
