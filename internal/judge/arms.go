@@ -67,6 +67,9 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
 		a.Switches, a.Overflows = b.kernel(pa.Name)
+		if v := b.series(pa.Name, "loops"); len(v) > 0 && !slices.ContainsFunc(v, math.IsNaN) {
+			a.Loops = new(stats.Median(v))
+		}
 		a.Twin = b.twin(pa, a)
 		all = append(all, a)
 	}

@@ -110,6 +110,9 @@ type Arm struct {
 	// valid windows; nil when not known.
 	Switches  *float64 `json:"switches_per_request,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`
+	// Loops is the share of the server's CPU time that its event loops used themselves, the
+	// median of its valid windows; nil where it has none, or the scenario does not ask.
+	Loops *float64 `json:"loops,omitempty"`
 	// Sessions is nil unless its clients had any.
 	Sessions *SessionTimes `json:"sessions,omitempty"`
 	// Fairness is nil where connections are not kept.

@@ -7,21 +7,30 @@ import (
 	"schedlab/internal/record"
 )
 
-// switches is the column on context switches, its head first; none when no arm's are
-// known. It explains and is not judged, as the footprints.
-func switches(arms []record.Arm) [][]string {
-	known, column := false, []string{"switches/req"}
-	for _, a := range arms {
-		cell := none
-		if a.Switches != nil {
-			known, cell = true, group(strconv.FormatFloat(*a.Switches, 'f', decimals(*a.Switches, 3), 64))
+// asides are columns that explain and are not judged, as the footprints: context switches and
+// the share of CPU time that event loops took; each where it is known of an arm.
+func asides(arms []record.Arm) (columns [][]string) {
+	for _, c := range []struct {
+		head string
+		of   func(record.Arm) *float64
+		cell func(float64) string
+	}{
+		{"switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }},
+		{"loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return fmt.Sprintf("%.0f%s%%", 100*v, nbsp) }},
+	} {
+		known, column := false, []string{c.head}
+		for _, a := range arms {
+			cell := none
+			if v := c.of(a); v != nil {
+				known, cell = true, c.cell(*v)
+			}
+			column = append(column, cell)
 		}
-		column = append(column, cell)
+		if known {
+			columns = append(columns, column)
+		}
 	}
-	if !known {
-		return nil
-	}
-	return [][]string{column}
+	return columns
 }
 
 // footprints are the columns on what they held; none when no arm's is known.

@@ -27,12 +27,13 @@ func TestFootprints(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := slices.Concat(footprints(arms[3:]), switches(arms[3:])); got != nil {
+	if got := slices.Concat(footprints(arms[3:]), asides(arms[3:])); got != nil {
 		t.Errorf("nothing known: got %q", got)
 	}
-	arms[1].Switches, arms[2].Switches = new(1234.5), new(.0312)
-	if got, want := switches(arms)[0], []string{"switches/req", none, "1,234", "0.031", none}; !cmp.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	arms[1].Switches, arms[2].Switches, arms[3].Loops = new(1234.5), new(.0312), new(.417)
+	want = [][]string{{"switches/req", none, "1,234", "0.031", none}, {"loops' CPU", none, none, none, "42" + nbsp + "%"}}
+	if diff := cmp.Diff(want, asides(arms)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -108,7 +108,7 @@ func figures(r *record.Result) document.Part {
 		ID: "figures", Title: "Figures",
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
-			document.Table{Rows: transposed(slices.Concat(columns, footprints(r.Arms), switches(r.Arms))), Marks: marks(r)},
+			document.Table{Rows: transposed(slices.Concat(columns, footprints(r.Arms), asides(r.Arms))), Marks: marks(r)},
 			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
 		},
