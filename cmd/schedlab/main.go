@@ -24,7 +24,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitExpectation = 3 // an expectation failed, or the machine is unfit
+	exitExpectation = 3 // an expectation failed, the machine is unfit, or audited figures are impossible
 	exitPartial     = 4
 	exitInterrupted = 130
 )

@@ -24,10 +24,10 @@ SCHEDLAB_QUEUE_DEPTH. serve, compare, capacity, map, attack and report take flag
 from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
 command line wins over the environment, and that over the file.
 
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met
-or a machine is unfit, 4 nothing could be judged (compare: every verdict on p50,
-p90 and p99 was REFUSED, goodput differed nowhere and no expectation decided),
-130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met,
+a machine is unfit or audited figures are impossible, 4 nothing could be judged
+(compare: every verdict on p50, p90 and p99 was REFUSED, goodput differed nowhere
+and no expectation decided), 130 interrupted.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
@@ -47,7 +47,7 @@ p90 and p99 was REFUSED, goodput differed nowhere and no expectation decided),
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newExplain(), newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newModes(), newScenarios(), newMan(), newVersion(), newNullServer())
 	addHelp(root)
 	for _, cmd := range root.Commands() {
 		refuse(cmd)

@@ -262,6 +262,57 @@ var messages = map[record.Code]string{
 	record.MoreCapacity:     `{{.Arm}} has more capacity than {{.Baseline}}: at least {{per .Values.own}} against at most {{per .Values.baseline}}`,
 	record.LessCapacity:     `{{.Arm}} has less capacity than {{.Baseline}}: at most {{per .Values.own}} against at least {{per .Values.baseline}}`,
 	record.NotToldApart:     `not told apart from {{.Baseline}}, for their intervals overlap: {{.Names.arms}}`,
+
+	record.AuditLittle: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight, and {{with .Values.depth}}connections × depth{{else}}the connections{{end}} hold {{n .Values.connections}}; ` +
+		`no server can do that (wrk 4 prints such a mean where it back-fills its histogram)`,
+	record.AuditTwoReports: `the two reports (lines {{n .Values.line}} and here) are not of one span: {{digits .Values.sum}} s of response times in {{three .Values.seconds}} s are {{three .Values.inside}} requests inside the server` +
+		`{{with .Values.connections}}, through at most {{n .}} connections at once{{end}}; {{short .Values.server}} in the server against {{short .Values.client}} for its client` +
+		`{{with .Values.cycle}}; were all {{n $.Values.opened}} connections open at once, a closed loop would make it {{short .}} whatever the server does{{end}}`,
+	record.AuditUtilisation:  `{{per .Values.rate}} × {{short .Values.service}} of CPU = {{three .Values.busy}} cores busy, and there are {{g .Values.cores}}: the requests cost less, or the cores are more`,
+	record.AuditNotAdded:     `{{.Names.whole}} {{n .Values.whole}}, but {{.Names.parts}} = {{n .Values.sum}}`,
+	record.AuditRateTime:     `{{per .Values.rate}} × {{three .Values.seconds}} s = {{n .Values.product}} requests, and {{n .Values.requests}} are told`,
+	record.AuditBytesTime:    `{{three .Values.rate}} bytes/s × {{three .Values.seconds}} s = {{three .Values.product}} bytes, and {{three .Values.bytes}} are told`,
+	record.AuditDoneAccepted: `{{n .Values.done}} are done and only {{n .Values.accepted}} were accepted`,
+	record.AuditOrder:        `{{.Names.less}} {{short .Values.less}} is above {{.Names.more}} {{short .Values.more}}`,
+	record.AuditMeanBounds:   `the mean is {{short .Values.mean}}; by the quantiles it is {{with .Values.high}}between {{short $.Values.low}} and {{short .}}{{else}}at least {{short .Values.low}}{{end}}`,
+	record.AuditSpread:       `a deviation of {{short .Values.stdev}} with mean {{short .Values.mean}} and max {{short .Values.max}}; it can be {{short .Values.limit}} at most (Bhatia and Davis)`,
+	record.AuditSum:          `{{n .Values.requests}} × {{short .Values.mean}} = {{digits .Values.product}} s, and the sum is {{digits .Values.sum}} s`,
+	record.AuditTooLong:      `the slowest took {{short .Values.max}}, in a run of {{short .Values.seconds}}`,
+	record.AuditChange:       `the rate changed by {{signed .Values.change}} ({{per .Values.before}} to {{per .Values.rate}}; {{signed .Values.whole}} from the first row), and not by {{signed .Values.said}}`,
+
+	record.AuditDead: `{{per .Values.rate}} of what was offered is {{three .Values.live}} of {{n .Values.connections}} connections at their {{per .Values.pace}} each: about {{n .Values.dead}} waited for an answer that never came, and the times are of the others. ` +
+		`wrk2 counts a stuck connection again every 2 s, so {{n .Values.timeouts}} timeouts are {{three .Values.each}} for each of them{{with .Values.looks}}, of {{n .}} looks{{end}}`,
+	record.AuditStatuses: `{{n .Values.bad}} of {{n .Values.requests}} replies ({{one .Values.share}}) were not good: a refusal is quick, so neither times nor rate are those of the work`,
+	record.AuditFailed: `{{n .Values.lost}} failed beside {{n .Values.requests}} that did not ({{one .Values.share}}{{with .Values.read}}; {{n .}} while reading, which is what a server that closes first looks like{{end}}): ` +
+		`times are of the survivors, and above p{{pct .Values.known}} nothing is known of all`,
+	record.AuditOfferedMissed: `{{per .Values.rate}} of {{per .Values.offered}} offered were done ({{one .Values.share}}){{with .Values.missing}}; {{n .}} requests of the plan are missing, and in no time{{end}}`,
+	record.AuditBacklogGrows:  `accepted less done grows from {{n .Values.first}} to {{n .Values.last}} over {{n .Values.times}} reports: work comes in faster than it is done`,
+	record.AuditLittlePlan: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests that wait, more than {{n .Values.connections}} connections hold: ` +
+		`the others wait in the load tool's plan. The load was more than these connections, or the tool's threads, could carry, so look at the tool before the server`,
+	record.AuditBursts: `a thread sent {{per .Values.max}} in a sample, where its share is {{per .Values.share}}: wrk2 paces each connection, and a thread's {{n .Values.each}} go together, within {{short .Values.within}} of every {{short .Values.period}}. ` +
+		`The queue that they make is in the times`,
+	record.AuditFewerConns:  `{{n .Values.connections}} connections are printed and {{n .Values.opened}} were opened: wrk gives each of {{n .Values.threads}} threads as many, rounded down`,
+	record.AuditCalibration: `the threads' calibration has a mean of {{short .Values.calibration}} and the rest {{short .Values.mean}}: wrk2 throws its first {{n .Values.discarded}} s away, so the times are of the {{with .Values.rest}}{{short .}}{{else}}time{{end}} after that, and the run was not steady`,
+	record.AuditUneven:      `one thread of the load had a mean of {{short .Values.least}} and another {{short .Values.most}} while wrk2 calibrated: they did not meet the same server, so connections are not served alike`,
+	record.AuditIdentical:   `{{n .Values.figures}} figures are those of line {{n .Values.line}} to the last digit: one run quoted twice, and no repeat`,
+
+	record.AuditBackFilled: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight in {{n .Values.connections}} connections: wrk's habit, not the server's. ` +
+		`wrk 4 adds times that it did not measure for requests that a slow one held up (stats_correct), so its mean and quantiles are of more requests than were sent`,
+	record.AuditDepthUntold: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight in {{n .Values.connections}} connections: {{.Names.tool}} does not print how many each may have (h2load -m, k6 http.batch), so say --connections`,
+	record.AuditInterpolated: `the mean is {{short .Values.mean}}, and the quantiles would have it {{with .Values.high}}between {{short $.Values.low}} and {{short .}}{{else}}at least {{short .Values.low}}{{end}}: ` +
+		`fortio's habit, which interpolates within buckets of -r (1 ms unless set), so its quantiles are no finer`,
+	record.AuditCoresUntold: `{{per .Values.rate}} × {{short .Values.service}} of CPU is a load of {{three .Values.busy}}, so it takes {{plural .Values.needed "core"}}; say --cores to have it judged`,
+	record.AuditSpinning: `httperf used {{percent .Values.cpu}} of a CPU at {{per .Values.rate}} ({{digits .Values.in_flight}} in flight): it asks for replies without a pause at any rate. ` +
+		`That says nothing of the load, and on the server's machine it takes a CPU from the server`,
+	record.AuditInverse:    `{{n .Values.connections}} in flight / {{per .Values.rate}} = {{short .Values.cycle}}, and the mean is {{short .Values.mean}}: in a closed loop the response time is the rate again, and leaves out what a delay would have cost requests that were not sent (coordinated omission)`,
+	record.AuditTurnaround: `{{n .Values.connections}} in flight / {{per .Values.rate}} = {{short .Values.cycle}} for each request{{if eq .Names.loop "unknown"}}, if the loop was closed{{end}}; the mean of {{short .Values.mean}} is {{percent .Values.share}} of it: the rest is the load's own time, or its connections were idle`,
+	record.AuditGrowth: `connections grew {{n .Values.from}} to {{n .Values.to}}, and the mean {{three .Values.mean}} times; connections / rate grew {{three .Values.cycle}} times, which a closed loop's response time does by itself. ` +
+		`What the server lost is in the rate: {{signed .Values.rate}}`,
+	record.AuditSameRate:    `{{n .Values.runs}} runs (lines {{.Names.lines}}) did the {{per .Values.offered}} that were offered ({{per .Values.low}} to {{per .Values.high}}): the rate cannot tell them apart`,
+	record.AuditOneInFlight: `{{n .Values.runs}} runs (lines {{.Names.lines}}) have one request in flight, so no more than one worker can work: means of {{short .Values.low}} to {{short .Values.high}} say nothing of pools`,
+	record.AuditWithinNoise: `repeats of one run differ by {{one .Values.noise}}, and the {{n .Values.runs}} that are compared by {{one .Values.difference}}: no difference was found`,
+	record.AuditOneTrial:    `{{n .Values.runs}} runs, and none is named as a repeat of another (run=NAME): how much a repeat would differ is not known, so no difference between two is found`,
+	record.AuditApproximate: `{{plural .Values.rows "row"}} (lines {{.Names.lines}}) have figures with a tilde: expected or rounded, and not read as measured`,
 }
 
 // parts are templates that several messages share.

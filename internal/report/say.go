@@ -167,6 +167,7 @@ func parse() *template.Template {
 		"four":     func(v float64) string { return fmt.Sprintf("%.4g", v) },
 		"digits":   prose.Digits,
 		"one":      func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) },
+		"pct":      func(v float64) string { return fmt.Sprintf("%.4g", 100*v) },
 		"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", math.Floor(bytes/(1<<20))) },
 		"round":    func(v, to float64) string { return lasting(v).Round(lasting(to)).String() },
 		"short":    short,

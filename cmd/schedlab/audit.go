@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/audit"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+)
+
+var auditFormats = []string{"text", "json", "markdown"}
+
+func newAudit() *cobra.Command {
+	var given audit.Given
+	var service time.Duration
+	var output string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "audit FILE|-",
+		Short: "Hold any benchmark's figures to the laws that no server can break",
+		Long: `Read what a load tool printed and say which of its figures are impossible, which
+are not what they look like, and what they cannot tell, each with its numbers and
+the law: flow (rate x time = requests), Little (rate x response time = requests in
+flight), utilisation (rate x CPU time = busy cores), the closed loop (response time
+= connections / rate), arithmetic, and survivors (times of what was answered).
+
+It reads wrk, wrk2, httperf, ab, hey, oha, vegeta, k6, bombardier and h2load as
+text, and the JSON of vegeta, k6, fortio, bombardier and oha; lines of key=value,
+and tables. Several runs and prose may stand in one file: what is no run is counted
+as not read. Where a tool's own habit breaks a law, the finding names the habit.
+
+Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is impossible.`,
+		Example: `  wrk -t2 -c64 -d10s --latency http://127.0.0.1:8080/ | schedlab audit -
+  schedlab audit bench.log --verbose
+  schedlab audit hey.txt --connections 50 --cores 2 --service 400us
+  schedlab audit results.md --output json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given.Service = service.Seconds()
+			switch {
+			case given.Cores < 0 || given.Connections < 0 || service < 0:
+				return usagef("--cores, --service and --connections must not be negative")
+			case !slices.Contains(auditFormats, output):
+				return checkFormat(output, auditFormats)
+			}
+			a, err := auditOf(cmd.InOrStdin(), args[0], given)
+			if err != nil {
+				return err
+			}
+			if err := printAudit(cmd.OutOrStdout(), a, output, verbose); err != nil {
+				return fmt.Errorf("writing the report: %w", err)
+			}
+			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
+				return &exitError{code: exitExpectation}
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.Float64Var(&given.Cores, "cores", 0, "cores that the server had")
+	fl.DurationVar(&service, "service", 0, "the server's CPU time for a request, like 400us")
+	fl.Float64Var(&given.Connections, "connections", 0, "requests that could be in flight at once, where the tool does not print its connections")
+	fl.StringVar(&output, "output", "text", strings.Join(auditFormats, ", "))
+	fl.BoolVarP(&verbose, "verbose", "v", false, "print every finding, and what was read and what not, line by line")
+	complete(cmd, "output", auditFormats...)
+	return cmd
+}
+
+// auditOf reads and judges a file, or standard input for "-".
+func auditOf(stdin io.Reader, name string, given audit.Given) (*record.Audit, error) {
+	in, shown := stdin, "standard input"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usage(err)
+		}
+		defer f.Close()
+		in, shown = f, name
+	}
+	text, err := audit.Read(in)
+	var syntax *audit.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, usagef("%s:%d: %w", shown, syntax.Line, syntax.Err)
+	case err != nil:
+		return nil, usagef("reading %s: %w", shown, err)
+	}
+	a := audit.Judge(text, given)
+	a.File = shown
+	return a, nil
+}
+
+func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
+	switch format {
+	case "json":
+		return report.AuditJSON(w, a)
+	case "markdown":
+		return report.AuditMarkdown(w, a)
+	}
+	return report.Audit(w, a, verbose, textOptions(w))
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"schedlab/internal/audit"
+	"schedlab/internal/record"
+)
+
+// What real tools print of a sound run, of a server that is not pressed, is read to the
+// last line, and no law finds it impossible or suspicious.
+func TestAuditOfRealTools(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(2 * time.Millisecond)
+		_, _ = io.WriteString(w, "ok\n")
+	}))
+	t.Cleanup(server.Close)
+	host, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+
+	root, bin := moduleRoot(t), t.TempDir()
+	build := func(dir string, packages ...string) {
+		cmd := exec.Command("go", append([]string{"build", "-o", bin + "/"}, packages...)...)
+		cmd.Dir = dir
+		output(t, cmd)
+	}
+	build(filepath.Join(root, "tools"), "github.com/rakyll/hey", "github.com/codesenberg/bombardier", "fortio.org/fortio")
+	build(root, "github.com/tsenart/vegeta/v12")
+	own := func(name string, args ...string) func() *exec.Cmd {
+		return func() *exec.Cmd { return exec.Command(filepath.Join(bin, name), args...) }
+	}
+	debian := func(name string, args ...string) func() *exec.Cmd {
+		return func() *exec.Cmd { return exec.Command(need(t, name), args...) }
+	}
+	vegeta := func(kind string) func() *exec.Cmd {
+		return func() *exec.Cmd {
+			attack := own("vegeta", "attack", "-rate=200", "-duration=1s")()
+			attack.Stdin = strings.NewReader("GET " + server.URL + "/\n")
+			report := own("vegeta", "report", "-type="+kind)()
+			report.Stdin = strings.NewReader(output(t, attack))
+			return report
+		}
+	}
+	for _, c := range []struct {
+		name, tool string
+		cmd        func() *exec.Cmd
+		figures    []string // that it must have, among others
+	}{
+		{"wrk", "wrk", debian("wrk", "-t2", "-c8", "-d1s", "--latency", server.URL), []string{audit.Connections, audit.Rate, audit.Stdev, "p50", "p99"}},
+		{"ab", "ab", debian("ab", "-q", "-k", "-n", "1000", "-c", "8", server.URL+"/"), []string{audit.Connections, audit.Seconds, audit.Rate, audit.Bytes, "p99"}},
+		{"httperf", "httperf", debian("httperf", "--server="+host, "--port="+port, "--uri=/", "--rate=50", "--num-conns=50", "--num-calls=2"), []string{audit.Concurrent, audit.Seconds, audit.Rate, audit.Offered, audit.CPU}},
+		{"h2load", "h2load", debian("h2load", "--h1", "-n", "1000", "-c", "8", "-t", "2", server.URL), []string{audit.Connections, audit.Seconds, audit.Rate, audit.OK, audit.Stdev}},
+		{"hey", "hey", own("hey", "-z", "1s", "-c", "8", server.URL), []string{audit.Seconds, audit.Rate, audit.Status2xx, "p99"}},
+		{"bombardier", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", server.URL), []string{audit.Connections, audit.Status2xx, "p99"}},
+		{"bombardier JSON", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", "-p", "r", "-o", "json", server.URL), []string{audit.Connections, audit.Seconds, audit.Bytes, "p99"}},
+		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "100", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{audit.Connections, audit.Offered, audit.Rate, audit.Sum, "p99.9"}},
+		{"vegeta", "vegeta", vegeta("text"), []string{audit.Requests, audit.Seconds, audit.Status2xx, "p99"}},
+		{"vegeta JSON", "vegeta", vegeta("json"), []string{audit.Requests, audit.Seconds, audit.Sum, "p99"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			printed := output(t, c.cmd())
+			text, err := audit.Read(strings.NewReader(printed))
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, printed)
+			}
+			if len(text.Claims) != 1 || text.Claims[0].Tool != c.tool || len(text.Unread) > 0 {
+				t.Fatalf("got %d runs, the first of %s, lines %v not read, of\n%s", len(text.Claims), text.Claims[0].Tool, text.Unread, printed)
+			}
+			for _, name := range c.figures {
+				if _, ok := text.Claims[0].Figures[name]; !ok {
+					t.Errorf("no figure %s in\n%s", name, printed)
+				}
+			}
+			for _, f := range audit.Judge(text, audit.Given{}).Findings {
+				if f.Kind != record.CannotTell {
+					t.Errorf("%s: %s %v, of\n%s", f.Kind, f.Code, f.Numbers, printed)
+				}
+			}
+		})
+	}
+}
+
+// The document that --output json prints is what its schema says.
+func TestAuditKeepsTheSchema(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"audit", filepath.Join("..", "..", "internal", "audit", "testdata", "seed-004.txt"), "--output", "json"}, &stdout, &stderr); code != exitExpectation {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	var document any
+	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "schema", "audit.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(kept, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(document); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,354 @@
+package audit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/audit"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func read(t *testing.T, path string) *audit.Text {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := audit.Read(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return text
+}
+
+func judge(t *testing.T, text string, given audit.Given) *record.Audit {
+	t.Helper()
+	read, err := audit.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return audit.Judge(read, given)
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".golden") })
+}
+
+// codes are those of the findings, each once.
+func codes(a *record.Audit) []string {
+	all := map[string]bool{}
+	for _, f := range a.Findings {
+		all[strings.TrimPrefix(string(f.Code), "audit-")] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// The flags that a reader must raise on the five logs this project began with.
+func TestSeedsAreFlagged(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"seed-000.txt": {"bursts", "calibration", "failed", "fewer-connections", "offered-missed", "one-trial", "same-rate", "spinning", "uneven"},
+		"seed-001.txt": {"one-trial", "utilisation"},
+		"seed-002.txt": {"one-trial", "spinning", "statuses", "two-reports"},
+		"seed-003.txt": {"calibration", "dead", "fewer-connections", "identical", "little-plan", "offered-missed", "one-in-flight", "one-trial", "same-rate"},
+		"seed-004.txt": {"change", "growth", "little", "one-trial", "turnaround"},
+	} {
+		text := read(t, filepath.Join("testdata", file))
+		if len(text.Unread) > 0 {
+			t.Errorf("%s: lines %v are not read", file, text.Unread)
+		}
+		if diff := cmp.Diff(want, codes(audit.Judge(text, audit.Given{}))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", file, diff)
+		}
+	}
+}
+
+// The figures of a few flags, as they were worked out by hand.
+func TestSeedsHaveTheNumbers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file   string
+		code   record.Code
+		which  int // of the findings of that code
+		number string
+		want   float64
+	}{
+		{"000", record.AuditOfferedMissed, 0, "missing", 326}, // 30 s at 1000/s less 29,674
+		{"000", record.AuditFewerConns, 0, "opened", 396},
+		{"000", record.AuditBursts, 0, "within", .009},
+		{"000", record.AuditFailed, 2, "share", .0562},
+		{"001", record.AuditUtilisation, 0, "busy", 5.2},
+		{"002", record.AuditTwoReports, 0, "inside", 10.5},
+		{"002", record.AuditStatuses, 0, "bad", 803},
+		{"003", record.AuditDead, 1, "live", 24},
+		{"003", record.AuditDead, 1, "each", 28.6},
+		{"003", record.AuditDead, 2, "live", 32.2},
+		{"003", record.AuditDead, 0, "dead", 111.9},
+		{"004", record.AuditLittle, 0, "in_flight", 4612},
+		{"004", record.AuditLittle, 1, "in_flight", 425},
+		{"004", record.AuditLittle, 2, "in_flight", 681},
+		{"004", record.AuditChange, 0, "change", -.165},
+		{"004", record.AuditTurnaround, 2, "cycle", .0937},
+		{"004", record.AuditGrowth, 0, "mean", 39.9},
+	} {
+		a := audit.Judge(read(t, "testdata/seed-"+c.file+".txt"), audit.Given{})
+		var of []record.AuditFinding
+		for _, f := range a.Findings {
+			if f.Code == c.code {
+				of = append(of, f)
+			}
+		}
+		if len(of) <= c.which {
+			t.Errorf("%s: %d findings %s", c.file, len(of), c.code)
+			continue
+		}
+		if got := of[c.which].Numbers[c.number]; math.Abs(got-c.want) > .006*math.Abs(c.want) {
+			t.Errorf("%s: %s %d: %s is %g, want %g", c.file, c.code, c.which, c.number, got, c.want)
+		}
+	}
+}
+
+// What tools print of a sound run is read to the last line, and nothing of it is
+// impossible or suspicious.
+func TestCleanRunsPass(t *testing.T) {
+	t.Parallel()
+	for _, file := range append(glob(t, "clean/*"), glob(t, "written/*")...) {
+		text := read(t, file)
+		if len(text.Claims) == 0 || len(text.Unread) > 0 {
+			t.Errorf("%s: %d runs, lines %v are not read", file, len(text.Claims), text.Unread)
+		}
+		for _, f := range audit.Judge(text, audit.Given{}).Findings {
+			if f.Kind != record.CannotTell {
+				t.Errorf("%s: %s: %s", file, f.Kind, report.Say(f.Fact()))
+			}
+		}
+	}
+}
+
+// Every layout gives the figures that stand in it, in seconds and counts.
+func TestFiguresAreRead(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]map[string]float64{
+		"clean/wrk-latency.txt":          {audit.Requests: 90897, audit.Rate: 90875.83, audit.Connections: 8, audit.Threads: 2, audit.Mean: 165.72e-6, audit.Stdev: 409.08e-6, audit.Max: 4.78e-3, "p50": 64e-6, "p99": 2.34e-3, audit.Seconds: 1},
+		"clean/ab.txt":                   {audit.Requests: 3000, audit.Rate: 23092.02, audit.Connections: 8, audit.Seconds: .13, audit.Bytes: 501000, audit.Stdev: .1e-3, audit.Max: 1e-3, "p90": 0, "p95": 1e-3, audit.Errors: 0},
+		"clean/httperf.txt":              {audit.Requests: 2000, audit.Rate: 2007.3, audit.Concurrent: 2, audit.Opened: 200, audit.Seconds: .996, audit.Mean: .1e-3, audit.Status2xx: 2000, audit.CPU: .929, audit.Offered: 2000},
+		"clean/h2load.txt":               {audit.Requests: 92710, audit.OK: 92710, audit.Rate: 92710, audit.Connections: 8, audit.Seconds: 1, audit.Mean: 86e-6, audit.Stdev: 285e-6, audit.Max: 10.58e-3, audit.Min: 11e-6, audit.Bytes: 13721080},
+		"clean/hey.txt":                  {audit.Requests: 34009, audit.Rate: 33979.7291, audit.Seconds: 1.0009, audit.Mean: .2e-3, audit.Max: 16.3e-3, "p99": 1.9e-3, audit.Status2xx: 34009},
+		"clean/oha.txt":                  {audit.Requests: 64346, audit.CutOff: 8, audit.Rate: 64269.1606, audit.Seconds: 1.0011956, audit.Mean: .1227e-3, audit.Max: 5.1036e-3, "p99.9": 3.381e-3},
+		"clean/oha.json":                 {audit.Requests: 66689, audit.Rate: 66524.9415112403, audit.Mean: 119.02187485566178e-6, "p99.99": .005875445, audit.Max: .012574035},
+		"clean/vegeta.txt":               {audit.Requests: 500, audit.Seconds: .998603, audit.Mean: 303.941e-6, "p90": 384.043e-6, audit.Max: 2.485e-3, audit.Min: 64.728e-6, audit.Status2xx: 500, audit.Bytes: 6500},
+		"clean/vegeta.json":              {audit.Requests: 500, audit.Seconds: .998602576, audit.Mean: 303.941e-6, "p99": 1.90676e-3, audit.Sum: .15197068},
+		"clean/fortio.json":              {audit.Requests: 496, audit.Rate: 499.6533931610516, audit.Offered: 500, audit.Connections: 8, audit.Mean: 186.70839516129033e-6, "p99.9": .0007649602373979799},
+		"clean/bombardier.txt":           {audit.Requests: 55603, audit.Connections: 8, audit.Mean: 142.13e-6, "p99": 533e-6, audit.Max: 10.12e-3, audit.Errors: 0},
+		"clean/bombardier.json":          {audit.Requests: 78371, audit.Connections: 8, audit.Seconds: 1.000455322, audit.Mean: 100.73074223883835e-6, "p95": 209e-6, audit.Max: 8001e-6},
+		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, audit.CalibMean: 1.201e-3, "p99.999": 5.3e-3, "p100": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
+		"written/k6.txt":                 {audit.Requests: 4500, audit.Rate: 150.021, audit.Connections: 10, audit.Mean: 12.4e-3, "p50": 12.1e-3, "p95": 16.3e-3, audit.NotGood: 0},
+		"written/k6-legacy.txt":          {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3, audit.NotGood: 0},
+		"written/k6-summary.json":        {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
+		"written/k6-handle-summary.json": {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
+		"written/figures.txt":            {audit.Requests: 100000, audit.OK: 99990, audit.Seconds: 20, audit.Rate: 5000, "p99": .021, audit.Max: .048},
+	} {
+		figures := read(t, filepath.Join("testdata", file)).Claims[0].Figures
+		for name, v := range want {
+			if got, ok := figures[name]; !ok || math.Abs(got.Value-v) > 1e-9*math.Abs(v)+1e-15 {
+				t.Errorf("%s: %s is %v (%v), want %v", file, name, got.Value, ok, v)
+			}
+		}
+	}
+}
+
+// Every law, broken by little and kept by little.
+func TestLaws(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		given audit.Given
+		want  string
+	}{
+		{"requests=1000 ok=990 errors=5", audit.Given{}, "failed not-added"},
+		{"requests=1000 ok=995 errors=5", audit.Given{}, "failed"},
+		{"requests=10000 ok=9999 errors=1", audit.Given{}, ""},
+		{"requests=1000 rate=90/s seconds=10", audit.Given{}, "rate-time"},
+		{"requests=1000 rate=99/s seconds=10", audit.Given{}, ""},
+		{"requests=1000 bytes=2000 bytes_rate=300 seconds=10", audit.Given{}, "bytes-time"},
+		{"accepted=10 done=11", audit.Given{}, "done-accepted"},
+		{"accepted=10 done=9\n\naccepted=30 done=20\n\naccepted=60 done=30", audit.Given{}, "backlog-grows one-trial"},
+		{"rate=1000/s mean=11.0ms connections=10", audit.Given{}, "little"},
+		{"rate=1000/s mean=11.0ms", audit.Given{Connections: 10}, "little"},
+		{"rate=1000/s mean=11.0ms connections=10 depth=2", audit.Given{}, "turnaround"},
+		{"rate=1000/s mean=10.1ms connections=10", audit.Given{}, "inverse"},
+		{"rate=1000/s mean=10.1ms connections=10 loop=open", audit.Given{}, ""},
+		{"rate=1000/s mean=20.1ms connections=10 loop=open", audit.Given{}, "little-plan"},
+		{"rate=1000/s mean=20.1ms connections=10 tool=wrk", audit.Given{}, "back-filled"},
+		{"rate=1000/s mean=20.1ms connections=10 tool=h2load", audit.Given{}, "depth-untold"},
+		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2.2e-3}, "utilisation"},
+		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2e-3}, ""},
+		{"rate=1000/s mean=1ms", audit.Given{Service: 2e-3}, "cores-untold"},
+		{"p50=2.0ms p90=1.0ms", audit.Given{}, "order"},
+		{"mean=3.0ms max=2.0ms", audit.Given{}, "order"},
+		{"min=3.0ms mean=2.0ms", audit.Given{}, "order"},
+		{"mean=1.0ms p50=4.0ms max=9ms", audit.Given{}, "mean-bounds"},
+		{"mean=8.0ms p50=4.0ms max=9ms", audit.Given{}, "mean-bounds"},
+		{"mean=1.0ms p50=4.0ms max=9ms tool=fortio", audit.Given{}, "interpolated"},
+		{"mean=3.0ms p50=4.0ms max=9ms", audit.Given{}, ""},
+		{"mean=5ms stdev=9ms max=10ms", audit.Given{}, "spread"},
+		{"mean=5ms stdev=5ms max=10ms", audit.Given{}, ""},
+		{"mean=5.0ms requests=1000 sum=6.0s", audit.Given{}, "sum"},
+		{"mean=5.0ms max=13s seconds=10", audit.Given{}, "too-long"},
+		{"rate=1000/s offered=1200/s", audit.Given{}, "offered-missed"},
+		{"rate=1195/s offered=1200/s", audit.Given{}, ""},
+		{"requests=100 status_2xx=60 status_3xx=0 status_4xx=40 status_5xx=0", audit.Given{}, "statuses"},
+		{"requests=100 status_2xx=60 status_3xx=0 status_4xx=30 status_5xx=0", audit.Given{}, "not-added statuses"},
+		{"rate=100/s change=0%\n\nrate=120/s change=+20%", audit.Given{}, "one-trial"},
+		{"rate=100/s change=0%\n\nrate=120/s change=+30%", audit.Given{}, "change one-trial"},
+		{"run=a mean=10ms\n\nrun=a mean=12ms\n\nrun=b mean=11ms", audit.Given{}, "within-noise"},
+		{"run=a mean=10ms\n\nrun=a mean=12ms\n\nrun=b mean=15ms", audit.Given{}, ""},
+	} {
+		if got := strings.Join(codes(judge(t, c.text, c.given)), " "); got != c.want {
+			t.Errorf("%q %+v: got %q, want %q", c.text, c.given, got, c.want)
+		}
+	}
+}
+
+// What cannot be read is said with its line, and nothing is made of half a figure.
+func TestReadingFails(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		line int
+		says string
+	}{
+		"":                             {1, "no run found; want the output of wrk, wrk2, httperf"},
+		"\nhello\n":                    {2, `the text begins with "hello"`},
+		"rate=5/s mean=25":             {1, `mean: "25" has no unit; write one, like 25ms`},
+		"rate=5/s\nmean=2parsecs":      {2, `mean: "2parsecs" has an unknown unit`},
+		"rate=5/s mean=2ms wheels=4":   {1, `unknown key "wheels"`},
+		"rate=5/s\nmean=2ms\nmean=3ms": {3, "mean is said twice"},
+		"rate=5/s loop=round":          {1, `loop "round" is none of closed, paced, open`},
+		"requests=-5 rate=2/s":         {1, "requests: -5 is below 0"},
+		"Running 1s test @ x\n  Latency  fast  1ms  2ms  90.00%":   {2, `wrk: "fast" is no number`},
+		`{"latencies":{"mean":"x"},"success":1,"status_codes":{}}`: {1, "vegeta: json: cannot unmarshal string"},
+		`{"metrics":{}}`: {1, "k6: the summary has no metric http_req_duration"},
+	} {
+		_, err := audit.Read(strings.NewReader(text))
+		var syntax *audit.SyntaxError
+		if !errors.As(err, &syntax) || syntax.Line != want.line || !strings.Contains(err.Error(), want.says) {
+			t.Errorf("%q: got %v, want line %d: %s", text, err, want.line, want.says)
+		}
+	}
+}
+
+// Runs are found amid prose, a run that is cut in two is one, and the rest is told.
+func TestRunsAmidProse(t *testing.T) {
+	t.Parallel()
+	prose := "# Title\n\nWe ran it:\n\n```\n$ wrk -t2 -c8 -d1s -R100 http://server/\nRunning 1s test @ http://server/\n  2 threads and 8 connections\n" +
+		"  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     1.10ms  559.72us   4.12ms   69.86%\n    Req/Sec    50.00     10.00     60.00     99.03%\n```\n\nand below\n```\n" +
+		"  100 requests in 1.00s, 3.26KB read\nRequests/sec:    100.00\n```\n"
+	text, err := audit.Read(strings.NewReader(prose))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text.Claims) != 1 || text.Claims[0].Tool != "wrk2" || text.Claims[0].Line != 6 || text.Claims[0].End != 17 {
+		t.Fatalf("got %+v", text.Claims)
+	}
+	if diff := cmp.Diff([]int{1, 3, 5, 12, 14, 15, 18}, text.Unread); diff != "" {
+		t.Error(diff)
+	}
+	a := judge(t, "| Connections | Throughput | p99 |\n|---|---|---|\n| 8 | 1,000 req/s | 4ms |\n| 16 | ~1,900 req/s | ~5ms |\n", audit.Given{})
+	if got := codes(a); len(a.Runs) != 1 || a.Runs[0].Figures["rate"] != 1000 || !slices.Equal(got, []string{"approximate"}) {
+		t.Errorf("got %+v, %v", a.Runs, got)
+	}
+	a = judge(t, "It did 250 requests per second, with 4ms of CPU each.\nThen 1,300 requests per second.\n", audit.Given{Cores: 2})
+	if got := codes(a); len(a.Runs) != 2 || !slices.Contains(got, "utilisation") {
+		t.Errorf("got %+v, %v", a.Runs, got)
+	}
+}
+
+// Reports, word for word.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for _, file := range append(glob(t, "seed-*.txt"), "testdata/written/figures.txt", "testdata/clean/wrk.txt") {
+		a := audit.Judge(read(t, file), audit.Given{})
+		a.File = filepath.Base(file)
+		var got bytes.Buffer
+		for _, verbose := range []bool{false, true} {
+			if err := report.Audit(&got, a, verbose, report.TextOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteString("\n")
+		}
+		golden := strings.TrimSuffix(file, ".txt") + ".golden"
+		if *update {
+			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", golden, diff)
+		}
+	}
+}
+
+// FuzzRead reads anything: every parser has its tool's output among the seeds. It does not
+// panic, what it reads has its lines in order, and its audit can be worded and written.
+func FuzzRead(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.txt", "testdata/*/*.txt", "testdata/*/*.json"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			f.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(text))
+		}
+	}
+	f.Add("| Connections | Throughput | vs Previous | Latency |\n|---|---|---|---|\n| 8 | 1,000 req/s | -1% | ~4ms |\n")
+	f.Add("at 250 requests per second and 4ms of CPU\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		read, err := audit.Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		a := audit.Judge(read, audit.Given{Cores: 2, Connections: 8})
+		if _, err := json.Marshal(a); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Count(text, "\n") + 1
+		for i, r := range a.Runs {
+			if r.Line < 1 || r.End < r.Line || r.End > lines || i > 0 && r.Line < a.Runs[i-1].Line {
+				t.Fatalf("run %d has lines %d to %d of %d", i, r.Line, r.End, lines)
+			}
+		}
+		for _, f := range a.Findings {
+			if said := report.Say(f.Fact()); said == "" || strings.Contains(said, "<no value>") || strings.HasPrefix(said, string(f.Code)) {
+				t.Fatalf("%s is worded %q", f.Code, said)
+			}
+		}
+	})
+}

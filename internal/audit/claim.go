@@ -1,0 +1,227 @@
+// Package audit reads what load tools print, and says which of its figures no server
+// can have had, which are not what they look like, and which cannot tell. It reads
+// text and judges it: it opens no file and measures nothing.
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Figure is a number as it was printed: seconds, bytes, a count, a rate per second or
+// a share of 1. The printed digits leave it open within Half on either side.
+type Figure struct{ Value, Half float64 }
+
+func (f Figure) low() float64  { return f.Value - f.Half }
+func (f Figure) high() float64 { return f.Value + f.Half }
+
+// times multiplies; the doubts add up.
+func (f Figure) times(g Figure) Figure {
+	return Figure{f.Value * g.Value, math.Abs(f.Value)*g.Half + math.Abs(g.Value)*f.Half}
+}
+
+// exact is a figure that was not rounded, or by nothing that matters.
+func exact(v float64) Figure { return Figure{v, math.Abs(v) * 1e-9} }
+
+// Names of figures, which are the keys of key=value input as well. Quantiles are p50,
+// p99.9 and so on.
+const (
+	Connections = "connections"   // kept open at once
+	Opened      = "opened"        // over the whole run, where the tool opens new ones
+	Concurrent  = "concurrent"    // open at once, as the tool saw it
+	Threads     = "threads"       // of the load tool
+	Depth       = "depth"         // requests in flight on a connection: pipelining, streams
+	Seconds     = "seconds"       // the run took
+	asked       = "asked_seconds" // that it was to take
+	Requests    = "requests"      // ended, whether well or not
+	OK          = "ok"
+	Errors      = "errors" // without a reply
+	Timeouts    = "timeouts"
+	Status1xx   = "status_1xx"
+	Status2xx   = "status_2xx"
+	Status3xx   = "status_3xx"
+	Status4xx   = "status_4xx"
+	Status5xx   = "status_5xx"
+	NotGood     = "not_good" // replies of other statuses than 2xx and 3xx, where no more is told
+	CutOff      = "cut_off"  // under way when the run ended
+	Unsent      = "unsent"   // planned, and never sent
+	Rate        = "rate"     // requests per second that ended
+	Offered     = "offered"  // requests per second that were planned
+	Mean        = "mean"     // response time, as the tool counts it
+	Stdev       = "stdev"
+	Min         = "min"
+	Max         = "max"
+	Sum         = "sum" // of all response times
+	Bytes       = "bytes"
+	BytesRate   = "bytes_rate"
+	Cores       = "cores"    // of the server
+	Service     = "service"  // CPU time of the server for a request
+	CPU         = "cpu"      // of the load tool, a share of one CPU
+	Accepted    = "accepted" // connections or requests taken in
+	Done        = "done"     // of those, ended
+	Change      = "change"   // of the rate, against the row before
+	ThreadRate  = "thread_rate"
+	ThreadMax   = "thread_rate_max"
+	CalibMean   = "calibration_mean" // of wrk2's threads
+	CalibLeast  = "calibration_least"
+	CalibMost   = "calibration_most"
+)
+
+// How requests follow each other.
+const (
+	unknownLoop = "unknown"
+	closedLoop  = "closed" // each connection sends when it is answered
+	pacedLoop   = "paced"  // a closed loop that is held to a rate; times count from the sending
+	openLoop    = "open"   // times count from the schedule
+)
+
+// A Claim is one run as a text reports it.
+type Claim struct {
+	Tool, Name string // Name only where the text gives one
+	Line, End  int    // from 1
+	Loop       string
+	Figures    map[string]Figure
+}
+
+func newClaim(tool string, line int) *Claim {
+	return &Claim{Tool: tool, Line: line, End: line, Loop: unknownLoop, Figures: map[string]Figure{}}
+}
+
+func (c *Claim) has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { _, ok := c.Figures[n]; return !ok })
+}
+
+func (c *Claim) get(name string) Figure { return c.Figures[name] }
+
+// set notes a figure, unless no number holds it.
+func (c *Claim) set(name string, f Figure) {
+	if !math.IsInf(f.high(), 0) && !math.IsNaN(f.high()) {
+		c.Figures[name] = f
+	}
+}
+
+// add adds to a figure, which is 0 before.
+func (c *Claim) add(name string, f Figure) {
+	had := c.Figures[name]
+	c.set(name, Figure{had.Value + f.Value, had.Half + f.Half})
+}
+
+// A quantile is the response time that the share Q of the requests did not exceed.
+type quantile struct {
+	Q float64
+	Figure
+}
+
+// quantileName is the figure's name for a share: p99.9 for .999.
+func quantileName(percent float64) string {
+	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
+}
+
+// quantileOf is the share that a figure's name stands for.
+func quantileOf(name string) (q float64, ok bool) {
+	digits, ok := strings.CutPrefix(name, "p")
+	if !ok || digits == "" || strings.Trim(digits, "0123456789.") != "" {
+		return 0, false
+	}
+	percent, err := strconv.ParseFloat(digits, 64)
+	return percent / 100, err == nil && percent >= 0 && percent <= 100
+}
+
+// quantiles are those of the claim, the smallest share first, with min and max as the
+// shares 0 and 1.
+func (c *Claim) quantiles() (all []quantile) {
+	for name, f := range c.Figures {
+		if q, ok := quantileOf(name); ok {
+			all = append(all, quantile{q, f})
+		}
+	}
+	if c.has(Min) {
+		all = append(all, quantile{0, c.get(Min)})
+	}
+	if c.has(Max) {
+		all = append(all, quantile{1, c.get(Max)})
+	}
+	slices.SortFunc(all, func(a, b quantile) int {
+		switch {
+		case a.Q != b.Q:
+			return int(math.Copysign(1, a.Q-b.Q))
+		default:
+			return int(math.Copysign(1, a.Value-b.Value))
+		}
+	})
+	return all
+}
+
+// measured reports whether the claim has any result, and not its settings alone.
+func (c *Claim) measured() bool {
+	for name := range c.Figures {
+		switch name {
+		case Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted:
+			return true
+		}
+		if _, ok := quantileOf(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// inFlight is how many requests the connections can hold; ok is false where that is not
+// told.
+func (c *Claim) inFlight() (n float64, ok bool) {
+	switch {
+	case c.has(Concurrent):
+		n = c.get(Concurrent).high()
+	case c.has(Connections, Threads) && (c.Tool == toolWrk || c.Tool == toolWrk2):
+		n = c.spread()
+	case c.has(Connections):
+		n = c.get(Connections).high()
+	default:
+		return 0, false
+	}
+	if c.has(Depth) {
+		n *= c.get(Depth).Value
+	}
+	return n, n > 0
+}
+
+// spread is how many connections wrk opens: as many for each thread, rounded down.
+func (c *Claim) spread() float64 {
+	t := c.get(Threads).Value
+	if t < 1 {
+		return c.get(Connections).Value
+	}
+	return t * math.Floor(c.get(Connections).Value/t)
+}
+
+// rate is the rate of the whole run: as printed, or from what is.
+func (c *Claim) rate() (f Figure, ok bool) {
+	switch {
+	case c.has(Rate):
+		return c.get(Rate), true
+	case c.has(Requests, Seconds) && c.get(Seconds).low() > 0:
+		n, t := c.get(Requests), c.get(Seconds)
+		r := n.Value / t.Value
+		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}, true
+	case c.has(ThreadRate, Threads): // of wrk's samples, which leave its calibration out
+		r := c.get(ThreadRate).times(c.get(Threads))
+		if c.has(Offered) {
+			r.Value = min(r.Value, c.get(Offered).Value)
+		}
+		return Figure{r.Value, r.Half + .15*r.Value}, true
+	}
+	return Figure{}, false
+}
+
+// A SyntaxError says which line cannot be read, and why.
+type SyntaxError struct {
+	Line int
+	Err  error
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *SyntaxError) Unwrap() error { return e.Err }

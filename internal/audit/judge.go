@@ -1,0 +1,539 @@
+package audit
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// Laws, as findings name them.
+const (
+	lawFlow        = "flow law"        // what comes in goes out or is still there: X = C / T
+	lawLittle      = "Little's law"    // N = X R (Little 1961)
+	lawUtilisation = "utilisation law" // U = X S (Denning and Buzen 1978)
+	lawInteractive = "interactive law" // R = N / X - Z in a closed loop (same)
+	lawArithmetic  = "arithmetic"
+	lawSurvivors   = "survivors" // a quantile over those that were answered is none over all
+	lawPlan        = "the load"  // what the tool sent, and when
+	lawRepeats     = "repeats"   // without them a difference is no finding
+)
+
+// rules are the class and the law of each finding, in the order of a report within its
+// class.
+var rules = []struct {
+	code record.Code
+	kind record.Judgement
+	law  string
+}{
+	{record.AuditLittle, record.Impossible, lawLittle},
+	{record.AuditTwoReports, record.Impossible, lawLittle},
+	{record.AuditUtilisation, record.Impossible, lawUtilisation},
+	{record.AuditNotAdded, record.Impossible, lawFlow},
+	{record.AuditRateTime, record.Impossible, lawFlow},
+	{record.AuditBytesTime, record.Impossible, lawFlow},
+	{record.AuditDoneAccepted, record.Impossible, lawFlow},
+	{record.AuditOrder, record.Impossible, lawArithmetic},
+	{record.AuditMeanBounds, record.Impossible, lawArithmetic},
+	{record.AuditSpread, record.Impossible, lawArithmetic},
+	{record.AuditSum, record.Impossible, lawArithmetic},
+	{record.AuditTooLong, record.Impossible, lawArithmetic},
+	{record.AuditChange, record.Impossible, lawArithmetic},
+
+	{record.AuditDead, record.Suspicious, lawSurvivors},
+	{record.AuditStatuses, record.Suspicious, lawSurvivors},
+	{record.AuditFailed, record.Suspicious, lawSurvivors},
+	{record.AuditOfferedMissed, record.Suspicious, lawFlow},
+	{record.AuditBacklogGrows, record.Suspicious, lawFlow},
+	{record.AuditLittlePlan, record.Suspicious, lawLittle},
+	{record.AuditBursts, record.Suspicious, lawPlan},
+	{record.AuditFewerConns, record.Suspicious, lawPlan},
+	{record.AuditCalibration, record.Suspicious, lawPlan},
+	{record.AuditUneven, record.Suspicious, lawPlan},
+	{record.AuditIdentical, record.Suspicious, lawRepeats},
+
+	{record.AuditBackFilled, record.CannotTell, lawLittle},
+	{record.AuditDepthUntold, record.CannotTell, lawLittle},
+	{record.AuditInterpolated, record.CannotTell, lawArithmetic},
+	{record.AuditCoresUntold, record.CannotTell, lawUtilisation},
+	{record.AuditSpinning, record.CannotTell, lawUtilisation},
+	{record.AuditInverse, record.CannotTell, lawInteractive},
+	{record.AuditTurnaround, record.CannotTell, lawInteractive},
+	{record.AuditGrowth, record.CannotTell, lawInteractive},
+	{record.AuditSameRate, record.CannotTell, lawFlow},
+	{record.AuditOneInFlight, record.CannotTell, lawLittle},
+	{record.AuditWithinNoise, record.CannotTell, lawRepeats},
+	{record.AuditOneTrial, record.CannotTell, lawRepeats},
+	{record.AuditApproximate, record.CannotTell, lawRepeats},
+}
+
+// slack is how far a law may be broken beyond what rounding explains, a ratio: tools
+// read their clocks at slightly different moments.
+const slack = .02
+
+// Given is what the text does not say and the reader knows; 0 for unknown.
+type Given struct {
+	Cores       float64 // of the server
+	Service     float64 // its CPU time for a request, in seconds
+	Connections float64
+}
+
+// An audit is findings while they are made.
+type audit struct {
+	text     *Text
+	findings []record.AuditFinding
+}
+
+// Judge holds the runs of a text to the laws.
+func Judge(text *Text, given Given) *record.Audit {
+	a := &audit{text: text}
+	for _, c := range text.Claims {
+		for name, v := range map[string]float64{Cores: given.Cores, Service: given.Service, Connections: given.Connections} {
+			if v > 0 && !c.has(name) {
+				c.set(name, exact(v))
+			}
+		}
+	}
+	for i, c := range text.Claims {
+		for _, check := range []func(*Claim) *finding{
+			added, rateTime, bytesTime, acceptedDone, offeredMissed,
+			little, utilisation, spinning, inverse,
+			order, meanBounds, spread, sum, tooLong,
+			dead, statuses, failed, fewerConnections, bursts, calibration, uneven,
+		} {
+			if f := check(c); f != nil {
+				a.add(i, f)
+			}
+		}
+	}
+	a.across()
+	result := &record.Audit{Schema: 1, Findings: a.findings, Runs: []record.AuditRun{}, NotRead: unread(text)}
+	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int { return ruleOf(x.Code) - ruleOf(y.Code) })
+	var tools []string
+	for _, c := range text.Claims {
+		run := record.AuditRun{Tool: c.Tool, Name: c.Name, Line: c.Line, End: c.End, Loop: c.Loop, Figures: map[string]float64{}}
+		for name, f := range c.Figures {
+			run.Figures[name] = f.Value
+		}
+		result.Runs = append(result.Runs, run)
+		if !slices.Contains(tools, c.Tool) {
+			tools = append(tools, c.Tool)
+		}
+	}
+	result.Format = strings.Join(tools, ", ")
+	return result
+}
+
+func ruleOf(code record.Code) int {
+	for i, r := range rules {
+		if r.code == code {
+			return i
+		}
+	}
+	panic("audit: no rule for " + code) // a bug here
+}
+
+// A finding is what a check comes to.
+type finding struct {
+	code   record.Code
+	values record.Values
+	names  record.Names
+}
+
+// add notes what was found of a run, or of all for -1.
+func (a *audit) add(run int, f *finding) {
+	for _, v := range f.values {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return // figures that no run has
+		}
+	}
+	line := 0
+	if run >= 0 {
+		line = a.text.Claims[run].Line
+	}
+	rule := rules[ruleOf(f.code)]
+	a.findings = append(a.findings, record.AuditFinding{Kind: rule.kind, Law: rule.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
+}
+
+// unread are the lines that were not read, those that follow each other together.
+func unread(text *Text) []record.AuditLines {
+	all := []record.AuditLines{}
+	for _, n := range text.Unread {
+		if last := len(all) - 1; last >= 0 && all[last].End == n-1 {
+			all[last].End = n
+			continue
+		}
+		first := []rune(strings.TrimSpace(text.Lines[n-1]))
+		all = append(all, record.AuditLines{Line: n, End: n, Text: string(first[:min(len(first), 80)])})
+	}
+	return all
+}
+
+// differ reports whether two figures are further apart than their rounding and the
+// slack allow.
+func differ(a, b Figure) bool {
+	return math.Abs(a.Value-b.Value) > a.Half+b.Half+slack*math.Max(math.Abs(a.Value), math.Abs(b.Value))
+}
+
+// exceeds reports whether a is above b for certain.
+func exceeds(a, b Figure) bool { return a.low() > b.high()*(1+slack) }
+
+// added: requests are those with a good reply and those without.
+func added(c *Claim) *finding {
+	whole := Requests
+	var parts []string
+	switch {
+	case c.has(Requests, OK, Errors) && c.Tool == toolFigures:
+		parts = []string{OK, Errors}
+	case c.has(Requests, Status2xx, Status3xx, Status4xx, Status5xx):
+		parts = []string{Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, Errors, CutOff}
+	case c.has(Accepted, Done, "open"):
+		whole, parts = Accepted, []string{Done, "open"}
+	default:
+		return nil
+	}
+	sum := Figure{}
+	for _, p := range parts {
+		if c.Tool == toolHTTPerf && p == Errors || c.Tool == toolHTTPerf && p == Status1xx { // its requests are replies
+			continue
+		}
+		f := c.get(p)
+		sum = Figure{sum.Value + f.Value, sum.Half + f.Half}
+	}
+	if n := c.get(whole); math.Abs(n.Value-sum.Value) > n.Half+sum.Half {
+		return &finding{record.AuditNotAdded, record.Values{"whole": n.Value, "sum": sum.Value}, record.Names{"whole": whole, "parts": strings.Join(parts, " + ")}}
+	}
+	return nil
+}
+
+// rateTime: X T = C.
+func rateTime(c *Claim) *finding {
+	if !c.has(Rate, Seconds, Requests) {
+		return nil
+	}
+	if n := c.get(Rate).times(c.get(Seconds)); differ(n, c.get(Requests)) {
+		return &finding{record.AuditRateTime, record.Values{"rate": c.get(Rate).Value, "seconds": c.get(Seconds).Value, "product": n.Value, "requests": c.get(Requests).Value}, nil}
+	}
+	return nil
+}
+
+func bytesTime(c *Claim) *finding {
+	if !c.has(BytesRate, Seconds, Bytes) || c.Tool == toolH2load { // whose rate is of the whole time, warm-up included
+		return nil
+	}
+	if n := c.get(BytesRate).times(c.get(Seconds)); differ(n, c.get(Bytes)) {
+		return &finding{record.AuditBytesTime, record.Values{"rate": c.get(BytesRate).Value, "seconds": c.get(Seconds).Value, "product": n.Value, "bytes": c.get(Bytes).Value}, nil}
+	}
+	return nil
+}
+
+// acceptedDone: nothing is done before it was accepted.
+func acceptedDone(c *Claim) *finding {
+	if c.has(Accepted, Done) && c.get(Done).low() > c.get(Accepted).high() {
+		return &finding{record.AuditDoneAccepted, record.Values{"accepted": c.get(Accepted).Value, "done": c.get(Done).Value}, nil}
+	}
+	return nil
+}
+
+// missed is the share of the planned requests from which a load is another than planned.
+const missed = .01
+
+func offeredMissed(c *Claim) *finding {
+	rate := c.get(Rate)
+	if !c.has(Offered, Rate) || rate.high() >= c.get(Offered).low()*(1-missed) {
+		return nil
+	}
+	v := record.Values{"offered": c.get(Offered).Value, "rate": rate.Value, "share": rate.Value / c.get(Offered).Value}
+	if c.has(Requests, Seconds) {
+		planned := c.get(Seconds).Value
+		if c.has(asked) {
+			planned = min(planned, c.get(asked).Value)
+		}
+		v["missing"] = max(0, c.get(Offered).Value*planned-c.get(Requests).Value)
+	}
+	return &finding{record.AuditOfferedMissed, v, nil}
+}
+
+// little: no more requests are in flight than the connections hold.
+func little(c *Claim) *finding {
+	n, ok := c.inFlight()
+	rate, known := c.rate()
+	if !ok || !known || !c.has(Mean) {
+		return nil
+	}
+	l := rate.times(c.get(Mean))
+	if l.low() <= n*(1+slack) {
+		return nil
+	}
+	code := record.AuditLittle
+	switch {
+	case c.Tool == toolWrk:
+		code = record.AuditBackFilled
+	case c.Loop == openLoop:
+		code = record.AuditLittlePlan
+	case (c.Tool == toolH2load || c.Tool == toolK6) && !c.has(Depth):
+		code = record.AuditDepthUntold
+	}
+	return &finding{code, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": l.Value, "connections": n, "depth": c.get(Depth).Value}, record.Names{"tool": c.Tool}}
+}
+
+// utilisation: the server's cores are busy for at most all the time.
+func utilisation(c *Claim) *finding {
+	rate, ok := c.rate()
+	if !ok || !c.has(Service) {
+		return nil
+	}
+	busy := rate.times(c.get(Service))
+	v := record.Values{"rate": rate.Value, "service": c.get(Service).Value, "busy": busy.Value}
+	switch {
+	case !c.has(Cores):
+		v["needed"] = math.Ceil(busy.Value * (1 - slack))
+		return &finding{record.AuditCoresUntold, v, nil}
+	case exceeds(busy, c.get(Cores)):
+		v["cores"] = c.get(Cores).Value
+		return &finding{record.AuditUtilisation, v, nil}
+	}
+	return nil
+}
+
+// spinning: httperf asks select without a pause, so it uses its CPU whole at any rate.
+func spinning(c *Claim) *finding {
+	rate, ok := c.rate()
+	if c.Tool != toolHTTPerf || !ok || c.get(CPU).Value < .9 {
+		return nil
+	}
+	return &finding{record.AuditSpinning, record.Values{"cpu": c.get(CPU).Value, "rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, nil}
+}
+
+// near is the share of a closed loop's cycle from which the response time is all of it.
+const near = .9
+
+// inverse: in a closed loop R = N / X - Z.
+func inverse(c *Claim) *finding {
+	n, ok := c.inFlight()
+	rate, known := c.rate()
+	if !ok || !known || !c.has(Mean) || c.Loop == openLoop || c.Loop == pacedLoop || c.has(Concurrent) || rate.Value <= 0 {
+		return nil
+	}
+	l := rate.times(c.get(Mean))
+	cycle := n / rate.Value
+	v := record.Values{"connections": n, "rate": rate.Value, "cycle": cycle, "mean": c.get(Mean).Value, "share": c.get(Mean).Value / cycle}
+	switch {
+	case l.Half > .3*l.Value: // a mean of one digit
+		return nil
+	case l.low() > n*(1+slack): // little has it
+		return nil
+	case l.high() >= near*n:
+		return &finding{record.AuditInverse, v, nil}
+	case l.high() >= .2*n: // below, nobody takes the loop for a busy one
+		return &finding{record.AuditTurnaround, v, record.Names{"loop": c.Loop}}
+	}
+	return nil
+}
+
+// order: min ≤ p50 ≤ p99 ≤ max, and the mean between the ends.
+func order(c *Claim) *finding {
+	all := c.quantiles()
+	name := func(q float64) string {
+		switch q {
+		case 0:
+			return Min
+		case 1:
+			return Max
+		}
+		return quantileName(math.Round(q*1e7) / 1e5)
+	}
+	for i := 1; i < len(all); i++ {
+		// Both ends of the range are the same time, of which HDR histograms keep three digits.
+		if all[i-1].low()*(1-.005) > all[i].high() && all[i-1].Q < all[i].Q {
+			return &finding{record.AuditOrder, record.Values{"less": all[i-1].Value, "more": all[i].Value}, record.Names{"less": name(all[i-1].Q), "more": name(all[i].Q)}}
+		}
+	}
+	if !c.has(Mean) || len(all) == 0 {
+		return nil
+	}
+	mean := c.get(Mean)
+	if last := all[len(all)-1]; last.Q == 1 && mean.low() > last.high()*1.005 {
+		return &finding{record.AuditOrder, record.Values{"less": mean.Value, "more": last.Value}, record.Names{"less": Mean, "more": Max}}
+	}
+	if first := all[0]; first.Q == 0 && first.low() > mean.high()*1.005 {
+		return &finding{record.AuditOrder, record.Values{"less": first.Value, "more": mean.Value}, record.Names{"less": Min, "more": Mean}}
+	}
+	return nil
+}
+
+// meanBounds: between two quantiles no request took less than the lower, nor more than
+// the upper, so Σ (q₊ − q) x(q) ≤ mean ≤ Σ (q₊ − q) x(q₊).
+func meanBounds(c *Claim) *finding {
+	all := c.quantiles()
+	if !c.has(Mean) || len(all) == 0 || order(c) != nil {
+		return nil
+	}
+	low, high, before := 0., 0., quantile{}
+	for _, q := range all {
+		low += (q.Q - before.Q) * before.low()
+		high += (q.Q - before.Q) * q.high()
+		before = q
+	}
+	low += (1 - before.Q) * before.low()
+	if before.Q < 1 {
+		high = math.Inf(1)
+	}
+	// Tools differ in which request of n is the quantile, by one.
+	if n := c.get(Requests).Value; n > 0 {
+		low -= before.Value / n
+		high += before.Value / n
+	}
+	mean := c.get(Mean)
+	if mean.high() >= low*(1-slack) && mean.low() <= high*(1+slack) {
+		return nil
+	}
+	v := record.Values{"mean": mean.Value, "low": max(low, 0)}
+	if before.Q == 1 {
+		v["high"] = high
+	}
+	if c.Tool == toolFortio {
+		return &finding{record.AuditInterpolated, v, nil}
+	}
+	return &finding{record.AuditMeanBounds, v, nil}
+}
+
+// spread: of values between a and b with mean m the deviation is at most
+// √((b − m)(m − a)) (Bhatia and Davis 2000), which is at most (b − a)/2 (Popoviciu 1935).
+func spread(c *Claim) *finding {
+	if !c.has(Stdev, Mean, Max) {
+		return nil
+	}
+	m, least, most := c.get(Mean), c.get(Min).low(), c.get(Max).high()
+	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
+	if n := c.get(Requests).Value; n > 1 {
+		limit *= math.Sqrt(n / (n - 1))
+	}
+	if c.get(Stdev).low() > limit*(1+slack) {
+		return &finding{record.AuditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, nil}
+	}
+	return nil
+}
+
+// sum: the mean is the sum over the number.
+func sum(c *Claim) *finding {
+	if !c.has(Sum, Mean, Requests) {
+		return nil
+	}
+	if n := c.get(Mean).times(c.get(Requests)); differ(n, c.get(Sum)) {
+		return &finding{record.AuditSum, record.Values{"mean": c.get(Mean).Value, "requests": c.get(Requests).Value, "product": n.Value, "sum": c.get(Sum).Value}, nil}
+	}
+	return nil
+}
+
+// tooLong: no request takes longer than the run.
+func tooLong(c *Claim) *finding {
+	if c.has(Max, Seconds) && c.get(Max).low() > c.get(Seconds).high()*1.05 {
+		return &finding{record.AuditTooLong, record.Values{"max": c.get(Max).Value, "seconds": c.get(Seconds).Value}, nil}
+	}
+	return nil
+}
+
+// fewFailed is the share of requests without a good reply that a comparison stands.
+const fewFailed = .001
+
+// failed: quantiles are of the requests that ended well.
+func failed(c *Claim) *finding {
+	requests, lost := c.get(Requests).Value, c.get(Errors).Value+c.get(Timeouts).Value
+	if dead(c) != nil { // its timeouts count one connection many times
+		lost = c.get(Errors).Value
+	}
+	if c.Tool == toolH2load || c.Tool == toolHTTPerf { // which count timeouts among the errors
+		lost = c.get(Errors).Value
+	}
+	if requests <= 0 || lost <= fewFailed*requests {
+		return nil
+	}
+	share := lost / requests
+	if outside := map[string]bool{toolWrk: true, toolWrk2: true, toolHTTPerf: true}; outside[c.Tool] {
+		share = lost / (requests + lost)
+	}
+	return &finding{record.AuditFailed, record.Values{"lost": lost, "requests": requests, "share": share, "known": 1 - share, "timeouts": c.get(Timeouts).Value, "read": c.get("read_errors").Value}, record.Names{"tool": c.Tool}}
+}
+
+// statuses: replies that refuse or fail are quick, and no work.
+func statuses(c *Claim) *finding {
+	bad, replies := c.get(Status4xx).Value+c.get(Status5xx).Value+c.get(NotGood).Value, c.get(Requests).Value
+	if replies <= 0 || bad <= fewFailed*replies {
+		return nil
+	}
+	return &finding{record.AuditStatuses, record.Values{"bad": bad, "requests": replies, "share": bad / replies}, nil}
+}
+
+// wrk2 gives each connection its share of the rate and, every two seconds, counts those
+// that wait for an answer for too long once more (check_timeouts in its wrk.c).
+const recount = 2.
+
+// dead: what a paced load misses, whole connections miss.
+func dead(c *Claim) *finding {
+	rate, ok := c.get(Rate), c.has(Rate, Offered, Connections, Timeouts)
+	if c.Tool != toolWrk2 || !ok || c.get(Timeouts).Value == 0 || rate.Value >= (1-missed)*c.get(Offered).Value {
+		return nil
+	}
+	n, _ := c.inFlight()
+	pace := c.get(Offered).Value / n
+	live := rate.Value / pace
+	v := record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": c.get(Timeouts).Value, "rate": rate.Value, "each": c.get(Timeouts).Value / (n - live)}
+	if c.has(Seconds) {
+		v["seconds"], v["looks"] = c.get(Seconds).Value, c.get(Seconds).Value/recount
+	}
+	return &finding{record.AuditDead, v, nil}
+}
+
+// fewerConnections: wrk gives each thread as many connections, rounded down.
+func fewerConnections(c *Claim) *finding {
+	if c.Tool != toolWrk && c.Tool != toolWrk2 || !c.has(Connections, Threads) || c.spread() >= c.get(Connections).Value {
+		return nil
+	}
+	return &finding{record.AuditFewerConns, record.Values{"connections": c.get(Connections).Value, "threads": c.get(Threads).Value, "opened": c.spread()}, nil}
+}
+
+// manyTimes is how many times its share of the rate a thread of wrk2 sends in a sample
+// when its connections go together.
+const manyTimes = 5
+
+// bursts: wrk2 paces each connection, and those of a thread begin together.
+func bursts(c *Claim) *finding {
+	if c.Tool != toolWrk2 || !c.has(Offered, Threads, Connections, ThreadMax) {
+		return nil
+	}
+	share := c.get(Offered).Value / c.get(Threads).Value
+	if c.get(ThreadMax).Value <= manyTimes*share {
+		return nil
+	}
+	each := math.Floor(c.get(Connections).Value / c.get(Threads).Value)
+	return &finding{record.AuditBursts, record.Values{"max": c.get(ThreadMax).Value, "share": share, "each": each, "within": each / c.get(ThreadMax).Value, "period": each / share}, nil}
+}
+
+// discarded is how long wrk2 calibrates: what it measured until then it throws away.
+const discarded = 10.
+
+// calibration: the run is another before and after wrk2's calibration.
+func calibration(c *Claim) *finding {
+	if c.Tool != toolWrk2 || !c.has(CalibMean, Mean) {
+		return nil
+	}
+	ratio := c.get(CalibMean).Value / c.get(Mean).Value
+	if ratio > .5 && ratio < 2 {
+		return nil
+	}
+	return &finding{record.AuditCalibration, record.Values{"calibration": c.get(CalibMean).Value, "mean": c.get(Mean).Value, "discarded": discarded, "rest": max(0, c.get(Seconds).Value-discarded)}, nil}
+}
+
+// unlike is how many times the quickest thread's mean the slowest one's may be.
+const unlike = 8
+
+// uneven: threads that send the same saw servers that differ.
+func uneven(c *Claim) *finding {
+	least, most := c.get(CalibLeast), c.get(CalibMost)
+	if !c.has(CalibLeast, CalibMost) || most.Value <= unlike*least.Value {
+		return nil
+	}
+	return &finding{record.AuditUneven, record.Values{"least": least.Value, "most": most.Value}, nil}
+}

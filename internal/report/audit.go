@@ -1,0 +1,139 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+)
+
+// judgements are the classes of findings in the order of a report, with their headings.
+var judgements = []struct {
+	kind  record.Judgement
+	title string
+	short string
+}{
+	{record.Impossible, "Impossible", "impossible"},
+	{record.Suspicious, "Suspicious", "suspicious"},
+	{record.CannotTell, "Cannot be told", "cannot be told"},
+}
+
+// Audit renders an audit for a terminal: each kind of finding once, or every finding.
+func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
+	return o.write(w, auditDocument(a, verbose))
+}
+
+// AuditMarkdown writes every finding for an issue or a page.
+func AuditMarkdown(w io.Writer, a *record.Audit) error {
+	_, err := io.WriteString(w, auditDocument(a, true).Markdown())
+	return err
+}
+
+// AuditJSON writes all of it, the findings with their message.
+func AuditJSON(w io.Writer, a *record.Audit) error {
+	full := *a
+	full.Findings = slices.Clone(a.Findings)
+	if full.Findings == nil {
+		full.Findings = []record.AuditFinding{}
+	}
+	for i := range full.Findings {
+		full.Findings[i].Message = Say(full.Findings[i].Fact())
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(full)
+}
+
+func auditDocument(a *record.Audit, verbose bool) document.Document {
+	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
+	for _, j := range judgements {
+		var items document.Facts
+		said := map[record.Code]bool{}
+		for _, f := range a.Findings {
+			if f.Kind != j.kind || said[f.Code] && !verbose {
+				continue
+			}
+			said[f.Code] = true
+			text := Say(f.Fact())
+			if others := likewise(a, f); !verbose && others != "" {
+				text += others
+			}
+			items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + text})
+		}
+		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
+	}
+	var below document.Facts
+	for _, run := range a.Runs {
+		if verbose {
+			below = append(below, document.Fact{Label: "Read", Text: fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))})
+		}
+	}
+	lines := 0
+	for _, l := range a.NotRead {
+		lines += l.End - l.Line + 1
+		if verbose {
+			below = append(below, document.Fact{Label: "Not read", Text: fmt.Sprintf("%s: %s", lineSpan(l.Line, l.End), l.Text)})
+		}
+	}
+	if !verbose {
+		if lines > 0 {
+			below = append(below, document.Fact{Label: "Not read", Text: plural(lines, "line") + " that are no run's"})
+		}
+		below = append(below, document.Below(nil)...)
+	}
+	d.Parts = append(d.Parts, below)
+	return d
+}
+
+// auditAnswer counts the findings of each class.
+func auditAnswer(a *record.Audit) string {
+	var parts []string
+	for _, j := range judgements {
+		n := 0
+		for _, f := range a.Findings {
+			if f.Kind == j.kind {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, j.short))
+	}
+	return fmt.Sprintf("%s, in %s of %s.", strings.Join(parts, ", "), plural(len(a.Runs), "run"), a.Format)
+}
+
+// where says which run a finding is about.
+func where(a *record.Audit, f record.AuditFinding) string {
+	if f.Run < 0 {
+		return ""
+	}
+	name := a.Runs[f.Run].Name
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	return fmt.Sprintf("line %d%s: ", f.Line, name)
+}
+
+// likewise says which other runs have a finding of the same code.
+func likewise(a *record.Audit, than record.AuditFinding) string {
+	var lines []string
+	for _, f := range a.Findings {
+		if f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line) {
+			lines = append(lines, fmt.Sprint(f.Line))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; likewise line " + strings.Join(lines, ", ")
+}
+
+func lineSpan(line, end int) string {
+	if line == end {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("lines %d-%d", line, end)
+}
