@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/record"
 	"schedlab/loadtests"
 )
 
@@ -23,8 +25,8 @@ type shown struct {
 }
 
 var (
-	commandLine = regexp.MustCompile(`(?:^|[\s` + "`" + `$])(?:go run \./cmd/schedlab|(?:bin/)?schedlab) ((?:compare|map|size)(?: .*)?)$`)
-	inlineCode  = regexp.MustCompile("`((?:bin/)?schedlab (?:compare|map|size) [^`]*)`")
+	commandLine = regexp.MustCompile(`(?:^|[\s` + "`" + `$])(?:go run \./cmd/schedlab|(?:bin/)?schedlab) ((?:compare|map|size|choose)(?: .*)?)$`)
+	inlineCode  = regexp.MustCompile("`((?:bin/)?schedlab (?:compare|map|size|choose) [^`]*)`")
 )
 
 // shownIn finds the commands in a document: lines of its fenced blocks, with what
@@ -165,6 +167,8 @@ func TestShownCommandsCanDecide(t *testing.T) {
 	asShown(t)
 	for _, c := range all {
 		switch {
+		case c.argv[0] == "choose":
+			testable(t, c)
 		case c.argv[0] != "size":
 			plannable(t, c)
 		case slices.Contains(c.argv, "--verify"):
@@ -193,6 +197,22 @@ func plannable(t *testing.T, c shown) {
 			t.Errorf("%s: schedlab %s: %s: %s", c.at, strings.Join(c.argv, " "), scenario, strings.TrimSpace(why))
 		}
 	}
+}
+
+// testable asks for an advice, and has the comparison that tests it plannable.
+func testable(t *testing.T, c shown) {
+	t.Helper()
+	var out, errs strings.Builder
+	argv := slices.DeleteFunc(slices.Clone(c.argv), func(w string) bool { return w == "--verify" })
+	if code := run(t.Context(), append(argv, "--output", "json"), &out, &errs); code != exitDone {
+		t.Errorf("%s: schedlab %s: exit code %d: %s", c.at, strings.Join(c.argv, " "), code, &errs)
+		return
+	}
+	var choice record.Choice
+	if err := json.Unmarshal([]byte(out.String()), &choice); err != nil {
+		t.Fatal(err)
+	}
+	plannable(t, shown{c.at, words(t, c.at, choice.Test)[1:]})
 }
 
 // verifiable plans the comparison that tests an advice.

@@ -157,9 +157,14 @@ func implied(a, b record.Rank) record.Rank {
 	return ""
 }
 
-// versus are the verdicts on a challenger against another, by their blocks. What refuses
-// those of either for its own sake refuses these.
+// versus are the verdicts on a challenger against another: those that the result has, or else
+// by their blocks. What refuses those of either for its own sake refuses these.
 func versus(r *record.Result, a, against record.Arm, arms int) (all []record.Verdict) {
+	for _, d := range r.Answer.Duels {
+		if d.Arm == a.Name && d.Baseline == against.Name {
+			return d.Verdicts
+		}
+	}
 	for _, m := range stats.Metrics() {
 		var why *refusal
 		for _, v := range r.Verdicts {

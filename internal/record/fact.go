@@ -219,6 +219,38 @@ const (
 	SizeOpen       Code = "size-open"
 )
 
+// Which model to choose.
+const (
+	ChooseAdvice    Code = "choose-advice"
+	ChooseAsked     Code = "choose-asked"
+	ChooseMeasured  Code = "choose-measured"
+	ChooseVerdict   Code = "choose-verdict"
+	ChooseNear      Code = "choose-near"
+	ChoosePredicted Code = "choose-predicted"
+	ChooseExpected  Code = "choose-expected"
+	ChooseNothing   Code = "choose-nothing"
+	ChooseNoSize    Code = "choose-no-size"
+	ChooseLoops     Code = "choose-loops"
+	ChooseSized     Code = "choose-sized"
+	ChooseKnee      Code = "choose-knee"
+	ChooseHopeless  Code = "choose-hopeless"
+	ChooseFull      Code = "choose-full"
+	ChooseKept      Code = "choose-kept"
+	ChooseHeld      Code = "choose-held"
+	ChooseWrong     Code = "choose-wrong"
+	ChooseOpen      Code = "choose-open"
+
+	// When it does not matter, by what requests do.
+	UnlessShortCPU  Code = "choose-unless-short-cpu"
+	UnlessBlocking  Code = "choose-unless-blocking"
+	UnlessMixed     Code = "choose-unless-mixed"
+	UnlessHeavyTail Code = "choose-unless-heavy-tail"
+	UnlessIdle      Code = "choose-unless-idle"
+	UnlessBursts    Code = "choose-unless-bursts"
+	UnlessPipelined Code = "choose-unless-pipelined"
+	UnlessLocks     Code = "choose-unless-locks"
+)
+
 // Reasons against a verdict.
 const (
 	CauseNoBlocks    Code = "no-blocks"    // no block has right data

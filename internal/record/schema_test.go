@@ -62,6 +62,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 		"map.json":    schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
 		"attack.json": schemaOf[Attack](t, "what 'schedlab attack' prints with --output json"),
 		"audit.json":  schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
+		"choose.json": schemaOf[Choice](t, "what 'schedlab choose' prints with --output json"),
 	}
 }
 

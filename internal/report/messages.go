@@ -140,6 +140,39 @@ var messages = map[record.Code]string{
 	record.SizeFewerDo: `{{n .Values.workers}} would have done`,
 	record.SizeOpen:    `With {{plural .Values.workers "worker"}}, {{template "because" .}}`,
 
+	record.ChooseAdvice: `Choose {{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{n .}}{{end}}: {{.Names.summary}}`,
+	record.ChooseAsked: `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, ` +
+		`{{if gt .Values.pipeline 1.0}}{{n .Values.pipeline}} at a time on each of {{n .Values.connections}} connections` +
+		`{{else}}{{per .Values.rate}} on {{n .Values.connections}} kept connections{{with .Values.idle}} beside {{n .}} idle ones{{end}}{{end}}: ` +
+		`{{kind .Names.does}}, {{percent .Values.busy}} of the CPU time; what matters: {{.Names.matters}}`,
+	record.ChooseMeasured: `the experiment {{.Names.scenario}} (docs/experiments/{{.Names.scenario}}.md, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseVerdict: `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}` +
+		`{{range .Because}}, {{say .}}{{end}}`,
+	record.ChooseNear:      `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`,
+	record.ChoosePredicted: `not measured here yet, nor what is near; ideal schedulers of the same requests: {{range $i, $f := .Because}}{{if $i}}, {{end}}{{say $f}}{{end}}`,
+	record.ChooseExpected:  `{{.Metric}} {{time .Values.p99}} with {{.Arm}}`,
+	record.ChooseNothing:   `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`,
+	record.ChooseNoSize:    `nothing to size: it takes what comes`,
+	record.ChooseLoops:     `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`,
+	record.ChooseSized:     `{{n .Values.least}} workers and a queue of {{n .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`,
+	record.ChooseKnee: `by Little's law {{per .Values.rate}} x {{time .Values.held}} keep {{digits .Values.busy}} workers busy; ` +
+		`{{if eq .Names.matters "tail"}}with those advised hardly a request waits for one{{else}}with those advised a wait is a tenth of the time held{{end}}; give --slo for a size that keeps it`,
+	record.ChooseHopeless: `no number of workers keeps {{.Names.slo}}, and schedlab size says why; {{digits .Values.busy}} are busy by Little's law`,
+	record.ChooseFull:     `the requests need {{percent .Values.busy}} of the CPU time there is: no model keeps up, so ask what to do under it with --matters overload`,
+	record.ChooseKept:     `measured with a connection for each request; on kept connections its workers would keep them, so {{.Names.mode}} stands for it`,
+	record.ChooseHeld:     `the advice held: nothing is surely better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseWrong:    `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseOpen:     `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`,
+
+	record.UnlessShortCPU:  `while few requests meet, below a third of the CPU time: then nobody waits for a worker or for the CPU`,
+	record.UnlessBlocking:  `as long as there are more workers than Little's law keeps busy, rate x time held: nobody waits for one then`,
+	record.UnlessMixed:     `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`,
+	record.UnlessHeavyTail: `when all requests are about as long: with one demand for all, the order of service changes no mean`,
+	record.UnlessIdle:      `below some thousand connections: an idle one costs kilobytes and no time`,
+	record.UnlessBursts:    `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`,
+	record.UnlessPipelined: `when a request costs more than about 100 µs: a model adds some microseconds to each`,
+	record.UnlessLocks:     `as long as the lock is free most of the time, rate x time held below a half: then nobody waits for it`,
+
 	record.CauseNoBlocks:    `{{if .Values.ran}}the data of {{plural .Values.ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if ne .Names.status "complete"}}: the run was cut short{{end}}`,
 	record.CauseUnfit:       `{{.Names.error}}`,
 	record.CauseFewRequests: `too few requests: {{with .Values.requests}}{{n .}} a window, {{end}}{{.Metric}} needs {{n .Values.needed}}`,

@@ -177,6 +177,9 @@ func parse() *template.Template {
 		"gist":     gist,
 		"fix":      Fix,
 		"untold":   func(check string) string { return checks[check].untold },
+		"kind":     func(does string) string { return kindsOfRequests[does].name },
+		"outcome":  func(kind string) string { return outcomeWords(record.AnswerKind(kind)) },
+		"metric":   choiceMetric,
 		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
 	})
 	template.Must(all.Parse(parts + findingParts))

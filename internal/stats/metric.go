@@ -23,9 +23,17 @@ func Metrics() []Metric {
 	}
 }
 
+// further are figures that no verdict of a run is about, and that are compared all the same
+// where what matters is asked: the mean response time of good replies, and the memory that a
+// server holds.
+var further = []Metric{
+	{Name: "good_mean", Effect: 0.05, Same: 0.10},
+	{Name: "memory", Amount: true, Effect: 0.05, Same: 0.10},
+}
+
 // MetricOf is the metric of that name; of another name one with nothing but that.
 func MetricOf(name string) Metric {
-	for _, m := range Metrics() {
+	for _, m := range append(Metrics(), further...) {
 		if m.Name == name {
 			return m
 		}

@@ -103,6 +103,10 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.Values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
+	w.Values["memory"] = math.NaN()
+	if f := t.Server.Footprint; f != nil {
+		w.Values["memory"] = float64(f.Memory)
+	}
 	w.RateOff = math.Abs(float64(sent)/float64(max(w.Requests, 1)) - 1)
 	w.Generator = t.Client.CPU / (t.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does

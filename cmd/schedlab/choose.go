@@ -1,0 +1,356 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/docs/experiments"
+	"schedlab/internal/choose"
+	"schedlab/internal/command"
+	"schedlab/internal/experiment"
+	"schedlab/internal/model"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/scenario"
+	"schedlab/internal/sizing"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+// chooseFlags are what a person says about requests.
+type chooseFlags struct {
+	cpu, sleep                  string
+	lock                        time.Duration
+	rate                        perSecond
+	connections, idle, pipeline int
+	arrivals, slo, matters      string
+	cores                       int
+	verify, table               bool
+	rows                        []string
+	options                     experiment.Options
+	out, output, progress       string
+}
+
+func newChoose() *cobra.Command {
+	var f chooseFlags
+	cmd := &cobra.Command{
+		Use:   "choose [SCENARIO]",
+		Short: "Say which model should serve requests of a kind, how large, and how that is known",
+		Long: `Say which model should serve requests of a kind on kept connections: what they
+do (--cpu, --sleep, --lock, --connections, --idle, --pipeline, --arrivals) and what
+matters (--matters) choose a cell of the table in docs/choose.md. The advice is who
+won there, in an experiment of the pack. What is not measured yet falls back on the
+nearest kind of requests that is, then on queueing theory; the answer says which.
+
+With a SCENARIO, embedded or a file, its workload and load say what the flags leave
+out. The size of a pool is from 'schedlab size'; with --slo it keeps that.
+
+The answer ends with the comparison that tests it: the advised model against
+net/http and others that may do. --verify runs that comparison, two minutes at
+most, and says whether the advice held: it did unless another model is surely
+better at what matters.
+
+Exit codes: 0 there is advice, and with --verify it held; 3 --verify found the
+advised model SLOWER; 4 this machine could not decide.`,
+		Example: `  schedlab choose --cpu 'exp(200us)' --rate 2000/s --slo 'p99<=10ms'
+  schedlab choose --cpu 20us --sleep 28ms --connections 200 --rate 2080/s --matters throughput
+  schedlab choose --cpu 100us --idle 4000 --rate 1000/s --matters memory
+  schedlab choose pool-cpu --rate 2000/s --verify`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE:              f.run,
+	}
+	f.bind(cmd.Flags())
+	complete(cmd, "matters", choose.Matters()...)
+	complete(cmd, "output", "text", "json", "markdown")
+	complete(cmd, "progress", "auto", "plain", "none")
+	for _, name := range []string{"table", "rows"} { // for tools/experiments
+		if err := cmd.Flags().MarkHidden(name); err != nil {
+			panic(err) // the flag does not exist: a bug here
+		}
+	}
+	return cmd
+}
+
+func (f *chooseFlags) bind(fl *pflag.FlagSet) {
+	fl.StringVar(&f.cpu, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
+	fl.StringVar(&f.sleep, "sleep", "", "time that a request waits for something else, likewise")
+	fl.DurationVar(&f.lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
+	fl.IntVar(&f.connections, "connections", 64, "kept connections that they come over")
+	fl.IntVar(&f.idle, "idle", 0, "kept connections beside those, with nothing to ask")
+	fl.IntVar(&f.pipeline, "pipeline", 1, "requests that a client sends in one write")
+	fl.StringVar(&f.arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
+	fl.StringVar(&f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "))
+	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
+	fl.DurationVar(&f.options.Budget, "budget", 2*time.Minute, "longest --verify may take")
+	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
+	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
+	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
+}
+
+func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
+	pack, err := choose.ParsePack(experiments.Answers)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(f.rows) > 0:
+		return f.printRows(cmd, pack)
+	case f.table:
+		return report.WriteChoices(cmd.OutOrStdout(), choose.Cells(pack, choosable()), sizeOfMode)
+	}
+	ask, err := f.ask(cmd.Flags(), args)
+	if err != nil {
+		return err
+	}
+	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
+	if err != nil {
+		return err
+	}
+	choice, test, err := choose.Advise(ask, pack, choosable())
+	if err != nil {
+		return err
+	}
+	c, planned, err := f.compare(cmd, test, show)
+	if err != nil {
+		return fmt.Errorf("planning the test of the advice: %w", err)
+	}
+	choice.Test = c.line(test)
+	var untested error // the advice stands all the same
+	if f.verify {
+		if choice.Verified, untested = c.verify(cmd.Context(), planned, test, show); untested != nil {
+			choice.Unverified = untested.Error()
+		}
+	}
+	switch err := report.WriteChoice(cmd.OutOrStdout(), f.output, choice); {
+	case err != nil:
+		return errors.Join(untested, fmt.Errorf("writing the advice: %w", err))
+	case untested != nil || choice.Verified == nil:
+		return untested
+	}
+	switch choice.Verified.Answer {
+	case record.Failed:
+		return &exitError{code: exitExpectation}
+	case record.Undecided:
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// choosable are the modes as choose sees them, in the order in which they are shown.
+func choosable() (all []choose.Mode) {
+	for _, m := range model.Modes() {
+		all = append(all, choose.Mode{
+			Name: m.Name, Summary: m.Summary, Station: m.Station, Workers: m.Has("workers"), Queue: m.Has("queue-depth"), Wait: m.Has("wait"),
+			Loops: m.Loops, Sticky: m.Sticky, Sized: m.Sized,
+		})
+	}
+	return all
+}
+
+// sizeOfMode says in the table where a mode's size is from.
+func sizeOfMode(name string) string {
+	switch m, err := model.Lookup(name); {
+	case err != nil || !m.Has("workers") && !m.Loops:
+		return "nothing to size"
+	case m.Has("workers"):
+		return "[`schedlab size`](size.md)"
+	}
+	return "a loop for each CPU"
+}
+
+// ask is what the flags, and a scenario for what they leave out, say of the requests.
+func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) {
+	var path string
+	if len(args) == 1 {
+		var err error
+		if path, err = f.fill(fl, args[0]); err != nil {
+			return choose.Ask{}, err
+		}
+	}
+	if err := f.check(fl); err != nil {
+		return choose.Ask{}, err
+	}
+	d, err := f.demand()
+	if err != nil {
+		return choose.Ask{}, err
+	}
+	a := choose.Ask{
+		Demand: d, Lock: f.lock, Rate: f.rate.PerSecond, Connections: f.connections, Idle: f.idle, Pipeline: f.pipeline, Arrivals: f.arrivals,
+		Path: path, Matters: f.matters, Cores: f.cores, Seed: f.options.Seed,
+	}
+	if path == "" {
+		a.Path = f.path()
+	}
+	if f.slo != "" {
+		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
+			return a, usagef("--slo: %w", err)
+		}
+	}
+	if a.Cores == 0 {
+		if a.Cores, err = experiment.ServerCPUs(f.options); err != nil {
+			return a, usage(err)
+		}
+	}
+	return a, nil
+}
+
+// check finds what is missing or impossible in the flags.
+func (f *chooseFlags) check(fl *pflag.FlagSet) error {
+	switch {
+	case f.rate.PerSecond == 0:
+		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
+	case f.cpu == "" && f.sleep == "" && f.lock == 0:
+		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
+	case f.lock < 0 || f.lock > 100*time.Millisecond:
+		return usagef("--lock %v; give 0 to 100ms", f.lock)
+	case f.connections < 1:
+		return usagef("--connections %d; give 1 or more", f.connections)
+	case f.idle < 0:
+		return usagef("--idle %d; give 0 or more", f.idle)
+	case f.pipeline < 1:
+		return usagef("--pipeline %d; give 1 or more", f.pipeline)
+	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
+		return usagef("--cores %d; give 1 or more", f.cores)
+	case !slices.Contains(choose.Matters(), f.matters):
+		return usagef("--matters %q is none of %s", f.matters, strings.Join(choose.Matters(), ", "))
+	case f.pipeline > 1 && f.idle > 0:
+		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", f.idle, f.pipeline)
+	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
+		return usagef("--output %q is none of text, json, markdown", f.output)
+	case f.options.Budget <= 0:
+		return usagef("--budget %v must be above 0", f.options.Budget)
+	}
+	l := scenario.Load{Loop: "open", Arrivals: f.arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: f.connections, Idle: f.idle}
+	if bad := l.Check(); bad != nil {
+		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
+	}
+	return nil
+}
+
+// demand is what a request asks, --lock with its CPU time.
+func (f *chooseFlags) demand() (sizing.Demand, error) {
+	var parts []string
+	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
+		if part[1] == "" {
+			continue
+		}
+		if _, err := workload.ParseDist(part[1]); err != nil {
+			return sizing.Demand{}, flagged(part[0], err)
+		}
+		parts = append(parts, part[0]+"="+part[1])
+	}
+	if f.lock > 0 {
+		cpu, err := workload.ParseDist(f.cpu)
+		if f.cpu != "" && err != nil {
+			return sizing.Demand{}, flagged("cpu", err)
+		}
+		parts = append([]string{"cpu=" + (cpu.Mean() + f.lock).String()}, slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, "cpu=") })...)
+	}
+	d, err := sizing.ParseWorkload(strings.Join(parts, ","))
+	if err != nil {
+		return d, usagef("--cpu and --sleep: %w", err)
+	}
+	return d, nil
+}
+
+// path asks for the demand.
+func (f *chooseFlags) path() string {
+	var query []string
+	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
+		if part[1] != "" {
+			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
+		}
+	}
+	if f.lock > 0 {
+		query = append(query, "lock="+f.lock.String())
+	}
+	return "/work?" + strings.Join(query, "&")
+}
+
+// fill gives flags that were not given what a scenario says, and returns the path that it
+// asks, "" where that is /work.
+func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
+	s, _, err := findScenario(name)
+	if err != nil {
+		return "", err
+	}
+	said := map[string]string{"arrivals": s.Load.Arrivals}
+	if s.Workload.Path == "" {
+		said["cpu"], said["sleep"] = s.Workload.CPU.String(), s.Workload.Sleep.String()
+	} else if u, err := url.Parse(s.Workload.Path); err == nil && u.Path == "/work" {
+		for _, key := range []string{"cpu", "sleep", "lock"} {
+			said[key] = strings.ReplaceAll(u.Query().Get(key), " ", "+") // which a mix has, and a query means a blank by
+		}
+	}
+	for key, n := range map[string]int{"connections": s.Load.Connections, "idle": s.Load.Idle, "pipeline": s.Load.Pipeline} {
+		if n > 0 {
+			said[key] = fmt.Sprint(n)
+		}
+	}
+	if s.Load.Rate.PerSecond > 0 {
+		said["rate"] = s.Load.Rate.String()
+	}
+	for flag, value := range said {
+		if !fl.Changed(flag) && value != "" && value != "0s" {
+			if err := fl.Set(flag, value); err != nil {
+				return "", fmt.Errorf("scenario %q: %s: %w", name, flag, err)
+			}
+		}
+	}
+	switch {
+	case f.rate.PerSecond == 0:
+		return "", usagef("scenario %q asks no rate per second; give --rate, like --rate 300/s", name)
+	case f.cpu == "" && f.sleep == "":
+		return "", usagef("scenario %q does not say what a request costs; give --cpu, like --cpu 20us", name)
+	case s.Workload.Path != "" && s.Workload.Method == "GET" && !strings.HasPrefix(s.Workload.Path, "/work?"):
+		return s.Workload.Path, nil
+	}
+	return "", nil
+}
+
+// printRows prints the pack's verdicts with those of records.
+func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
+	for _, name := range f.rows {
+		r, rows, err := rowsOf(name)
+		if err != nil {
+			return err
+		}
+		pack = pack.With(r, rows)
+	}
+	_, err := fmt.Fprint(cmd.OutOrStdout(), pack)
+	return err
+}
+
+// line is the comparison as a line to type.
+func (c *chosen) line(t choose.Test) string {
+	argv := []string{"schedlab", "compare", "--path", t.Path}
+	if t.Rate > 0 {
+		argv = append(argv, "--rate", c.Rate.String())
+	}
+	for _, arm := range t.Arms {
+		argv = append(argv, "--arm", arm)
+	}
+	for _, factor := range t.Vary {
+		argv = append(argv, "--vary", factor)
+	}
+	for _, text := range c.expect {
+		argv = append(argv, "--expect", text)
+	}
+	return command.Join(append(argv, "--budget", c.Options.Budget.String()))
+}

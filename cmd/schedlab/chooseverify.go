@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/choose"
+	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+// A chosen model's test is a comparison.
+type chosen struct{ compareFlags }
+
+// compare lays out the comparison that tests an advice, as the command line would.
+func (f *chooseFlags) compare(cmd *cobra.Command, t choose.Test, show *progress) (*chosen, *experiment.Comparison, error) {
+	c := &chosen{compareFlags{Options: f.options, addArms: t.Arms, vary: t.Vary, out: f.out, adhoc: adhocFlags{path: t.Path}}}
+	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
+	c.Rate = scenario.Rate{PerSecond: t.Rate}
+	if err := knowSelf(&c.Options); err != nil {
+		return nil, nil, err
+	}
+	plain, err := c.scenario("") // without expectations, for the arms' names
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, arm := range plain.Contestants()[1:] {
+		for _, metric := range t.Metrics {
+			if slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == metric && !slices.Contains(t.Metrics, "good_mean") }) {
+				c.expect = append(c.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
+			}
+		}
+	}
+	s, err := c.scenario("")
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.verify {
+		c.Note = "tests an advice of schedlab choose"
+		c.Iters = workload.Calibrate()
+	}
+	planned, err := c.plan(s)
+	return c, planned, err
+}
+
+// verify runs it.
+func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t choose.Test, show *progress) (*record.ChoiceTest, error) {
+	dir, run, err := planned.Run(ctx, c.out, show.update)
+	show.done()
+	if err != nil {
+		return nil, c.failure(err, dir, run)
+	}
+	if err := writeReports(dir, run.Result); err != nil {
+		return nil, err
+	}
+	var arms []string
+	for _, a := range run.Plan.Arms {
+		if a.Role != record.Copy {
+			arms = append(arms, a.Name)
+		}
+	}
+	_, verdicts, err := judge.Pairs(dir, run, choose.TestPairs(arms, t.Metrics))
+	if err != nil {
+		return nil, err
+	}
+	v := choose.Verify(arms, t.Metrics, verdicts)
+	v.Dir = dir.Path()
+	return v, nil
+}
+
+// rowsOf are the verdicts of a record, and the scenario that it is of.
+func rowsOf(name string) (string, choose.Pack, error) {
+	dir, run, err := record.Open(name, record.DefaultRoot)
+	if err != nil {
+		return "", nil, usage(err)
+	}
+	result, verdicts, err := judge.Pairs(dir, run, choose.Pairs(run.Plan.Scenario))
+	if err != nil {
+		return "", nil, err
+	}
+	return result.Scenario, choose.Rows(result, verdicts), nil
+}

@@ -1,0 +1,175 @@
+// Package choose says which model should serve requests of a kind: by what an experiment of the
+// pack measured, by the nearest that did, or by queueing theory. It holds the table of which
+// experiment answers what, reads the pack's verdicts, and measures nothing.
+package choose
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// What requests do.
+const (
+	ShortCPU  = "short-cpu"  // they compute
+	Blocking  = "blocking"   // they wait for something else
+	Mixed     = "mixed"      // they compute and wait, or are of two lengths
+	HeavyTail = "heavy-tail" // a few are a hundred times as long as the others
+	Idle      = "idle"       // they come over few of very many connections
+	Bursts    = "bursts"     // many come in one moment
+	Pipelined = "pipelined"  // they ask next to nothing, or come several in one write
+	Locks     = "locks"      // much of their work is done under one lock
+)
+
+// What matters.
+const (
+	Tail       = "tail"
+	Throughput = "throughput"
+	Memory     = "memory"
+	Overload   = "overload"
+)
+
+// Kinds are what requests may do, and Matters what may matter, in the table's order.
+func Kinds() []string {
+	return []string{ShortCPU, Blocking, Mixed, HeavyTail, Idle, Bursts, Pipelined, Locks}
+}
+
+// Matters are what may matter, in the table's order.
+func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
+
+// table says which experiment answers each cell, by which metrics, and who competes there:
+// arms of the scenario, the baseline first, each with its mode where that is not its name. A
+// closed loop has its throughput, an open one below capacity the CPU time of a request.
+// TestTableIsOfThePack holds it to the scenarios.
+var table = []struct{ does, matters, scenario, metrics, arms string }{
+	{ShortCPU, Tail, "pool-cpu", "p90 p99", "goroutine nethttp pool,workers=4:pool-request"},
+	{ShortCPU, Throughput, "pool-cpu", "cpu_per_request", "goroutine nethttp pool,workers=4:pool-request"},
+	{ShortCPU, Memory, "pool-cpu", "memory", "goroutine nethttp pool,workers=4:pool-request"},
+	{ShortCPU, Overload, "accept", "good_mean goodput", "nethttp pool-reject:pool semaphore loop-single"},
+
+	{Blocking, Tail, "quick", "p90 p99", "nethttp fasthttp pool"},
+	{Blocking, Throughput, "quick", "cpu_per_request", "nethttp fasthttp pool"},
+	{Blocking, Memory, "quick", "memory", "nethttp fasthttp pool"},
+	{Blocking, Overload, "pool-block", "goodput", "nethttp pool,workers=4:pool pool,workers=8:pool"},
+
+	{Mixed, Tail, "quantum", "p90 p99", "goroutine one-worker:pool-request loop-single"},
+	{Mixed, Throughput, "quantum", "cpu_per_request", "goroutine one-worker:pool-request loop-single"},
+	{Mixed, Memory, "quantum", "memory", "goroutine one-worker:pool-request loop-single"},
+	{Mixed, Overload, "queue-requests", "good_mean goodput", "q,queue-depth=16:pool-request q,queue-depth=4:pool-request q,queue-depth=128:pool-request"},
+
+	{HeavyTail, Tail, "heavy-tail", "p90 p99", "goroutines:goroutine one-worker:pool-request"},
+	{HeavyTail, Throughput, "heavy-tail", "cpu_per_request", "goroutines:goroutine one-worker:pool-request"},
+	{HeavyTail, Memory, "heavy-tail", "memory", "goroutines:goroutine one-worker:pool-request"},
+	{HeavyTail, Overload, "survivors", "goodput", "inline:loop-single answers:pool-request"},
+
+	{Idle, Tail, "many-idle", "p90 p99", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
+	{Idle, Throughput, "many-idle", "cpu_per_request", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
+	{Idle, Memory, "many-idle", "memory", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
+	{Idle, Overload, "crowd", "goodput", "goroutine,connections=16384:goroutine loop,connections=16384:loop"},
+
+	{Bursts, Tail, "queue-kinds-tiny", "p90 p99", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
+	{Bursts, Throughput, "queue-kinds-tiny", "cpu_per_request", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
+	{Bursts, Memory, "queue-kinds-tiny", "memory", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
+	{Bursts, Overload, "backlog", "p90", "long:nethttp short:nethttp enough:nethttp"},
+
+	{Pipelined, Tail, "plaintext", "p90 p99", "nethttp goroutine fasthttp"},
+	{Pipelined, Throughput, "pipelined", "goodput", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
+	{Pipelined, Memory, "pipelined", "memory", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
+	{Pipelined, Overload, "pipelined-crowd", "goodput", "loop,connections=256,pipeline=16:loop goroutine,connections=256,pipeline=16:goroutine"},
+
+	{Locks, Tail, "lock", "p90 p99", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
+	{Locks, Throughput, "lock", "cpu_per_request", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
+	{Locks, Memory, "lock", "memory", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
+	{Locks, Overload, "kv-mix", "goodput", "goroutine pool,workers=4:pool pool,workers=12:pool requeue:pool-requeue"},
+}
+
+// near are, for what requests do, the kinds that are most like it, the nearest first.
+var near = map[string][]string{
+	ShortCPU:  {Mixed, Bursts, Pipelined},
+	Blocking:  {Idle, Mixed},
+	Mixed:     {HeavyTail, ShortCPU},
+	HeavyTail: {Mixed},
+	Idle:      {Blocking, Pipelined},
+	Bursts:    {ShortCPU, Pipelined},
+	Pipelined: {ShortCPU, Bursts},
+	Locks:     {ShortCPU},
+}
+
+// Cells are those of the table as the pack answers them, in its order. The modes, plainest
+// first, settle who of several equal arms is named first.
+func Cells(pack Pack, modes []Mode) (all []record.ChoiceCell) {
+	for _, row := range table {
+		c := record.ChoiceCell{
+			Does: row.does, Matters: row.matters, Scenario: row.scenario, Metrics: strings.Fields(row.metrics),
+			Best: []record.ChoiceArm{}, Verdicts: []record.Verdict{},
+		}
+		for text := range strings.FieldsSeq(row.arms) {
+			name, mode, other := strings.Cut(text, ":")
+			if !other {
+				mode = name
+			}
+			c.Arms = append(c.Arms, record.ChoiceArm{Name: name, Mode: mode})
+		}
+		all = append(all, pack.answer(c, modes))
+	}
+	return all
+}
+
+// answer is the cell with what the pack's verdicts come to.
+func (p Pack) answer(c record.ChoiceCell, modes []Mode) record.ChoiceCell {
+	r := record.Result{}
+	for i, a := range c.Arms {
+		role := record.Challenger
+		if i == 0 {
+			role = record.Baseline
+		}
+		r.Arms = append(r.Arms, record.Arm{Name: a.Name, Role: role})
+	}
+	judged := false
+	for k, pair := range pairs(c) {
+		found, commit := p.find(c.Scenario, pair)
+		if found.Verdict == "" {
+			return c
+		}
+		c.Commit, c.Verdicts = commit, append(c.Verdicts, found)
+		judged = judged || found.Verdict != string(stats.Refused)
+		switch duel := len(r.Answer.Duels) - 1; {
+		case pair.Baseline == c.Arms[0].Name:
+			r.Verdicts = append(r.Verdicts, found)
+		case k%len(c.Metrics) == 0:
+			r.Answer.Duels = append(r.Answer.Duels, record.Duel{
+				Standing: record.Standing{Arm: pair.Arm, Baseline: pair.Baseline}, Verdicts: []record.Verdict{found},
+			})
+		default:
+			r.Answer.Duels[duel].Verdicts = append(r.Answer.Duels[duel].Verdicts, found)
+		}
+	}
+	if c.Outcome = record.NoVerdict; !judged {
+		return c
+	}
+	var best []string
+	c.Outcome, best = judge.Leaders(&r, c.Metrics)
+	for _, a := range c.Arms {
+		if slices.Contains(best, a.Name) {
+			c.Best = append(c.Best, a)
+		}
+	}
+	slices.SortStableFunc(c.Best, func(a, b record.ChoiceArm) int { return rank(modes, a.Mode) - rank(modes, b.Mode) })
+	return c
+}
+
+// pairs are the comparisons that a cell rests on: every arm with every one before it, at each
+// metric in turn.
+func pairs(c record.ChoiceCell) (all []judge.Pair) {
+	for i, a := range c.Arms {
+		for _, before := range c.Arms[:i] {
+			for _, metric := range c.Metrics {
+				all = append(all, judge.Pair{Metric: metric, Baseline: before.Name, Arm: a.Name})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,257 @@
+package choose
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+	"schedlab/internal/sizing"
+	"schedlab/internal/stats"
+)
+
+// someModes are as many as the tests need, plainest first.
+func someModes() []Mode {
+	return []Mode{
+		{Name: "nethttp", Station: "goroutines", Summary: "net/http as it comes"},
+		{Name: "goroutine", Station: "goroutines"},
+		{Name: "fasthttp", Station: "goroutines"},
+		{Name: "pool", Station: "pool", Workers: true, Queue: true, Sticky: true, Sized: true},
+		{Name: "pool-perworker", Station: "per-worker", Workers: true, Queue: true, Sticky: true},
+		{Name: "pool-ring", Station: "pool", Workers: true, Queue: true, Sticky: true},
+		{Name: "pool-requeue", Station: "pool", Workers: true, Queue: true},
+		{Name: "pool-request", Station: "pool", Workers: true, Queue: true, Sized: true},
+		{Name: "semaphore", Station: "pool", Workers: true, Wait: true, Sized: true},
+		{Name: "loop", Station: "loops", Loops: true},
+		{Name: "loop-single", Station: "loops", Loops: true},
+	}
+}
+
+// asking is an Ask of a workload at a rate, with what edit changes.
+func asking(t *testing.T, workload string, rate float64, edit func(*Ask)) Ask {
+	t.Helper()
+	d, err := sizing.ParseWorkload(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Ask{Demand: d, Rate: rate, Connections: 64, Pipeline: 1, Arrivals: "poisson", Path: "/work?x", Matters: Tail, Cores: 1, Seed: 1}
+	if edit != nil {
+		edit(&a)
+	}
+	return a
+}
+
+// rows is a pack of one scenario: "metric arm baseline verdict" a line.
+func rows(scenario, text string) (p Pack) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		v := record.Verdict{Metric: f[0], Arm: f[1], Baseline: f[2], Verdict: f[3], Ratio: 1.2, Low: 1.1, High: 1.3, Blocks: 12}
+		if v.Verdict == string(stats.Refused) {
+			v.Ratio, v.Low, v.High, v.Reason = 0, 0, 0, record.Fact{Code: record.CauseErrors, Arm: v.Arm}
+		}
+		p = append(p, Row{scenario, "abc1234", v})
+	}
+	return p
+}
+
+func TestWhatRequestsDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		workload string
+		edit     func(*Ask)
+		want     string
+	}{
+		{"cpu=exp(200us)", nil, ShortCPU},
+		{"cpu=20us,sleep=28ms", nil, Blocking},
+		{"cpu=1ms,sleep=1ms", nil, Mixed},
+		{"cpu=0.95*1ms+0.05*60ms", nil, Mixed},
+		{"cpu=0.99*1ms+0.01*100ms", nil, HeavyTail},
+		{"cpu=100us", func(a *Ask) { a.Idle = 4000 }, Idle},
+		{"cpu=200us", func(a *Ask) { a.Arrivals = "burst(12)" }, Bursts},
+		{"cpu=200us", func(a *Ask) { a.Arrivals = "constant" }, ShortCPU},
+		{"cpu=20us", nil, Pipelined},
+		{"cpu=200us", func(a *Ask) { a.Pipeline = 16 }, Pipelined},
+		{"cpu=1250us", func(a *Ask) { a.Lock = time.Millisecond }, Locks},
+	} {
+		if got := asking(t, c.workload, 100, c.edit).Does(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.workload, got, c.want)
+		}
+	}
+}
+
+// The table has each kind of requests with each thing that matters, once, in order, and
+// every kind has another near it.
+func TestTableIsWhole(t *testing.T) {
+	t.Parallel()
+	cells := Cells(nil, nil)
+	for i, does := range Kinds() {
+		if len(near[does]) == 0 {
+			t.Errorf("nothing is near %s", does)
+		}
+		for k, matters := range Matters() {
+			if c := cells[len(Matters())*i+k]; c.Does != does || c.Matters != matters || c.Outcome != "" || len(c.Arms) < 2 {
+				t.Errorf("cell %d is %+v, want %s, %s, without an outcome", len(Matters())*i+k, c, does, matters)
+			}
+		}
+	}
+	if len(cells) != len(Kinds())*len(Matters()) {
+		t.Errorf("%d cells", len(cells))
+	}
+}
+
+// Who is best in a cell follows from the verdicts, challengers' own comparisons among them.
+func TestCellsFollowFromVerdicts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, scenario, verdicts, matters string
+		outcome                           record.AnswerKind
+		best                              string
+	}{
+		{"two tie", "quick", "cpu_per_request fasthttp nethttp SAME\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp HIGHER", Throughput, record.TieForBest, "nethttp fasthttp"},
+		{"one wins", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp SAME\ncpu_per_request pool fasthttp HIGHER", Throughput, record.OneWins, "fasthttp"},
+		{"two beat the baseline", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp LOWER", Throughput, record.OneWins, "pool"},
+		{"which of two is open", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.SeveralWin, "fasthttp pool"},
+		{"nobody is known to be slower", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "nethttp fasthttp"},
+		{"two metrics", "quick", "p90 fasthttp nethttp SAME\np99 fasthttp nethttp FASTER\np90 pool nethttp SLOWER\np99 pool nethttp SLOWER\np90 pool fasthttp SLOWER\np99 pool fasthttp SLOWER", Tail, record.OneWins, "fasthttp"},
+		{"refused", "quick", "cpu_per_request fasthttp nethttp REFUSED\ncpu_per_request pool nethttp REFUSED\ncpu_per_request pool fasthttp REFUSED", Throughput, record.NoVerdict, ""},
+		{"not all is there", "quick", "cpu_per_request fasthttp nethttp SAME", Throughput, "", ""},
+	} {
+		cell := cellOf(Cells(rows(c.scenario, c.verdicts), someModes()), Blocking, c.matters)
+		var best []string
+		for _, b := range cell.Best {
+			best = append(best, b.Name)
+		}
+		if cell.Outcome != c.outcome || strings.Join(best, " ") != c.best {
+			t.Errorf("%s: got %s of %q, want %s of %q", c.name, cell.Outcome, best, c.outcome, c.best)
+		}
+	}
+}
+
+// What is measured decides; else the nearest kind of requests; else theory, of the tail; else
+// nothing does, and the answer says so.
+func TestAdviceSaysWhatItRestsOn(t *testing.T) {
+	t.Parallel()
+	poolWins := rows("quick", "memory fasthttp nethttp LOWER\nmemory pool nethttp LOWER\nmemory pool fasthttp LOWER")
+	idleTail := rows("many-idle", "p90 loop-crowd,idle=16000 goroutine-crowd,idle=16000 FASTER\np99 loop-crowd,idle=16000 goroutine-crowd,idle=16000 SAME")
+	for _, c := range []struct {
+		name, workload, matters string
+		pack                    Pack
+		known                   record.Knowing
+		mode                    string
+	}{
+		{"measured, and a pool that takes requests stands for one that keeps connections", "cpu=20us,sleep=28ms", Memory, poolWins, record.KnownMeasured, "pool-request"},
+		{"the nearest", "cpu=20us,sleep=28ms", Tail, idleTail, record.KnownNear, "loop"},
+		{"theory: of equals the plainest", "cpu=20us,sleep=28ms", Tail, nil, record.KnownPredicted, "nethttp"},
+		{"nothing", "cpu=20us,sleep=28ms", Memory, nil, record.KnownNothing, "nethttp"},
+		{"refused is not measured", "cpu=20us,sleep=28ms", Memory, rows("quick", "memory fasthttp nethttp REFUSED\nmemory pool nethttp REFUSED\nmemory pool fasthttp REFUSED"), record.KnownNothing, "nethttp"},
+	} {
+		got, _, err := Advise(asking(t, c.workload, 300, func(a *Ask) { a.Matters = c.matters }), c.pack, someModes())
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got.Known != c.known || got.Mode != c.mode || (got.Cell != nil) != (c.known == record.KnownMeasured || c.known == record.KnownNear) {
+			t.Errorf("%s: got %s, %s; want %s, %s", c.name, got.Mode, got.Known, c.mode, c.known)
+		}
+	}
+}
+
+// Behind a long request a short one waits in a single queue and not beside it: theory advises
+// to share.
+func TestTheoryKnowsWhoShouldWait(t *testing.T) {
+	t.Parallel()
+	got, _, err := Advise(asking(t, "cpu=0.95*1ms+0.05*60ms", 100, nil), nil, someModes())
+	if err != nil || got.Mode != "nethttp" || got.Known != record.KnownPredicted || len(got.Why.Because) < 3 {
+		t.Errorf("got %s, %s, %v: %v", got.Mode, got.Known, got.Why, err)
+	}
+}
+
+// A pool has the workers that the SLO needs, and where the tail matters as many as keep nearly
+// everybody from waiting; the test has a queue long enough to refuse nobody.
+func TestSizeOfAPool(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=100ms,errors<=0.1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizeOf := func(edit func(*Ask)) size {
+		s, err := asking(t, "sleep=exp(20ms)", 300, edit).size()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	knee, tail := sizeOf(func(a *Ask) { a.Matters = Memory }), sizeOf(nil)
+	kept := sizeOf(func(a *Ask) { a.SLO = slo })
+	hopeless := sizeOf(func(a *Ask) { a.SLO = stats.SLO{{Metric: "mean", Limit: 1e-3}} })
+	if !(6 < knee.workers && knee.workers < tail.workers) || tail.queue != deep || kept.workers < tail.workers || kept.fact.Code != record.ChooseSized {
+		t.Errorf("knee %+v, tail %+v, kept %+v", knee, tail, kept)
+	}
+	if hopeless.fact.Code != record.ChooseHopeless || hopeless.workers != tail.workers {
+		t.Errorf("got %+v", hopeless)
+	}
+	if full := sizeOf(func(a *Ask) { a.Demand, a.Matters = asking(t, "cpu=4ms", 1, nil).Demand, Overload }); full.workers < 1 || full.queue != 2*full.workers {
+		t.Errorf("overload: %+v", full)
+	}
+}
+
+// The test asks what was said, and no quantile that its windows hold too few requests for.
+func TestTestOfAnAdvice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		rate float64
+		edit func(*Ask)
+		want Test
+	}{
+		{"p99", 1000, nil, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p99"}}},
+		{"few requests", 100, nil, Test{Path: "/work?x", Rate: 100, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}}},
+		{"the SLO's quantile", 1000, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}} }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}}},
+		{"a crowd", 1000, func(a *Ask) { a.Idle, a.Connections, a.Matters = 4000, 8, Memory }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"connections=8", "idle=4000"}, Metrics: []string{"memory"}}},
+		{"bursts", 1000, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Throughput }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"arrivals=burst(12)"}, Metrics: []string{"cpu_per_request"}}},
+		{"pipelined", 1000, func(a *Ask) { a.Pipeline = 16 }, Test{Path: "/work?x", Arms: []string{"nethttp", "goroutine"}, Vary: []string{"loop=closed", "pipeline=16"}, Metrics: []string{"p99"}}},
+		{"overload is more than can be done", 1000, func(a *Ask) { a.Matters = Overload }, Test{Path: "/work?x", Rate: 7500, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"good_mean", "goodput"}}},
+	} {
+		a := asking(t, "cpu=200us", c.rate, c.edit)
+		if diff := cmp.Diff(c.want, a.test(someModes()[0], someModes()[:2], size{workers: 4, queue: 8})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	arms := asking(t, "cpu=200us", 100, nil).test(someModes()[7], someModes()[6:], size{workers: 4, queue: 8, wait: time.Second}).Arms
+	if want := []string{"pool-request,workers=4,queue-depth=8", "pool-requeue,workers=4,queue-depth=8", "semaphore,workers=4,wait=1s"}; !slices.Equal(arms, want) {
+		t.Errorf("got %q, want %q", arms, want)
+	}
+}
+
+// An advice is wrong when another is surely better at what matters, and not when that is only
+// undecided, or bought elsewhere.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, verdicts string
+		want           record.Answer
+	}{
+		{"slower others", "p99 b a SLOWER\np99 c a SAME", record.Passed},
+		{"undecided", "p99 b a INCONCLUSIVE\np99 c a REFUSED", record.Passed},
+		{"a faster one", "p99 b a FASTER\np99 c a SAME", record.Failed},
+		{"two faster ones", "p99 b a FASTER\np99 c a FASTER", record.Failed},
+		{"less memory", "memory b a LOWER\nmemory c a SAME", record.Failed},
+		{"a trade", "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", record.Passed},
+		{"all refused", "p99 b a REFUSED\np99 c a REFUSED", record.Undecided},
+	} {
+		var verdicts []record.Verdict
+		var metrics []string
+		for _, r := range rows("x", c.verdicts) {
+			verdicts, metrics = append(verdicts, r.Verdict), append(metrics, r.Metric)
+		}
+		got := Verify([]string{"a", "b", "c"}, metrics, verdicts)
+		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) {
+			t.Errorf("%s: got %s because of %v, want %s", c.name, got.Answer, got.Why, c.want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package choose
+
+import (
+	"slices"
+
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// TestPairs are the comparisons of a test that ran: each other arm with the advised one, which
+// is the first.
+func TestPairs(arms, metrics []string) (all []judge.Pair) {
+	for _, arm := range arms[1:] {
+		for _, metric := range metrics {
+			all = append(all, judge.Pair{Metric: metric, Baseline: arms[0], Arm: arm})
+		}
+	}
+	return all
+}
+
+// Verify says whether an advice held: no other arm is better than the advised one at one of the
+// metrics without being worse at another.
+func Verify(arms, metrics []string, verdicts []record.Verdict) *record.ChoiceTest {
+	r := record.Result{Verdicts: verdicts}
+	for i, name := range arms {
+		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
+	}
+	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, Why: record.Fact{Code: record.ChooseWrong, Names: record.Names{"mode": arms[0]}}}
+	for _, v := range verdicts {
+		t.Why.Because = append(t.Why.Because, Said(v))
+	}
+	refused := func(v record.Verdict) bool { return v.Verdict == string(stats.Refused) }
+	_, best := judge.Leaders(&r, metrics)
+	switch {
+	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
+		t.Answer, t.Why.Code = record.Undecided, record.ChooseOpen
+	case slices.Contains(best, arms[0]):
+		t.Answer, t.Why.Code = record.Passed, record.ChooseHeld
+	}
+	return &t
+}
