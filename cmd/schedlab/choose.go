@@ -126,7 +126,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, planned, err := f.compare(cmd, test, show)
+	c, planned, err := f.compare(test, show)
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}

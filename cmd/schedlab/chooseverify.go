@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"schedlab/internal/choose"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
@@ -20,7 +18,7 @@ import (
 type chosen struct{ compareFlags }
 
 // compare lays out the comparison that tests an advice, as the command line would.
-func (f *chooseFlags) compare(cmd *cobra.Command, t choose.Test, show *progress) (*chosen, *experiment.Comparison, error) {
+func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experiment.Comparison, error) {
 	c := &chosen{compareFlags{Options: f.options, addArms: t.Arms, vary: t.Vary, out: f.out, adhoc: adhocFlags{path: t.Path}}}
 	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
 	c.Rate = scenario.Rate{PerSecond: t.Rate}

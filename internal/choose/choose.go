@@ -2,6 +2,7 @@ package choose
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -282,9 +283,7 @@ func (a Ask) size() (size, error) {
 	held := a.Demand.Held().Seconds()
 	s.wait = max(time.Millisecond, time.Duration(float64(s.queue+1)*held/float64(s.workers)*1e9).Round(time.Millisecond))
 	values := record.Values{"busy": queueing.Little(rate, held), "rate": rate, "held": held}
-	for name, v := range s.fact.Values {
-		values[name] = v
-	}
+	maps.Copy(values, s.fact.Values)
 	s.fact.Values = values
 	if s.fact.Names == nil {
 		s.fact.Names = record.Names{}

@@ -52,7 +52,7 @@ func TestRowsTakeTheVerdictThatThereIs(t *testing.T) {
 func FuzzParsePack(f *testing.F) {
 	f.Add(rows("quick", "p90 fasthttp nethttp SAME").String())
 	f.Add(strings.Join(columns, "\t") + "\nquick\ta\tp90\tx\ty\tSAME\tNaN\t\t\tx\t\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	f.Fuzz(func(_ *testing.T, text string) {
 		p, err := ParsePack(text)
 		if err != nil {
 			return

@@ -5,7 +5,6 @@
 package explain
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,10 +34,10 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	var bad error
 	r, windows, err := judge.Evidence(dir, run, func(t record.TrialRecord) {
 		c, err := readCounters(t.Path)
-		bad = cmp.Or(bad, err)
+		bad = errors.Join(bad, err)
 		shown[key{t.Block, t.Arm}] = c
 	})
-	if err := cmp.Or(err, bad); err != nil {
+	if err := errors.Join(err, bad); err != nil {
 		return nil, err
 	}
 	if r.Valid < 2 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"schedlab/internal/record"
@@ -78,8 +79,7 @@ func (s *side) depth() int {
 		return 0
 	}
 	if v := s.asked.Flags["queue-depth"]; v != "" {
-		n := 0
-		fmt.Sscan(v, &n)
+		n, _ := strconv.Atoi(v) // the plan has checked it
 		return n
 	}
 	return s.mode.Depth(s.workers())
