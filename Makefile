@@ -60,8 +60,8 @@ RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 # named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
-	TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
-	TestScripts/^(arms|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|scenarios|size|version|.*_mistakes)$$
+	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
+	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|scenarios|size|version|.*_mistakes)$$
 
 race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
 	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'

@@ -74,7 +74,7 @@ const (
 const (
 	unknownLoop = "unknown"
 	closedLoop  = "closed" // each connection sends when it is answered
-	pacedLoop   = "paced"  // a closed loop that is held to a rate; times count from the sending
+	pacedLoop   = "paced"  // held to a rate; times count from the sending
 	openLoop    = "open"   // times count from the schedule
 )
 

@@ -31,7 +31,7 @@ func (r *reader) object() (bool, error) {
 	if !strings.HasPrefix(strings.TrimSpace(r.Lines[r.at]), "{") {
 		return false, nil
 	}
-	rest := strings.Join(r.Lines[r.at:], "\n")
+	rest := r.all[r.begin[r.at]:]
 	d := json.NewDecoder(strings.NewReader(rest))
 	var raw json.RawMessage
 	var keys map[string]json.RawMessage

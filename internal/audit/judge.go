@@ -201,6 +201,9 @@ func added(c *Claim) *finding {
 		f := c.get(p)
 		sum = Figure{sum.Value + f.Value, sum.Half + f.Half}
 	}
+	if c.Tool == toolH2load { // which counts a status before its reply is done
+		sum.Half += c.get(Connections).Value
+	}
 	if n := c.get(whole); math.Abs(n.Value-sum.Value) > n.Half+sum.Half {
 		return &finding{record.AuditNotAdded, record.Values{"whole": n.Value, "sum": sum.Value}, record.Names{"whole": whole, "parts": strings.Join(parts, " + ")}}
 	}
@@ -450,11 +453,15 @@ func failed(c *Claim) *finding {
 	if requests <= 0 || lost <= fewFailed*requests {
 		return nil
 	}
-	share := lost / requests
-	if outside := map[string]bool{toolWrk: true, toolWrk2: true, toolHTTPerf: true}; outside[c.Tool] {
-		share = lost / (requests + lost)
+	ended, times := requests, "survivors"
+	switch c.Tool {
+	case toolWrk, toolWrk2, toolHTTPerf: // their requests are those that were answered
+		ended += lost
+	case toolVegeta, toolFortio, toolK6, toolBombardier:
+		times = "all"
 	}
-	return &finding{record.AuditFailed, record.Values{"lost": lost, "requests": requests, "share": share, "known": 1 - share, "timeouts": c.get(Timeouts).Value, "read": c.get("read_errors").Value}, record.Names{"tool": c.Tool}}
+	share := lost / ended
+	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.get("read_errors").Value}, record.Names{"times": times}}
 }
 
 // statuses: replies that refuse or fail are quick, and no work.

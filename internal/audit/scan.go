@@ -52,8 +52,10 @@ func Formats() []string {
 // A reader is a text while it is read.
 type reader struct {
 	*Text
-	at   int // index of the next line
-	read []bool
+	all   string
+	begin []int // where each line begins in it
+	at    int   // index of the next line
+	read  []bool
 }
 
 // Read finds the runs in a text: what load tools print, key=value lines and tables of
@@ -66,8 +68,12 @@ func Read(from io.Reader) (*Text, error) {
 	case len(all) > mostBytes:
 		return nil, fmt.Errorf("longer than %d MiB", mostBytes>>20)
 	}
-	lines := strings.Split(strings.ReplaceAll(string(all), "\r\n", "\n"), "\n")
-	r := &reader{Text: &Text{Lines: lines}, read: make([]bool, len(lines))}
+	text := strings.ReplaceAll(string(all), "\r\n", "\n")
+	lines := strings.Split(text, "\n")
+	r := &reader{Text: &Text{Lines: lines}, all: text, begin: make([]int, len(lines)), read: make([]bool, len(lines))}
+	for i, l := range lines[:len(lines)-1] {
+		r.begin[i+1] = r.begin[i] + len(l) + 1
+	}
 	for r.at < len(lines) {
 		if err := r.next(); err != nil {
 			return nil, err

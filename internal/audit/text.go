@@ -222,7 +222,7 @@ func addStatus(c *Claim, code, n string) error {
 // vegetaEnd: the rate that is printed is that of the sending, and a connection is
 // opened for each request that finds none free.
 func vegetaEnd(c *Claim) {
-	c.Loop = openLoop
+	c.Loop = pacedLoop
 	if c.has("rate_sent") {
 		c.set(Offered, c.get("rate_sent"))
 	}

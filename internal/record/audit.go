@@ -17,7 +17,7 @@ type AuditRun struct {
 	Name string `json:"name,omitempty"`
 	Line int    `json:"line"` // its first, from 1
 	End  int    `json:"end"`  // its last
-	Loop string `json:"loop"` // closed, paced (a closed loop held to a rate), open (times count from the schedule) or unknown
+	Loop string `json:"loop"` // closed, paced (held to a rate, times count from the sending), open (they count from the schedule) or unknown
 	// Figures by name: seconds, bytes, counts, requests per second, shares of 1.
 	Figures map[string]float64 `json:"figures"`
 }

@@ -316,8 +316,8 @@ var messages = map[record.Code]string{
 	record.AuditDead: `{{per .Values.rate}} of what was offered is {{three .Values.live}} of {{n .Values.connections}} connections at their {{per .Values.pace}} each: about {{n .Values.dead}} waited for an answer that never came, and the times are of the others. ` +
 		`wrk2 counts a stuck connection again every 2 s, so {{n .Values.timeouts}} timeouts are {{three .Values.each}} for each of them{{with .Values.looks}}, of {{n .}} looks{{end}}`,
 	record.AuditStatuses: `{{n .Values.bad}} of {{n .Values.requests}} replies ({{one .Values.share}}) were not good: a refusal is quick, so neither times nor rate are those of the work`,
-	record.AuditFailed: `{{n .Values.lost}} failed beside {{n .Values.requests}} that did not ({{one .Values.share}}{{with .Values.read}}; {{n .}} while reading, which is what a server that closes first looks like{{end}}): ` +
-		`times are of the survivors, and above p{{pct .Values.known}} nothing is known of all`,
+	record.AuditFailed: `{{n .Values.lost}} of {{n .Values.ended}} requests failed ({{one .Values.share}}{{with .Values.read}}; {{n .}} while reading, which is what a server that closes first looks like{{end}}): ` +
+		`{{if eq .Names.times "all"}}their times are among the others, where a refusal is quick and a timeout is the tool's limit{{else}}times are of the survivors, and above p{{pct .Values.known}} nothing is known of all{{end}}`,
 	record.AuditOfferedMissed: `{{per .Values.rate}} of {{per .Values.offered}} offered were done ({{one .Values.share}}){{with .Values.missing}}; {{n .}} requests of the plan are missing, and in no time{{end}}`,
 	record.AuditBacklogGrows:  `accepted less done grows from {{n .Values.first}} to {{n .Values.last}} over {{n .Values.times}} reports: work comes in faster than it is done`,
 	record.AuditLittlePlan: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests that wait, more than {{n .Values.connections}} connections hold: ` +
