@@ -119,7 +119,7 @@ func (p page) outdated(t *testing.T) string {
 		t.Fatal(err)
 	}
 	// Where the probes choose the rate, a window may grow with what they find.
-	want, grows := record.Duration(p.plan.Window), p.plan.Feasible != nil && p.plan.Feasible.NeedsRate > 0
+	want, grows := record.Duration(p.plan.Window), p.plan.Feasible != nil && p.plan.Feasible.NeedsRate > 0 || p.scenario.Load.MaxRate != (scenario.Rate{})
 	var quoted []string
 	for _, m := range expectShown.FindAllStringSubmatch(p.measured, -1) {
 		quoted = append(quoted, m[1])
