@@ -27,7 +27,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 # what failed, also where it passed later.
 RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/bin/gotestsum --format standard-quiet --rerun-fails=2 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --packages='$(1)' -- -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test check race lint fuzz golden bench deps clean experiments-short mutate timed
+.PHONY: help build arms run test test-explain check race lint fuzz golden bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ run: ## go run ./cmd/schedlab $(ARGS)
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium
 	$(call RETRIED,./...)
 	cd loadtests/arms && $(call RETRIED,./...)
+
+test-explain: ## ten planted faults and ten pairs of equal arms: does explain name the faults, and nothing else? 15 minutes, alone on two CPUs; adds a table to docs/explain-pack.md
+	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/explain-pack.md -count 1 -timeout 30m -v
 
 check: lint test race ## all that CI holds a change to: lint, test, race
 

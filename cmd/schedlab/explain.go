@@ -142,7 +142,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 // test runs the comparison that would confirm the causes. What stops it is told beside the
 // explanation without it.
 func (f *explainFlags) test(cmd *cobra.Command, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
-	t, ok, err := c.Test(x, f.Modes)
+	t, ok, err := c.Test(x, f.Modes, f.testBudget)
 	if err != nil || !ok {
 		return x, err
 	}

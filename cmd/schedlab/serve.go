@@ -83,6 +83,7 @@ A second signal exits at once.`,
 	f.bind(cmd.Flags())
 	complete(cmd, "mode", modeNames()...)
 	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
+	complete(cmd, "deal", "hash", "random")
 	complete(cmd, "queue", "rr", "least", "p2c")
 	complete(cmd, "job", "func", "closure")
 	complete(cmd, "executor", "own", "ants", "pond", "ring")
@@ -113,6 +114,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
 	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets, and loops, that share the address (default GOMAXPROCS)")
+	fl.StringVar(&f.Deal, "deal", "", "how the kernel deals connections out among the listeners: hash, of the client's address and port, or random, on Linux (default hash)")
 	fl.IntVar(&f.Processes, "processes", 0, "processes of prefork (default GOMAXPROCS)")
 	fl.IntVar(&f.Threads, "threads", 0, "GOMAXPROCS of each process of prefork (default 1)")
 	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)")
@@ -133,6 +135,8 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
 	fl.Float64Var(&f.PlantCPU, "plant-cpu", 0, "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)")
 	fl.Lookup("plant-cpu").Hidden = true // tools/honesty gives it to a challenger
+	fl.StringVar(&f.Plant, "plant", "", "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)")
+	fl.Lookup("plant").Hidden = true
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 }

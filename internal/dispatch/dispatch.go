@@ -47,6 +47,7 @@ type Options[T any] struct {
 	Spin      int           // Ring: looks at an empty ring before a worker sleeps
 	Target    time.Duration // CoDel, Adaptive: the wait to stay near; see [CoDel]
 	Interval  time.Duration // CoDel, Adaptive: how long it must be exceeded
+	Held      time.Duration // Shared: a worker that has taken a job sleeps so long under a lock of all workers; 0: there is no lock. A planted fault
 }
 
 // Why says why a job was refused.

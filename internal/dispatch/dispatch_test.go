@@ -348,3 +348,19 @@ func TestLockedWorkersRun(t *testing.T) {
 		})
 	})
 }
+
+// A planted lock of the shared queue keeps each job for so long before it runs.
+func TestPlantedLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const held = 3 * time.Millisecond
+		var waits []time.Duration
+		d := New(Shared, Options[int]{Workers: 1, Depth: 2, Held: held, Run: func(int) {}, Waited: func(_ int, wait time.Duration) { waits = append(waits, wait) }})
+		d.Start()
+		d.Put(1)
+		d.Put(2)
+		d.Close()
+		if want := []time.Duration{held, 2 * held}; !slices.Equal(waits, want) {
+			t.Errorf("got waits of %v, want %v", waits, want)
+		}
+	})
+}

@@ -1,20 +1,31 @@
 package dispatch
 
+import (
+	"sync"
+	"time"
+)
+
 // shared is one bounded channel from which all workers take, first come first
 // served; of idle workers the one idle longest is next. A hand-off costs two
 // goroutine switches, about 0.3 µs.
 type shared[T any] struct {
 	*crew[T]
 	jobs lane[T]
+	lock sync.Mutex // of Options.Held
 }
 
 func newShared[T any](o Options[T]) *shared[T] {
-	return &shared[T]{newCrew(o), make(lane[T], o.Depth)}
+	return &shared[T]{crew: newCrew(o), jobs: make(lane[T], o.Depth)}
 }
 
 func (s *shared[T]) Start() {
 	s.start(func(int) {
 		for j := range s.jobs {
+			if s.Held > 0 {
+				s.lock.Lock()
+				time.Sleep(s.Held)
+				s.lock.Unlock()
+			}
 			s.do(j)
 		}
 	})

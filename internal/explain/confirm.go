@@ -12,9 +12,12 @@ import (
 
 // What the extra blocks are.
 const (
-	testBlocks = 10
-	testWindow = 600 * time.Millisecond
-	testWarmup = 200 * time.Millisecond
+	testBlocks  = 10
+	testWindow  = 600 * time.Millisecond
+	testWarmup  = 200 * time.Millisecond
+	leastWindow = 250 * time.Millisecond
+	testSpare   = 50 * time.Millisecond // what a trial takes beside its window and warm-up
+	testsSpare  = 4 * time.Second       // and what the run takes beside its trials
 )
 
 // Limits of a confirmation.
@@ -33,12 +36,12 @@ type Test struct {
 	Pin, Engine          string
 }
 
-// Test plans it; false where no cause has a knob.
-func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode) (Test, bool, error) {
+// Test plans it, with windows short enough for the budget; false where no cause has a knob.
+func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode, budget time.Duration) (Test, bool, error) {
 	if x.Slower == "" {
 		return Test{}, false, nil
 	}
-	s, err := sideOf(c.arms[x.Slower], c.scenario, modes, c.run.Env)
+	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
 	if err != nil {
 		return Test{}, false, err
 	}
@@ -70,10 +73,13 @@ func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode) (Test
 	t.Name = "why-" + t.Name[:min(len(t.Name), 36)]
 	t.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
 	t.Arms, t.Expect, t.Predict, t.Load.Vary = arms, nil, nil, nil
-	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: testBlocks, Window: scenario.Duration(testWindow), Warmup: scenario.Duration(testWarmup)}
-	if w := time.Duration(c.run.Plan.Window * float64(time.Second)); w > testWindow && w <= 4*testWindow {
-		t.Protocol.Window = scenario.Duration(w)
+	w := testWindow
+	if own := time.Duration(c.run.Plan.Window * float64(time.Second)); own > testWindow && own <= 4*testWindow {
+		w = own
 	}
+	trials := time.Duration(testBlocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
+	w = max(min(w, (budget-testsSpare)/trials-testWarmup-testSpare), leastWindow)
+	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: testBlocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
 	test := Test{Scenario: t, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[x.Slower].plan.Clients.Engine}
 	if test.ServerCPUs == "" {
 		test.Pin, test.LoadCPUs = "none", ""

@@ -74,7 +74,7 @@ var rules = []rule{
 	},
 	{
 		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" && s.procs > 1 },
+		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Without stealing, requests would wait behind others.
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -124,10 +124,16 @@ var rules = []rule{
 	},
 	{
 		code: record.CauseUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.OwnSockets] != "" },
+		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
-		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.OwnSockets, nil) },
-		control:   another,
+		// One loop would have all connections, as the fullest of several has too many.
+		knob: func(s *side) (scenario.Arm, bool) {
+			if s.mode.Without[scenario.OwnSockets] != "" {
+				return s.as(scenario.OwnSockets, nil)
+			}
+			return s.with("deal", "random")
+		},
+		control: another,
 	},
 	{
 		code: record.CauseAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},

@@ -17,21 +17,17 @@ type side struct {
 	asked  scenario.Arm
 	mode   scenario.Mode
 	modes  map[string]scenario.Mode
-	procs  int  // its GOMAXPROCS
 	sleeps bool // its handlers wait
 	usesKV bool // its requests ask for keys behind locks
 }
 
 // sideOf puts together what is known of an arm.
-func sideOf(a *arm, s scenario.Scenario, modes map[string]scenario.Mode, env record.Env) (*side, error) {
+func sideOf(a *arm, s scenario.Scenario, modes map[string]scenario.Mode) (*side, error) {
 	asked, err := askedFor(a.plan, s)
 	if err != nil {
 		return nil, err
 	}
-	t := &side{arm: a, asked: asked, mode: modes[asked.Mode], modes: modes, procs: env.ServerProcs, usesKV: strings.HasPrefix(s.Workload.Path, "/kv/")}
-	if a.plan.Procs > 0 {
-		t.procs = a.plan.Procs
-	}
+	t := &side{arm: a, asked: asked, mode: modes[asked.Mode], modes: modes, usesKV: strings.HasPrefix(s.Workload.Path, "/kv/")}
 	for _, r := range s.Workload.Requests {
 		t.usesKV = t.usesKV || strings.Contains(r, " /kv/")
 	}

@@ -15,7 +15,7 @@ const mostCauses = 3
 // suspect asks every rule for a cause of the difference.
 func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]scenario.Mode) error {
 	fast := x.Faster()
-	s, err := sideOf(c.arms[x.Slower], c.scenario, modes, c.run.Env)
+	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
 	if err != nil {
 		return err
 	}

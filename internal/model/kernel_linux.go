@@ -46,3 +46,26 @@ func ignoreNew(fd int) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
 		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
+
+// dealAtRandom makes the kernel draw one of n sockets that share the address of fd for each
+// new connection.
+func dealAtRandom(fd, n int) error {
+	const random = -0x1000 + 56 // SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h
+	return chooseSocket(fd, []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: random & math.MaxUint32},
+		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
+		{Code: unix.BPF_RET | unix.BPF_A},
+	})
+}
+
+// dealToFirst makes it choose the one that was opened first.
+func dealToFirst(fd int) error {
+	return chooseSocket(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
+}
+
+// chooseSocket gives the sockets that share the address of fd a program whose result is the
+// number of the one that a new connection goes to, in the order in which they were opened.
+func chooseSocket(fd int, program []unix.SockFilter) error {
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF,
+		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+}

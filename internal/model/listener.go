@@ -24,6 +24,12 @@ type Socket struct {
 	// Sockets share the address by SO_REUSEPORT, and the kernel deals connections
 	// out among them by a hash of the client's address; 0 and 1 are one socket.
 	Sockets int
+	// Random deals connections out among them at random instead, on Linux.
+	Random bool
+	// Pause is how long an acceptor sleeps between two connections, and First gives all
+	// connections to the first of several sockets, unless Random: planted faults.
+	Pause time.Duration
+	First bool
 	// Shared lets other processes of this user listen on the address as well.
 	Shared bool
 	// Timeline collects the stamps of every request; nil: nothing is stamped.
@@ -59,6 +65,7 @@ type Listener struct {
 	warn        func(msg string, args ...any)
 	fullWarning warnLimiter
 
+	pause        time.Duration
 	ring         *timeline.Ring // nil: nothing is stamped
 	kernelStamps bool
 }
@@ -87,7 +94,7 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		slots:     make(chan struct{}, s.MaxConns),
 		allClosed: make(chan struct{}),
 		warn:      warn,
-		ring:      s.Timeline, kernelStamps: s.KernelStamps,
+		pause:     s.Pause, ring: s.Timeline, kernelStamps: s.KernelStamps,
 	}
 	if s.Sockets > 1 && !s.Shared {
 		addr, err := s.probe(ctx)
@@ -114,7 +121,23 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		}
 		s.Addr = ln.Addr().String() // the others take the port the first one got
 	}
+	if err := l.deal(s); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	return l, nil
+}
+
+// deal tells the kernel how to choose one of several sockets for a connection.
+func (l *Listener) deal(s Socket) error {
+	if s.Sockets < 2 || !s.Random && !s.First {
+		return nil
+	}
+	return control(l.sockets[0].tcp, func(fd int) error {
+		if s.Random {
+			return dealAtRandom(fd, s.Sockets)
+		}
+		return dealToFirst(fd)
+	})
 }
 
 func (s Socket) listen(ctx context.Context, shared bool) (*net.TCPListener, error) {
@@ -163,6 +186,7 @@ func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
 
 // Accept is [Listener.Accept] on this socket.
 func (s *socket) Accept() (net.Conn, error) {
+	time.Sleep(s.pause)
 	s.await()
 	select {
 	case s.slots <- struct{}{}:

@@ -46,6 +46,7 @@ type Config struct {
 	Target     time.Duration       // CoDel's target for the wait
 	Interval   time.Duration       // for how long CoDel lets waits exceed it
 	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none
+	Held       time.Duration       // how long each job of a shared queue keeps its lock, a planted fault; 0: there is no lock
 	CloseAfter int                 // answers on one connection, the last of which says Connection: close; 0: no limit
 	Log        *slog.Logger        // rare events only, never requests
 }

@@ -73,6 +73,6 @@ func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse
 		Run: run, Refuse: refuse, Waited: waited, Sojourned: cfg.Sojourned,
 		Locked: cfg.Locked, Closure: cfg.Closure,
 		Pick: cfg.Pick, Steal: cfg.Steal, Spin: cfg.Spin,
-		Target: cfg.Target, Interval: cfg.Interval,
+		Target: cfg.Target, Interval: cfg.Interval, Held: cfg.Held,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -153,6 +154,54 @@ func TestReuseportSpreads(t *testing.T) {
 		if c.Open != 0 {
 			t.Errorf("socket %d: got %d open, want none", i, c.Open)
 		}
+	}
+}
+
+// Connections are dealt out at random, or all to the first socket where that fault is
+// planted; at random goes before it.
+func TestDeal(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel is told how by a program that Linux takes")
+	}
+	const sockets, clients = 4, 200
+	for _, deal := range []struct {
+		random, first bool
+		used          int // sockets that have connections
+	}{{true, false, sockets}, {false, true, 1}, {true, true, sockets}} {
+		s := start(t, lookup(t, "reuseport"), func(with *setup) {
+			with.Socket.Sockets, with.Socket.Random, with.Socket.First = sockets, deal.random, deal.first
+		})
+		for range clients {
+			if a, err := s.dial().ask(get("/plaintext")); err != nil || a.Status != 200 {
+				t.Fatalf("got %d %v, want 200", a.Status, err)
+			}
+		}
+		counts, used := s.ln.SocketCounts(), 0
+		for _, c := range counts {
+			if c.Accepted > 0 {
+				used++
+			}
+		}
+		if used != deal.used || counts[0].Accepted == 0 {
+			t.Errorf("%+v: got connections at %d sockets, %+v", deal, used, counts)
+		}
+	}
+}
+
+// An acceptor with a planted pause accepts no sooner.
+func TestPlantedPause(t *testing.T) {
+	t.Parallel()
+	const pause, clients = 20 * time.Millisecond, 5
+	s := start(t, lookup(t, "nethttp"), func(with *setup) { with.Socket.Pause = pause })
+	began := time.Now()
+	for range clients {
+		if a, err := s.dial().ask(get("/plaintext")); err != nil || a.Status != 200 {
+			t.Fatalf("got %d %v, want 200", a.Status, err)
+		}
+	}
+	if took := time.Since(began); took < (clients-1)*pause {
+		t.Errorf("%d connections took %v, want a pause of %v between two", clients, took, pause)
 	}
 }
 

@@ -59,10 +59,11 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	}
 	return map[string]*jsonschema.Schema{
 		"run.json": run, "result.json": result,
-		"map.json":    schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
-		"attack.json": schemaOf[Attack](t, "what 'schedlab attack' prints with --output json"),
-		"audit.json":  schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
-		"choose.json": schemaOf[Choice](t, "what 'schedlab choose' prints with --output json"),
+		"map.json":     schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
+		"attack.json":  schemaOf[Attack](t, "what 'schedlab attack' prints with --output json"),
+		"audit.json":   schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
+		"choose.json":  schemaOf[Choice](t, "what 'schedlab choose' prints with --output json"),
+		"explain.json": schemaOf[Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
 	}
 }
 
@@ -95,7 +96,7 @@ func TestSchemasAreKept(t *testing.T) {
 func TestReportsKeepTheSchema(t *testing.T) {
 	t.Parallel()
 	all := schemas(t)
-	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json", "map.json": "map.json"} {
+	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json", "map.json": "map.json", "because.json": "explain.json", "nothing.json": "explain.json"} {
 		keeps(t, all[name], filepath.Join("..", "report", "testdata", file))
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	MaxConns     int           // 0: min(10,000, RLIMIT_NOFILE - 64)
 	Backlog      int           // 0: net.core.somaxconn
 	Listeners    int           // sockets on the address; 0: GOMAXPROCS
+	Deal         string        // how connections are dealt out among them: hash or random; "": hash
 	Processes    int           // of prefork; 0: GOMAXPROCS
 	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
 	Wait         time.Duration // longest wait for a turn; negative: the mode's default
@@ -43,7 +44,9 @@ type Config struct {
 	Iters float64
 	// PlantCPU multiplies the CPU demand of every /work, to test verdicts with a
 	// known difference; 0: 1.
-	PlantCPU          float64
+	PlantCPU float64
+	// Plant is a fault that the server is to have: see [plant]; "": none.
+	Plant             string
 	Version, Revision string // of the program, for people
 	Log               *slog.Logger
 	// Spawn makes the command of a prefork server's process: this program with
@@ -115,6 +118,11 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err := c.checkTopology(mode, &mc); err != nil {
 		return mode, mc, err
 	}
+	fault, err := parsePlant(c.Plant)
+	if err != nil {
+		return mode, mc, err
+	}
+	mc.Held = fault.queue
 	if err := c.checkLimits(); err != nil {
 		return mode, mc, err
 	}

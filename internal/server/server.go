@@ -79,7 +79,8 @@ func New(cfg Config) (*Server, error) {
 	if s.ring = cfg.newRing(); s.ring != nil {
 		s.metrics.WatchTimeline(s.ring)
 	}
-	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU})
+	fault, _ := parsePlant(cfg.Plant) // resolve has read it
+	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: fault.lock})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
 	if mode.Has("workers") {
@@ -118,9 +119,11 @@ func (s *Server) Listen(ctx context.Context) error {
 
 // listen opens the data socket and watches it.
 func (s *Server) listen(ctx context.Context) error {
+	fault, _ := parsePlant(s.cfg.Plant)
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
-		Sockets: s.cfg.Listeners, Shared: s.cfg.Child != nil,
+		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,
+		Pause: fault.accept, First: fault.pin,
 		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full",
 	}
 	if s.supervises() {
@@ -173,6 +176,13 @@ func (s *Server) Serve(ctx context.Context) error {
 		return s.serveChild(ctx, s.cfg.Child)
 	}
 	s.begun.Store(!s.supervises())
+	if fault, _ := parsePlant(s.cfg.Plant); fault.hog >= 0 {
+		wait, err := startHog(ctx, fault.hog)
+		if err != nil {
+			return err
+		}
+		defer wait()
+	}
 	if s.admin != nil {
 		failed := make(chan struct{})
 		go func() {

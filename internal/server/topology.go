@@ -18,6 +18,7 @@ const (
 	mostListeners = 1024
 	mostProcesses = 256
 	mostWait      = time.Minute
+	dealRandom    = "random"
 )
 
 // checkTopology checks the settings of how connections reach goroutines, and of
@@ -42,6 +43,12 @@ func (c *Config) checkTopology(mode model.Mode, mc *model.Config) error {
 		case *n.value < 1 || *n.value > n.most:
 			return badConfig("--%s %d is outside 1 to %d", n.flag, *n.value, n.most)
 		}
+	}
+	switch {
+	case !mode.Has("deal") && c.Deal != "":
+		return meansNothing("deal", mode)
+	case c.Deal != "" && c.Deal != "hash" && c.Deal != dealRandom:
+		return badConfig("--deal %q is none of hash, random", c.Deal)
 	}
 	switch {
 	case !mode.Has("wait") && c.Wait >= 0:
@@ -157,6 +164,9 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 	}
 	if c.PlantCPU > 0 {
 		warn = append(warn, fmt.Sprintf("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU))
+	}
+	if c.Plant != "" {
+		warn = append(warn, fmt.Sprintf("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant))
 	}
 	return warn
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // DefaultMaxBody is the largest request body taken unless Options says
@@ -33,6 +34,8 @@ type Options struct {
 	// means 1. It plants a known difference between two servers, to see whether a
 	// comparison finds it.
 	PlantCPU float64
+	// PlantLock is how long a request for a key sleeps under the key's lock: a planted fault.
+	PlantLock time.Duration
 }
 
 // An App is the handler set with its state (the key-value store). It is safe for
@@ -68,7 +71,7 @@ func New(o Options) *App {
 		maxBody:       o.MaxBody,
 		payload:       []byte(strings.Repeat(line, size/len(line)+1)[:size]),
 		index:         index(),
-		kv:            newStore(min(o.KVLocks, MaxKVLocks)),
+		kv:            newStore(min(o.KVLocks, MaxKVLocks), o.PlantLock),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Limits of the store. They keep a client from growing the server without end;
@@ -31,7 +32,8 @@ type store struct {
 	shards []shard
 	seed   maphash.Seed
 	keys   atomic.Int64
-	bytes  atomic.Int64 // keys and values
+	bytes  atomic.Int64  // keys and values
+	asleep time.Duration // under a lock, for each request
 }
 
 type shard struct {
@@ -40,8 +42,8 @@ type shard struct {
 	_      [96]byte // to 128 bytes: no two locks share a cache line, nor the pair a core fetches
 }
 
-func newStore(locks int) *store {
-	s := &store{shards: make([]shard, max(locks, 1)), seed: maphash.MakeSeed()}
+func newStore(locks int, asleep time.Duration) *store {
+	s := &store{shards: make([]shard, max(locks, 1)), seed: maphash.MakeSeed(), asleep: asleep}
 	for i := range s.shards {
 		s.shards[i].values = map[string][]byte{}
 	}
@@ -122,11 +124,17 @@ func (s *store) serve(x *Exchange, key string, held int) {
 	}
 }
 
+// hold keeps the lock that the caller has.
+func (s *store) hold(iters int) {
+	Spin(iters)
+	time.Sleep(s.asleep)
+}
+
 func (s *store) get(key string, held int) ([]byte, bool) {
 	h := s.shard(key)
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	Spin(held)
+	s.hold(held)
 	value, ok := h.values[key]
 	return value, ok
 }
@@ -136,7 +144,7 @@ func (s *store) put(key string, value []byte, held int) bool {
 	h := s.shard(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	Spin(held)
+	s.hold(held)
 	old, replaces := h.values[key]
 	keys, grown := int64(0), int64(len(value)-len(old))
 	if !replaces {
@@ -170,7 +178,7 @@ func (s *store) delete(key string, held int) {
 	h := s.shard(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	Spin(held)
+	s.hold(held)
 	if old, ok := h.values[key]; ok {
 		delete(h.values, key)
 		s.keys.Add(-1)

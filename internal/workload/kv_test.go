@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 )
 
@@ -73,7 +75,7 @@ func TestKVIsBounded(t *testing.T) {
 	})
 	t.Run("keys", func(t *testing.T) {
 		t.Parallel()
-		s := newStore(1)
+		s := newStore(1, 0)
 		for i := range maxKeys {
 			if !s.put(strconv.Itoa(i), nil, 0) {
 				t.Fatalf("key %d did not fit", i)
@@ -218,7 +220,7 @@ func TestKVLocks(t *testing.T) {
 // A key that is too large for what is left leaves the counts as they were.
 func TestKVRefusalReservesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStore(4)
+	s := newStore(4, 0)
 	s.bytes.Store(maxKeyValue - 10)
 	if s.put("k", make([]byte, 10), 0) || s.keys.Load() != 0 || s.bytes.Load() != maxKeyValue-10 {
 		t.Errorf("got %d keys and %d bytes, want none and %d", s.keys.Load(), s.bytes.Load(), maxKeyValue-10)
@@ -234,4 +236,18 @@ func TestShardFillsTwoCacheLines(t *testing.T) {
 	if got := unsafe.Sizeof(shard{}); got%128 != 0 {
 		t.Errorf("a shard has %d bytes, want a multiple of 128", got)
 	}
+}
+
+// A planted fault has every request for a key sleep under the key's lock.
+func TestPlantedLockOfKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const asleep = 2 * time.Millisecond
+		a, began := New(Options{ItersPerMicro: 100, PlantLock: asleep}), time.Now()
+		for _, method := range []string{"PUT", "GET", "DELETE"} {
+			a.Serve(&Exchange{Method: method, Path: "/kv/key"})
+		}
+		if took := time.Since(began); took != 3*asleep {
+			t.Errorf("three requests took %v, want %v each", took, asleep)
+		}
+	})
 }

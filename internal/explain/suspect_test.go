@@ -1,0 +1,234 @@
+package explain
+
+import (
+	"slices"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/timeline"
+	"schedlab/internal/window"
+)
+
+// seen is what a run saw of one arm, in every block but for a little noise.
+type seen struct {
+	parts   map[timeline.Part]float64 // seconds of a good request
+	values  map[string]float64        // of its windows
+	shown   map[string]float64        // counters of its server
+	cpu     float64                   // share of its one CPU in use
+	workers int
+	fullest float64 // of ten connections at two listeners, those of the fuller one
+	away    float64 // for which the load was kept from its CPU
+}
+
+const madeBlocks = 10
+
+// arm is it as explanations read it: 1000 requests in each window of a second.
+func (s seen) arm(name string) *arm {
+	a := &arm{Arm: record.Arm{Name: name, Joined: 1}, plan: record.PlanArm{Name: name, Mode: "made"}, cpus: 1}
+	if s.workers > 0 {
+		a.plan.Station = &record.Station{Workers: s.workers}
+	}
+	for i := range madeBlocks {
+		noise := 1 + .004*float64(i%3-1)
+		w := window.Window{Good: 1000, Values: map[string]float64{}, Phases: window.Phases{Stamped: true}}
+		w.Trial = record.Trial{Window: 1, Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
+		for part, v := range s.parts {
+			w.Phases.Mean[part] = v * noise
+		}
+		for name, v := range s.values {
+			w.Values[name] = v
+		}
+		c := counters{sum: map[string]float64{requests: 1000, "process_cpu_seconds_total": 1, "schedlab_connections_accepted_total": 1000}, parts: map[string]int{}, most: map[string]float64{}}
+		for name, v := range s.shown {
+			c.sum[name] = v
+		}
+		if s.fullest > 0 {
+			const name = "schedlab_listener_connections_accepted_total"
+			c.sum[name], c.parts[name], c.most[name] = 10, 2, s.fullest
+		}
+		a.windows, a.counters = append(a.windows, w), append(a.counters, c)
+	}
+	return a
+}
+
+// madeCase is a run of two arms, of which "slow" is asked for in that way.
+func madeCase(fast, slow seen, asked scenario.Arm, path string) *Case {
+	c := &Case{Result: &record.Result{Valid: madeBlocks}, arms: map[string]*arm{"fast": fast.arm("fast"), "slow": slow.arm("slow")}}
+	c.arms["slow"].Phases = []record.Phase{{Name: record.PhaseSleep, Mean: 1e-3}}
+	asked.Name, asked.Mode = "slow", "made"
+	c.scenario.Workload.Path = path
+	c.scenario.Arms = []scenario.Arm{{Name: "fast", Mode: "plain"}, asked}
+	return c
+}
+
+const mutex = "go_sync_mutex_wait_total_seconds_total"
+
+// evidence is for each rule what it is suspected from, and what speaks against it although
+// the same part is longer.
+var evidence = map[record.Code]struct {
+	mode         scenario.Mode
+	asked        scenario.Arm
+	path         string
+	pro, against seen
+	knob         string // of the test; "" for none
+}{
+	record.CauseWorkers: {
+		mode: scenario.Mode{Flags: []string{"workers"}},
+		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 3.6e-3), cpu: .2, workers: 4}, knob: "made,workers=16",
+		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), cpu: .2, workers: 4},
+	},
+	record.CauseInline: {
+		mode: scenario.Mode{Without: map[string]string{scenario.Inline: "plain"}},
+		pro:  seen{parts: parts(timeline.Ingress, 2e-3), cpu: .2}, knob: "plain",
+		against: seen{parts: parts(timeline.Ingress, 2e-3), cpu: .99},
+	},
+	record.CauseThreads: {
+		mode: scenario.Mode{Without: map[string]string{scenario.Locked: "plain"}},
+		pro:  seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "plain",
+		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
+	},
+	record.CauseQueueLock: {
+		mode: scenario.Mode{Without: map[string]string{scenario.SharedQueue: "plain"}},
+		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,steal=true",
+		against: seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 0}},
+	},
+	record.CauseHandOff: {
+		mode: scenario.Mode{Without: map[string]string{scenario.HandOff: "plain"}},
+		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "plain",
+		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 6e-3), workers: 8},
+	},
+	record.CauseOwnQueues: {
+		mode: scenario.Mode{Flags: []string{"steal"}},
+		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "made,steal=true",
+		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 7.9e-3), workers: 8},
+	},
+	record.CauseLock: {
+		path: "/kv/key", pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "made,kv-locks=64",
+		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1e-3}},
+	},
+	record.CauseGC: {
+		pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .3}}, knob: "made,env.GOGC=400",
+		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .03}},
+	},
+	record.CauseBacklog: {
+		pro: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 5}}, knob: "made,backlog=4096",
+		against: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 0}},
+	},
+	record.CauseUneven: {
+		mode: scenario.Mode{Flags: []string{"deal"}},
+		pro:  seen{parts: parts(timeline.Ingress, 2e-3), fullest: 9}, knob: "made,deal=random",
+		against: seen{parts: parts(timeline.Ingress, 2e-3), fullest: 5},
+	},
+	record.CauseAcceptor: {
+		mode: scenario.Mode{Without: map[string]string{scenario.OneAcceptor: "plain"}},
+		pro:  seen{parts: parts(timeline.Accept, 2e-3), cpu: .2}, knob: "plain,listeners=4",
+		against: seen{parts: parts(timeline.Accept, 2e-3), cpu: .99},
+	},
+	record.CauseTurnedAway: {
+		mode: scenario.Mode{Overflow: "drop", Blocks: true},
+		pro:  seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
+		against: seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
+	},
+	record.CauseLoad: {
+		pro:     seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-3}, away: .1},
+		against: seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-6}},
+	},
+	record.CauseCost: {
+		pro:     seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 2e-3}},
+		against: seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}},
+	},
+}
+
+func parts(list ...any) map[timeline.Part]float64 {
+	all := map[timeline.Part]float64{}
+	for i := 0; i < len(list); i += 2 {
+		all[list[i].(timeline.Part)] = list[i+1].(float64)
+	}
+	return all
+}
+
+// Every rule is suspected from its evidence, with the knob that would take the cause away,
+// and not where a witness that must agree says the contrary; nor of the arm that is faster.
+func TestRulesAreSuspectedFromEvidence(t *testing.T) {
+	t.Parallel()
+	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8, fullest: 5,
+		values: map[string]float64{"switches": 2, "cpu_per_request": 1e-3}, shown: map[string]float64{mutex: 1e-3, "go_cpu_classes_gc_total_cpu_seconds_total": .02}}
+	for _, r := range rules {
+		e, ok := evidence[r.code]
+		if !ok {
+			t.Errorf("%s: no case", r.code)
+			continue
+		}
+		modes := map[string]scenario.Mode{"made": e.mode, "plain": {Flags: []string{"steal", "listeners"}}}
+		of := func(fast, slow seen) *record.Explanation {
+			x, err := madeCase(fast, slow, e.asked, e.path).Explain("fast", "slow", modes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		find := func(x *record.Explanation) int {
+			return slices.IndexFunc(x.Causes, func(c record.Suspect) bool { return c.Code == r.code })
+		}
+		x := of(quick, e.pro)
+		if i := find(x); i < 0 {
+			t.Errorf("%s: not suspected from its evidence; got %+v", r.code, x.Causes)
+		} else if c := x.Causes[i]; c.Knob != e.knob || (c.Knob == "") != (c.Control == "") || c.Knob != "" && c.Control == c.Knob {
+			t.Errorf("%s: got the knob %q and the control %q, want %q and another", r.code, c.Knob, c.Control, e.knob)
+		} else if c.State == record.Confirmed {
+			t.Errorf("%s: confirmed without a test", r.code)
+		}
+		if x := of(quick, e.against); find(x) >= 0 {
+			t.Errorf("%s: suspected although a witness that must agree says the contrary", r.code)
+		}
+		if x := of(e.pro, e.pro); len(x.Causes) > 0 || x.Outcome != record.NoDifference {
+			t.Errorf("%s: of two equal arms: %s, %+v", r.code, x.Outcome, x.Causes)
+		}
+	}
+}
+
+// A cause is confirmed when the knob takes most of the longer part away and the control does
+// not; it is not when the knob does nothing or too little, or the control does as much.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		knob, control float64 // the part in each; 1 ms in the faster arm, 3 ms in the slower
+		state         record.SuspectState
+		outcome       record.Finding
+	}{
+		{"knob takes it away", 1e-3, 3e-3, record.Confirmed, record.Because},
+		{"knob takes most of it away", 1.8e-3, 3e-3, record.Confirmed, record.Because},
+		{"knob does nothing", 3e-3, 3e-3, record.NotConfirmed, record.Correlated},
+		{"knob does too little", 2.5e-3, 3e-3, record.NotConfirmed, record.Correlated},
+		{"knob makes it worse", 5e-3, 3e-3, record.NotConfirmed, record.Correlated},
+		{"control does as much", 1e-3, 1e-3, record.NotConfirmed, record.Correlated},
+		{"control does half as much", 1e-3, 2e-3, record.NotConfirmed, record.Correlated},
+		{"control makes it worse", 1e-3, 5e-3, record.NotConfirmed, record.Correlated},
+	} {
+		test := &Case{Result: &record.Result{Valid: madeBlocks, Dir: "tests"}, arms: map[string]*arm{}}
+		for _, a := range []struct {
+			name string
+			part float64
+		}{{"slow", 3e-3}, {"slow'", 3e-3}, {"fast", 1e-3}, {"knob", c.knob}, {"control", c.control}} {
+			test.arms[a.name] = seen{parts: parts(timeline.Queue, a.part)}.arm(a.name)
+			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
+		}
+		before := &record.Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: record.Correlated, Causes: []record.Suspect{
+			{Code: record.CauseWorkers, State: record.Untested, Knob: "knob", Control: "control"},
+			{Code: record.CauseCost, State: record.Untestable},
+		}}
+		x := (&Case{}).Confirm(before, test)
+		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == record.CauseWorkers })
+		if got := x.Causes[i].State; got != c.state || x.Outcome != c.outcome {
+			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
+		}
+		if c.state == record.Confirmed && i != 0 {
+			t.Errorf("%s: a confirmed cause comes first, got %+v", c.name, x.Causes)
+		}
+		if before.Causes[0].State != record.Untested || x.Tests == nil || x.Tests.Dir != "tests" {
+			t.Errorf("%s: Confirm changes the explanation it is given, or forgets its tests", c.name)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// stepped is a figure of two arms, with an interval of a tenth around the difference.
+func stepped(from, to float64) record.Step {
+	by := digits(to - from)
+	return record.Step{From: from, To: to, By: by, Low: digits(by - math.Abs(by)/10), High: digits(by + math.Abs(by)/10)}
+}
+
+// because is an explanation with a cause that was confirmed, one that was not, and one that
+// cannot be tested.
+func because() *record.Explanation {
+	fall := func(scale float64) record.Waterfall {
+		w := record.Waterfall{}
+		was, is := 0.0, 0.0
+		for i, st := range record.Stretches() {
+			from := digits(float64(i) * 2e-5 * scale)
+			to := from
+			if st.Name == "queue" {
+				to = digits(from + 4.1e-3*scale)
+			}
+			p := record.Piece{Stretch: st.Name, Step: stepped(from, to)}
+			if len(st.Phases) > 1 {
+				for j, name := range st.Phases {
+					phase := record.PhaseStep{Phase: name}
+					if j == 0 {
+						phase.Step = p.Step
+					}
+					p.Phases = append(p.Phases, phase)
+				}
+			}
+			w.Pieces = append(w.Pieces, p)
+			was, is = was+from, is+to
+		}
+		w.Step = stepped(digits(was), digits(is))
+		return w
+	}
+	moved, still, not := stepped(4.2e-3, 1.1e-4), stepped(4.2e-3, 4.25e-3), stepped(2.1e-4, 2.2e-4)
+	ideal := stepped(4e-4, 3.4e-3)
+	values := record.Values{"workers": 4, "used": .93, "cpu": .21, "cost": 2.4e-4, "cost_faster": 2e-4, "gc": .08, "gc_faster": .04}
+	said := func(code record.Code) record.Fact {
+		return record.Fact{Code: code, Arm: "pool,workers=4", Baseline: "nethttp", Values: values, Names: record.Names{"part": "the wait for a worker"}}
+	}
+	return &record.Explanation{
+		Schema: record.Schema, Run: "20261123-080000-why-cafe", Dir: "schedlab-runs/20261123-080000-why-cafe", Scenario: "why-workers",
+		From: "nethttp", To: "pool,workers=4", Slower: "pool,workers=4", Blocks: 14, Mean: fall(1), Tail: fall(6), Lost: stepped(0, 0), Ideal: &ideal,
+		Witnesses: []record.Witness{
+			{Name: "CPU in use", Unit: "ratio", From: new(.19), To: new(.21)}, {Name: "workers in use", Unit: "ratio", To: new(.93)},
+			{Name: "CPU time of a request", Unit: "s", From: new(2e-4), To: new(2.4e-4)}, {Name: "context switches of a request", Unit: "count", From: new(2.1), To: new(2.4)},
+		},
+		Causes: []record.Suspect{
+			{
+				Code: record.CauseWorkers, Fact: said(record.CauseWorkers), Stretch: "the wait for a worker", Share: .98, State: record.Confirmed,
+				Witnesses: []record.Testimony{{Witness: "workers in use", Unit: "ratio", Slower: .93, Agrees: true}, {Witness: "CPU in use", Unit: "ratio", Faster: new(.19), Slower: .21, Agrees: true}},
+				Knob:      "pool,workers=16", Control: "pool,queue-depth=2048,workers=4", Moved: &moved, Still: &still,
+			},
+			{
+				Code: record.CauseCost, Fact: said(record.CauseCost), Stretch: "the server's own time", Share: .99, State: record.Untestable,
+				Witnesses: []record.Testimony{{Witness: "CPU time of a request", Unit: "s", Faster: new(2e-4), Slower: 2.4e-4, Agrees: true}},
+			},
+			{
+				Code: record.CauseGC, Fact: said(record.CauseGC), Stretch: "the server's own time", Share: .99, State: record.NotConfirmed,
+				Witnesses: []record.Testimony{{Witness: "CPU time of the garbage collector", Unit: "ratio", Faster: new(.04), Slower: .08, Agrees: false}},
+				Knob:      "pool,env.GOGC=400,workers=4", Control: "pool,queue-depth=2048,workers=4", Moved: &not, Still: &not,
+			},
+		},
+		Outcome: record.Because, Tests: &record.TestRun{Dir: "schedlab-runs/20261123-080120-why-why-workers-beef", Blocks: 10},
+	}
+}
+
+// nothing is an explanation of two arms that hardly differ.
+func nothing() *record.Explanation {
+	x := because()
+	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
+	x.Slower, x.Causes, x.Ideal, x.Tests = "", []record.Suspect{}, nil, nil
+	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
+	return x
+}
+
+// An explanation reads the same today as yesterday, in every format.
+func TestGoldenExplanation(t *testing.T) {
+	t.Parallel()
+	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html"}
+	for name, x := range map[string]*record.Explanation{"because": because(), "nothing": nothing()} {
+		for _, f := range ExplainFormats() {
+			if name == "nothing" && f.Name != "text" && f.Name != "json" {
+				continue
+			}
+			var b bytes.Buffer
+			if err := RenderExplanation(&b, f.Name, x); err != nil {
+				t.Fatalf("%s: %v", f.Name, err)
+			}
+			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
+		}
+	}
+}
