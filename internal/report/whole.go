@@ -79,7 +79,7 @@ func why(r *record.Result) document.Part {
 	if lines == nil {
 		return document.Section{}
 	}
-	parts := []document.Part{document.Linked{{Text: lines[0], Files: []string{"why.html"}}}}
+	parts := []document.Part{document.Lines(lines), document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}}
 	return document.Section{ID: "why", Title: "Why", Parts: append(parts, divided(r.Explained)...)}
 }
 
