@@ -128,6 +128,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")
 	fl.DurationVar(&f.Limits.IdleTimeout, "idle-timeout", f.Limits.IdleTimeout, "time between two requests of a connection")
 	fl.IntVar(&f.CloseAfter, "close-after", 0, "answers on one connection, the last of which says Connection: close; 0 keeps a connection for as long as its client does")
+	fl.BoolVar(&f.Silently, "close-silently", false, "with --close-after, the last answer does not say that the connection closes")
 	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
 	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
 	fl.StringVar(&f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it")

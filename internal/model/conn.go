@@ -40,6 +40,7 @@ type entry struct {
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
 	stamps   *stamps      // nil: nothing is stamped
 	answers  int          // so far, where they are limited; only the goroutine that serves it counts
+	hangUp   atomic.Bool  // it is to be closed, unannounced, once what was read is answered
 }
 
 func (e *entry) ledgerEntry() *entry { return e }
@@ -58,6 +59,9 @@ const unanswered = math.MaxUint64
 
 // Read counts what is read.
 func (c *Conn) Read(p []byte) (int, error) {
+	if c.hangsUp() {
+		return 0, io.EOF
+	}
 	n, err := c.receive(p)
 	if n > 0 { // net/http breaks off one read for each request
 		c.read.Add(uint64(n))
@@ -108,6 +112,10 @@ func (e *entry) beginRequest() {
 
 // hasUnanswered reports whether something was read that is not answered yet.
 func (e *entry) hasUnanswered() bool { return e.answered.Load() != e.read.Load() }
+
+// hangsUp reports whether the server closes the connection now without having announced it. Its
+// next Read then reports [io.EOF]: to the HTTP library it looks as if the client had closed it.
+func (e *entry) hangsUp() bool { return e.hangUp.Load() && !e.hasUnanswered() }
 
 // markAnswered says that every request read so far is answered.
 func (e *entry) markAnswered() { e.answered.Store(e.read.Load()) }

@@ -115,6 +115,37 @@ func TestCloseAfter(t *testing.T) {
 	})
 }
 
+// A connection that closes silently gives its last answer like any other, and counts as done.
+// Requests that came together with the last are answered first.
+func TestCloseSilently(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) { with.CloseAfter, with.Silently = 3, true })
+		for _, last := range []int{1, 2} {
+			c := s.dial()
+			for i := range 2 + last {
+				request := get("/plaintext")
+				switch {
+				case i == 2:
+					request = strings.Repeat(request, last)
+				case i > 2:
+					request = "" // sent already
+				}
+				a, err := c.ask(request)
+				if err != nil || a.Status != 200 || a.field("Connection") != "" {
+					t.Fatalf("answer %d: got %d with Connection %q %v, want 200 with none", i+1, a.Status, a.field("Connection"), err)
+				}
+			}
+			if n, err := io.Copy(io.Discard, c); n != 0 || err != nil {
+				t.Errorf("after the last answer: got %d bytes %v, want the end", n, err)
+			}
+		}
+		s.open(0)
+		if c := s.ln.Counts(); c.Accepted != 2 || c.Done != 2 {
+			t.Errorf("got %+v, want 2 accepted and done", c)
+		}
+	})
+}
+
 // Connections turned away are not counted as served.
 func TestCountingUnderOverload(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {

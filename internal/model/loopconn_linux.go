@@ -154,6 +154,8 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			return 0, timedOut("read")
 		case c.closed.Load():
 			return 0, net.ErrClosed
+		case c.hangsUp():
+			return 0, io.EOF
 		case !c.readable && !c.hasUnanswered() && c.fate.Load() == served:
 			if !c.awaitNextRequest() {
 				c.parked = true

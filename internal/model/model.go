@@ -48,6 +48,7 @@ type Config struct {
 	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none
 	Held       time.Duration       // how long each job of a shared queue keeps its lock, a planted fault; 0: there is no lock
 	CloseAfter int                 // answers on one connection, the last of which says Connection: close; 0: no limit
+	Silently   bool                // the last answer says nothing, and the connection closes once what was read by then is answered
 	Log        *slog.Logger        // rare events only, never requests
 }
 

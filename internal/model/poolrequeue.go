@@ -138,7 +138,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if !c.fresh && !c.hasUnanswered() {
-		c.parked = true
+		c.parked = !c.hangUp.Load()
 		return 0, io.EOF
 	}
 	n := copy(p, c.buffered)

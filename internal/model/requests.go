@@ -20,6 +20,7 @@ type requests struct {
 	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
 	queues  bool                               // in run a request may wait for a worker
 	most    int                                // answers on one connection; 0: no limit
+	silent  bool                               // the last one does not say that the connection closes
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
@@ -54,7 +55,7 @@ func (t *tally) refuse(status int) {
 }
 
 func newRequests(cfg Config) *requests {
-	r := &requests{handle: cfg.Handle, most: cfg.CloseAfter, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
+	r := &requests{handle: cfg.Handle, most: cfg.CloseAfter, silent: cfg.Silently, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
 	r.run = func(x *workload.Exchange, _ openConn) { r.runHandler(x) }
 	if r.observe == nil {
@@ -125,7 +126,8 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	}
 	if r.most > 0 {
 		if c.answers++; c.answers >= r.most {
-			x.Close = true
+			c.hangUp.Store(r.silent)
+			x.Close = x.Close || !r.silent
 		}
 	}
 	if c.closed.Load() || x.Status == noAnswer {

@@ -35,6 +35,7 @@ type Config struct {
 	Wait         time.Duration // longest wait for a turn; negative: the mode's default
 	KVLocks      int           // locks that share the keys of /kv; 0: one
 	CloseAfter   int           // answers on one connection, which the server then closes; 0: no limit
+	Silently     bool          // without Connection: close on the last answer
 	DrainTimeout time.Duration
 	Limits       model.Limits
 	Stamps       string // of every request: "off", "basic", or "full" with the kernel's
@@ -104,7 +105,7 @@ func (c Config) Check() error {
 
 // resolve fills in the defaults of c's mode and checks every setting.
 func (c *Config) resolve() (model.Mode, model.Config, error) {
-	mc := model.Config{Limits: c.Limits, CloseAfter: c.CloseAfter, Log: c.Log}
+	mc := model.Config{Limits: c.Limits, CloseAfter: c.CloseAfter, Silently: c.Silently, Log: c.Log}
 	mode, err := model.Lookup(c.Mode)
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
@@ -195,6 +196,9 @@ func (c *Config) checkLimits() error {
 	}
 	if c.CloseAfter < 0 {
 		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
+	}
+	if c.Silently && c.CloseAfter == 0 {
+		return badConfig("--close-silently needs --close-after: it says how the connection closes, not when")
 	}
 	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
 		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
