@@ -233,3 +233,34 @@ func TestLoadOnASharedCPU(t *testing.T) {
 		t.Errorf("a load with a CPU of its own: %v, a share of %v", got, own.Arms[0].Disturbed.Load)
 	}
 }
+
+// Blocks without a difference say that there is none, however many.
+func TestEqualBlocksDoNotDiffer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		each float64
+		sure bool
+	}{{0, false}, {.01, true}, {-.01, true}} {
+		if median, sure := differs(slices.Repeat([]float64{c.each}, 20)); median != c.each || sure != c.sure {
+			t.Errorf("20 times %g: got %g, sure %v; want %v", c.each, median, sure, c.sure)
+		}
+	}
+}
+
+// A sensitivity analysis leaves out the blocks in which either arm failed more requests
+// than the limit.
+func TestBlocksWithoutErrors(t *testing.T) {
+	t.Parallel()
+	b := blocks{windows: windows{}}
+	var said call
+	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {errorLimit, 0}, {0, errorLimit / 2}} {
+		of := func(v float64) modelled {
+			return modelled{Window: window.Window{Values: map[string]float64{"errors": v}}}
+		}
+		b.valid, said.x = append(b.valid, i+1), append(said.x, float64(i))
+		b.windows[i+1] = map[string]modelled{"a": of(errors[0]), "b": of(errors[1])}
+	}
+	if clean, failing := b.without(said, "a", "b"); !slices.Equal(clean, []float64{0, 3, 4}) || failing != 2 {
+		t.Errorf("got the blocks %v and %d left out, want 0, 3 and 4, and 2", clean, failing)
+	}
+}

@@ -75,6 +75,18 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// Where nothing can be answered the reason says whether one metric or all are missing.
+func TestOutcomeOfNothing(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}}, "a", "b")
+	if got := Outcome(r, "p99").Reason; got.Code != record.NoVerdictOn || got.Metric != "p99" {
+		t.Errorf("another metric: got %+v, want %s of p99", got, record.NoVerdictOn)
+	}
+	if got := Outcome(&record.Result{}, "").Reason; got.Code != record.NothingCompared {
+		t.Errorf("no verdict: got %+v, want %s", got, record.NothingCompared)
+	}
+}
+
 func TestOutcomeInDoubt(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")

@@ -159,3 +159,16 @@ func TestScaleCountsTheServed(t *testing.T) {
 		t.Errorf("got N = %v, %q; want the 64 that were served of 80", last.N, words(s.Why))
 	}
 }
+
+// Errors within the limit leave the law in place: one of 1,800 requests a window.
+func TestScaleBearsFewErrors(t *testing.T) {
+	t.Parallel()
+	s := swept{clients: sizes, x: lawful, edit: func(a *record.PlanArm, t *record.TrialRecord) {
+		if a.Clients.Connections == 32 {
+			t.Requests[len(t.Requests)/2].Status = 500
+		}
+	}}.scale(t)
+	if !s.Why.None() {
+		t.Errorf("got %q, want the law", words(s.Why))
+	}
+}

@@ -1,0 +1,52 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// One CPU for every server is a doubt; more for all of them, or for one that was started
+// elsewhere, is none.
+func TestOneCPU(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cpus, attached string
+		want           bool
+	}{{"0", "", true}, {"0", "0", true}, {"0", "0-1", false}, {"0,2", "", false}} {
+		got := oneCPU(&record.Result{Env: record.Env{CPUs: 4, ServerCPUs: c.cpus}, Arms: []record.Arm{{Name: "a"}, {Name: "b", CPUs: c.attached}}})
+		if got != c.want {
+			t.Errorf("servers on CPU %s, b on %q: got %v, want %v", c.cpus, c.attached, got, c.want)
+		}
+	}
+}
+
+// A baseline alone is compared with its copy all the same.
+func TestBaselineAlone(t *testing.T) {
+	t.Parallel()
+	r := synthetic{
+		plan: func(p *record.Plan) {
+			p.Arms, p.Order = p.Arms[:2], slices.Repeat([][]int{{0, 1}}, fakeBlocks)
+		},
+		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			if t.Arm == "fasthttp" || t.Arm == "pool" {
+				return nil
+			}
+			return requests
+		},
+	}.judged(t)
+	if len(r.AA) == 0 || len(r.Verdicts) != 0 {
+		t.Fatalf("got %d verdicts on the copy and %d others, want some and none", len(r.AA), len(r.Verdicts))
+	}
+	for _, v := range r.AA {
+		if v.Verdict != "SAME" {
+			t.Errorf("%s of the copy: got %s, want SAME", v.Metric, v.Verdict)
+		}
+	}
+	for _, a := range r.Arms {
+		if len(a.Curve) == 0 || a.Jain != nil {
+			t.Errorf("%s: got %d points of its curve and the fairness %v, want a curve, and no fairness where no connection was counted", a.Name, len(a.Curve), a.Jain)
+		}
+	}
+}

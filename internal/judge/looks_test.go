@@ -1,0 +1,116 @@
+package judge
+
+import (
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// taken is a judge that has a run's trials, and looks after 12 blocks unless the plan says otherwise.
+func taken(t *testing.T, s synthetic) *Judge {
+	t.Helper()
+	run := s.run()
+	if run.Plan.Looks == nil {
+		run.Plan.Looks = []int{fakeBlocks}
+	}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range s.trials() {
+		j.Take(trial, nil)
+	}
+	return j
+}
+
+// noisy makes pool slower by half in every other block, so that its times stay open.
+func noisy(block int, arm string, u float64) float64 {
+	if arm == "pool" && block%2 == 0 {
+		return 1.5 * usual(u)
+	}
+	return usual(u)
+}
+
+// slowly makes pool serve 0.6 of what arrives, so that its backlog grows.
+var slowly = at("pool", func(_ *record.Trial, requests []record.Request) []record.Request {
+	for i := range requests {
+		requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
+	}
+	return requests
+})
+
+// A run may end at a look when more blocks can change nothing: every primary verdict is
+// decided or refused for good, an overloaded arm's goodput too, and every expectation.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		run  synthetic
+		ends bool
+		open int // primary verdicts
+	}{
+		{"all alike", synthetic{}, true, 0},
+		{"a difference", synthetic{times: scaled(map[string]float64{"pool": 1.5})}, true, 0},
+		{"no look after so many blocks", synthetic{plan: func(p *record.Plan) { p.Looks = []int{10} }}, false, 0},
+		{"pool is open", synthetic{times: noisy}, false, Primaries()},
+		{"pool is overloaded", synthetic{edit: slowly}, true, 0},
+		{"an expectation is open", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`explained("queue") >= 0.8`} }}, false, 0},
+		{"an expectation failed", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`p50("nethttp") > 5ms`} }}, true, 0},
+	} {
+		j := taken(t, c.run)
+		if got := j.Look(nil, nil, nil); got != c.ends {
+			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
+		}
+		open, needed := j.Open()
+		if open != c.open || (needed > fakeBlocks) != (c.open > 0) {
+			t.Errorf("%s: %d verdicts are open and need %d blocks, want %d open", c.name, open, needed, c.open)
+		}
+	}
+}
+
+// A map's cell ends when its outcome is known, whatever other metrics say.
+func TestLookForAnOutcome(t *testing.T) {
+	t.Parallel()
+	p50, absent := "p50", "absent"
+	for _, c := range []struct {
+		name   string
+		run    synthetic
+		metric *string
+		ends   bool
+	}{
+		{"decided", synthetic{}, &p50, true},
+		{"open", synthetic{times: noisy}, &p50, false},
+		{"rejected, and nothing is open", synthetic{}, &absent, true},
+		{"rejected, and something is open", synthetic{times: noisy}, &absent, false},
+	} {
+		if got := taken(t, c.run).Look(nil, c.metric, nil); got != c.ends {
+			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
+		}
+	}
+}
+
+// A run that asks for an SLO ends when every arm's keeping is known.
+func TestLookForAnSLO(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=7ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		run  synthetic
+		ends bool
+	}{
+		{"all keep it", synthetic{}, true},
+		{"pool keeps it in half of the blocks", synthetic{times: noisy}, false},
+	} {
+		kept := map[FigureKey]float64{}
+		for trial := range c.run.trials() {
+			Measure(kept, trial, slo)
+		}
+		if got := taken(t, c.run).Look(slo, nil, kept); got != c.ends {
+			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
+		}
+	}
+}
