@@ -50,3 +50,19 @@ func TestBaselineAlone(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is said against a whole run on two CPUs but that load and servers share a machine.
+func TestAWholeRunHasNoDoubts(t *testing.T) {
+	t.Parallel()
+	r := synthetic{servers: "0,2"}.judged(t)
+	if len(r.Doubts) != 1 || r.Doubts[0].Code != record.OneHost {
+		t.Errorf("got %q, want one host alone", doubtTexts(r))
+	}
+	if got := incomplete(record.Run{Trials: 48}, 48, 0); got != nil {
+		t.Errorf("48 trials of 48: got %v, want no doubt", got)
+	}
+	got := incomplete(record.Run{Trials: 48}, 46, 1)
+	if len(got) != 2 || got[0].Code != record.MissingTrials || got[0].Values["missing"] != 2 || got[1].Code != record.TrialsCut {
+		t.Errorf("46 trials of 48 and one that was cut: got %v", got)
+	}
+}
