@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -36,13 +37,9 @@ func (s seen) arm(name string) *arm {
 		for part, v := range s.parts {
 			w.Phases.Mean[part] = v * noise
 		}
-		for name, v := range s.values {
-			w.Values[name] = v
-		}
+		maps.Copy(w.Values, s.values)
 		c := counters{sum: map[string]float64{requests: 1000, "process_cpu_seconds_total": 1, "schedlab_connections_accepted_total": 1000}, parts: map[string]int{}, most: map[string]float64{}}
-		for name, v := range s.shown {
-			c.sum[name] = v
-		}
+		maps.Copy(c.sum, s.shown)
 		if s.fullest > 0 {
 			const name = "schedlab_listener_connections_accepted_total"
 			c.sum[name], c.parts[name], c.most[name] = 10, 2, s.fullest

@@ -19,7 +19,7 @@ func startHog(ctx context.Context, cpu int) (wait func(), err error) {
 	begun, ended := make(chan error), make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer unix.Close(source)
+		defer func() { _ = unix.Close(source) }()
 		runtime.LockOSThread() // the thread ends with the goroutine
 		var set unix.CPUSet
 		set.Set(cpu)
