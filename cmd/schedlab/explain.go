@@ -23,6 +23,7 @@ const testBudget = time.Minute
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
+	profiles        bool
 	testBudget      time.Duration
 }
 
@@ -43,17 +44,24 @@ same with the cause taken away, and the same with a setting changed that must no
 matter. "Because" is said only of a cause that was confirmed so: the part fell, and
 the control did not move. --no-interventions leaves the tests out.
 
+--profiles starts each of the two arms once more, under the run's load, and captures
+its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
+ten seconds for each arm. They go to profiles/ARM in the run's record with flame
+graphs, for 'go tool pprof' and 'go tool trace' (docs/profiles.md).
+
 Exit codes: 0 a cause was confirmed or measured directly, or the arms do not differ;
 4 they differ, and no cause was confirmed; 130 interrupted.`,
 		Example: `  schedlab explain
   schedlab explain latest nethttp pool
   schedlab explain 20261121-081500-quick-ab12 --no-interventions
+  schedlab explain --profiles
   schedlab explain --output html > why.html`,
 		Args: cobra.MaximumNArgs(3),
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
+	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
@@ -134,6 +142,9 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	var stopped error
 	if !f.noInterventions {
 		x, stopped = f.test(cmd, c, x, show)
+	}
+	if f.profiles && stopped == nil {
+		x, stopped = f.profile(cmd, dir, c, x, show)
 	}
 	return x, errors.Join(stopped, dir.WriteExplanation(x),
 		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -80,11 +81,39 @@ func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode, budge
 	trials := time.Duration(testBlocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
 	w = max(min(w, (budget-testsSpare)/trials-testWarmup-testSpare), leastWindow)
 	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: testBlocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
-	test := Test{Scenario: t, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[x.Slower].plan.Clients.Engine}
-	if test.ServerCPUs == "" {
-		test.Pin, test.LoadCPUs = "none", ""
+	return c.asMeasured(t, x.Slower), true, nil
+}
+
+// asMeasured has a scenario run with what the run was measured with.
+func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
+	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[arm].plan.Clients.Engine}
+	if t.ServerCPUs == "" {
+		t.Pin, t.LoadCPUs = "none", ""
 	}
-	return test, true, nil
+	return t
+}
+
+// Seed is that of the run.
+func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
+
+// Profiled is the comparison whose arms are profiled: both of the explanation, as the run
+// measured them. An arm and its copy are one.
+func (c *Case) Profiled(x *record.Explanation) (Test, error) {
+	t := c.scenario
+	t.Name = "profiles-" + t.Name[:min(len(t.Name), 36)]
+	t.Arms, t.Expect, t.Predict, t.Load.Vary = nil, nil, nil, nil
+	for _, name := range []string{x.From, x.To} {
+		a, err := askedFor(c.arms[name].plan, c.scenario)
+		if err != nil {
+			return Test{}, err
+		}
+		a.Name = strings.TrimSuffix(name, "'")
+		t.Arms = append(t.Arms, a)
+	}
+	if t.Arms[0].Name == t.Arms[1].Name {
+		return Test{}, fmt.Errorf("%s and %s are one program, whose profiles do not differ: name another arm", x.From, x.To)
+	}
+	return c.asMeasured(t, x.To), nil
 }
 
 func ruleOf(code record.Code) rule {

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
+	"runtime/trace"
 	"slices"
 	"strings"
 	"sync"
@@ -120,7 +122,10 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	if r.queues {
 		c.startWait(r.zero + int64(began))
 	}
+	// While an execution trace is taken it marks the request; else this reads one flag.
+	region := trace.StartRegion(context.Background(), "request")
 	r.run(x, conn)
+	region.End()
 	if c.listener.Draining() {
 		x.Close = true
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -250,6 +251,16 @@ func (p *Process) ShowsMetrics(where string) {
 	case p.Admin != "":
 		p.metrics = "http://" + p.Admin + "/metrics"
 	}
+}
+
+// Profiles is the URL of the profiles beside its metrics, if it shows any there; "" for a
+// server that shows no metrics.
+func (p *Process) Profiles() string {
+	at, err := url.Parse(p.metrics)
+	if err != nil || at.Host == "" {
+		return ""
+	}
+	return at.Scheme + "://" + at.Host + "/debug/pprof/"
 }
 
 // Scrape reads the server's metrics, as OpenMetrics if it knows that; nil for one

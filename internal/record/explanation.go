@@ -51,6 +51,8 @@ type Explanation struct {
 	Outcome   Finding   `json:"outcome"`
 	Reason    Fact      `json:"reason,omitzero"` // of NoDifference and NoCause; or why a cause was not tested
 	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil where none ran
+	// Profiles were captured in windows of their own; nil where none were asked for.
+	Profiles *Profiles `json:"profiles,omitempty"`
 }
 
 // Faster is the arm that is not the slower one.

@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"runtime"
+	"strconv"
+	"sync"
 	"time"
 )
 
@@ -45,6 +48,8 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/mutex", contended("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }))
+		mux.HandleFunc("GET /debug/pprof/block", contended("block", runtime.SetBlockProfileRate))
 	}
 	capped := newCappedListener(ln, adminConns)
 	return &admin{capped, &http.Server{
@@ -57,6 +62,29 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		MaxHeaderBytes:    adminMaxHead,
 		ErrorLog:          log.New(debugLog{s.cfg.Log}, "", 0),
 	}}, nil
+}
+
+// contended serves the profile of locks or of what blocks. With ?rate= and ?seconds= the
+// runtime samples at that rate for these seconds only; otherwise it samples nothing.
+func contended(name string, sample func(rate int)) http.HandlerFunc {
+	var busy sync.Mutex
+	return func(w http.ResponseWriter, r *http.Request) {
+		if text := r.FormValue("rate"); text != "" {
+			rate, err := strconv.Atoi(text)
+			if err != nil || rate < 1 || r.FormValue("seconds") == "" {
+				http.Error(w, "rate must be a whole number above 0, beside seconds", http.StatusBadRequest)
+				return
+			}
+			if !busy.TryLock() {
+				http.Error(w, "this profile is being taken already", http.StatusConflict)
+				return
+			}
+			defer busy.Unlock()
+			sample(rate)
+			defer sample(0)
+		}
+		pprof.Handler(name).ServeHTTP(w, r)
+	}
 }
 
 func isLoopback(a net.Addr) bool {

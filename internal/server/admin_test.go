@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -289,5 +290,25 @@ func TestAdminListenerMakesRoom(t *testing.T) {
 	g.Close()
 	if err := <-accepted; err == nil {
 		t.Error("got a connection from a listener that is full and closed")
+	}
+}
+
+// The runtime samples locks and what blocks only while a profile of them is taken.
+func TestContentionIsSampledInAWindowOnly(t *testing.T) {
+	cfg := testConfig("nethttp")
+	s := run(t, cfg)
+	for _, tc := range []struct {
+		page   string
+		status int
+	}{
+		{"mutex?seconds=1&rate=1", 200}, {"block?seconds=1&rate=1000", 200}, {"mutex", 200},
+		{"mutex?rate=1", 400}, {"block?seconds=1&rate=0", 400}, {"block?seconds=1&rate=x", 400},
+	} {
+		if res, body := s.fetch(t, "GET", "/debug/pprof/"+tc.page); res.StatusCode != tc.status {
+			t.Errorf("%s: got %d %.100q, want %d", tc.page, res.StatusCode, body, tc.status)
+		}
+	}
+	if got := runtime.SetMutexProfileFraction(-1); got != 0 {
+		t.Errorf("mutexes are sampled at the rate %d when nobody profiles them, want 0", got)
 	}
 }

@@ -1,0 +1,204 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"schedlab/internal/host"
+	"schedlab/internal/process"
+	"schedlab/internal/profile"
+)
+
+// The windows of profiles, one after the other.
+const (
+	cpuSeconds   = 2
+	contention   = 1 // seconds of the mutex and the block profile
+	allocsFor    = time.Second
+	wallSamples  = 40
+	wallEvery    = 25 * time.Millisecond
+	traceSeconds = .5
+	profileWarm  = 300 * time.Millisecond
+	profileLoad  = 5 * time.Second // of one trace of the load; the next one follows
+	profileLimit = time.Minute     // for one page
+	// Every contended lock counts, and of what blocks a sample per microsecond.
+	contendedRate, blockedRate = 1, 1000
+
+	mostProfile = 256 << 20 // bytes
+)
+
+// A Captured is what one arm's server showed of itself: files by name, none where it shows
+// no profiles.
+type Captured struct {
+	Arm   string
+	Files []CapturedFile
+}
+
+// A CapturedFile is one profile, or the execution trace.
+type CapturedFile struct {
+	Name string
+	Data []byte
+}
+
+// Profile starts each arm once, but not the baseline's copy, puts the planned load on it, and
+// captures its profiles in one window after the other. Nothing is measured or recorded.
+func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
+	r := &runner{plan: c.plan, iters: c.opts.Iters, progress: progress, began: time.Now()}
+	err = r.onItsCPUs(ctx, func(ctx context.Context) error {
+		r.ring = r.plan.ring(nil)
+		for i, a := range r.plan.arms {
+			if i == 1 { // the copy
+				continue
+			}
+			r.tell("profiling "+a.Name, i, len(r.plan.arms))
+			files, err := r.profile(ctx, a)
+			if err != nil {
+				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
+			}
+			all = append(all, Captured{a.Name, files})
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return all, err
+}
+
+// profile captures one arm's profiles while its clients send.
+func (r *runner) profile(ctx context.Context, a arm) ([]CapturedFile, error) {
+	server, err := r.start(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Kill()
+	c := capture{server, server.Profiles()}
+	if c.at == "" || !c.shown(ctx) {
+		return nil, nil
+	}
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	sent := make(chan error, 1)
+	go func() { sent <- r.keepSending(sending, a, server) }()
+	time.Sleep(profileWarm)
+	files, err := c.all(ctx)
+	select {
+	case lost := <-sent:
+		return nil, errors.Join(err, lost)
+	default:
+	}
+	stop()
+	<-sent // it was stopped, and says so
+	return files, err
+}
+
+// keepSending puts an arm's load on its server, one trace after the other, until ctx ends or
+// it cannot. Its error says which.
+func (r *runner) keepSending(ctx context.Context, a arm, server *process.Process) error {
+	p, loaded := *r.plan, *r
+	p.Warmup, p.Window, loaded.plan = 0, profileLoad.Seconds(), &p
+	for round := 0; ; round++ {
+		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
+		got, err := loaded.newTrial(round+1, round, a, server).drive(ctx, clocks)
+		clocks.Abandon()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case !got.ran:
+			return errOutOfPorts
+		}
+	}
+}
+
+// A capture is one server's profiles to be taken.
+type capture struct {
+	*process.Process
+	at string // their URL
+}
+
+// shown reports whether the server has profiles there.
+func (c capture) shown(ctx context.Context) bool {
+	data, err := c.get(ctx, "goroutine")
+	return err == nil && data != nil
+}
+
+// all takes one after the other. Kinds that the server does not know are left out.
+func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
+	page := func(format string, values ...any) func() ([]byte, error) {
+		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
+	}
+	for _, k := range []struct {
+		file string
+		take func() ([]byte, error)
+	}{
+		{"cpu.pb.gz", page("profile?seconds=%d", cpuSeconds)},
+		{"allocs.pb.gz", func() ([]byte, error) { return c.allocs(ctx) }},
+		{"mutex.pb.gz", page("mutex?seconds=%d&rate=%d", contention, contendedRate)},
+		{"block.pb.gz", page("block?seconds=%d&rate=%d", contention, blockedRate)},
+		{"goroutine.pb.gz", page("goroutine")},
+		{"wall.pb.gz", func() ([]byte, error) { return c.wall(ctx) }},
+		{"trace.out", page("trace?seconds=%g", traceSeconds)},
+	} {
+		data, err := k.take()
+		if err != nil {
+			return nil, fmt.Errorf("capturing %s: %w", strings.TrimSuffix(k.file, ".pb.gz"), err)
+		}
+		if data != nil {
+			files = append(files, CapturedFile{k.file, data})
+		}
+	}
+	return files, nil
+}
+
+func (c capture) allocs(ctx context.Context) ([]byte, error) {
+	before, err := c.get(ctx, "heap?gc=1")
+	if err != nil || before == nil {
+		return nil, err
+	}
+	time.Sleep(allocsFor)
+	after, err := c.get(ctx, "heap?gc=1")
+	if err != nil {
+		return nil, err
+	}
+	return profile.Allocated(before, after)
+}
+
+func (c capture) wall(ctx context.Context) ([]byte, error) {
+	var samples [][]byte
+	next := time.Now()
+	for range wallSamples {
+		time.Sleep(time.Until(next))
+		next = next.Add(wallEvery)
+		data, err := c.get(ctx, "goroutine")
+		if err != nil || data == nil {
+			return nil, err
+		}
+		samples = append(samples, data)
+	}
+	return profile.Wall(samples, wallEvery)
+}
+
+// get is a page of the profiles; nil for one that is not there.
+func (c capture) get(ctx context.Context, page string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, profileLimit)
+	defer cancel()
+	reply, err := c.Ask(ctx, c.at+page, "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Body.Close()
+	switch reply.StatusCode {
+	case http.StatusOK:
+		return io.ReadAll(io.LimitReader(reply.Body, mostProfile))
+	case http.StatusNotFound:
+		return nil, nil
+	}
+	said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+	return nil, fmt.Errorf("%s is answered %d, %q", c.at+page, reply.StatusCode, said)
+}

@@ -1,0 +1,224 @@
+// Package profile turns what a Go server shows of itself below /debug/pprof into figures: a
+// profile into a flame graph, two into a differential one with the functions that changed most,
+// and an execution trace into where each request's time went. It captures nothing and opens no
+// file.
+package profile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/record"
+
+	"github.com/google/pprof/profile"
+)
+
+// ErrEmpty is the error of a profile without samples.
+var ErrEmpty = errors.New("the profile holds no samples")
+
+// A Tree is a profile's calls: every stack from the root, with the value of the profile's last
+// sample type (CPU time, bytes allocated, delay, goroutines or wall time).
+type Tree struct {
+	name     string
+	total    int64
+	self     int64
+	children map[string]*Tree
+}
+
+// Parse reads a profile as pprof writes it. Of one without samples the error is ErrEmpty.
+func Parse(data []byte) (*Tree, error) {
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a profile: %w", err)
+	}
+	root := &Tree{name: "all"}
+	for _, s := range p.Sample {
+		v := s.Value[len(s.Value)-1]
+		if v <= 0 {
+			continue
+		}
+		at := root
+		at.total += v
+		for _, l := range slices.Backward(s.Location) {
+			for _, line := range slices.Backward(l.Line) { // those that were inlined come first
+				at = at.child(named(line.Function))
+				at.total += v
+			}
+		}
+		at.self += v
+	}
+	if root.total == 0 {
+		return nil, ErrEmpty
+	}
+	return root, nil
+}
+
+func named(f *profile.Function) string {
+	if f == nil {
+		return "?"
+	}
+	return f.Name
+}
+
+func (t *Tree) child(name string) *Tree {
+	c := t.children[name]
+	if c == nil {
+		if t.children == nil {
+			t.children = map[string]*Tree{}
+		}
+		c = &Tree{name: name}
+		t.children[name] = c
+	}
+	return c
+}
+
+// leastShare is the share of all samples below which a frame is too narrow to be drawn.
+const leastShare = .002
+
+// Layout places a tree's frames: callers below, in alphabetical order from the left, each as
+// wide as its share of all samples. Beside another tree's, a frame says by how much its share
+// differs from that one's; base may be nil.
+func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
+	var place func(at, other *Tree, depth int, left float64)
+	place = func(at, other *Tree, depth int, left float64) {
+		f := record.Frame{Name: at.name, Depth: depth, Left: left, Share: t.share(at.total)}
+		if f.Share < leastShare {
+			return
+		}
+		if base != nil {
+			f.Change = f.Share
+			if other != nil {
+				f.Change -= base.share(other.total)
+			}
+		}
+		frames = append(frames, f)
+		for _, name := range slices.Sorted(maps.Keys(at.children)) {
+			c := at.children[name]
+			var beside *Tree
+			if other != nil {
+				beside = other.children[name]
+			}
+			place(c, beside, depth+1, left)
+			left += t.share(c.total)
+		}
+	}
+	place(t, base, 0, 0)
+	return frames
+}
+
+func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
+
+// flat adds up what functions took themselves, without what they called.
+func (t *Tree) flat(to map[string]float64, all int64) {
+	if t.self > 0 {
+		to[t.name] += float64(t.self) / float64(all)
+	}
+	for _, c := range t.children {
+		c.flat(to, all)
+	}
+}
+
+// Changes are the functions whose own share of the samples differs most from one profile to
+// another, at most n, the largest first.
+func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
+	before, after := map[string]float64{}, map[string]float64{}
+	from.flat(before, from.total)
+	to.flat(after, to.total)
+	for name, share := range before {
+		all = append(all, record.FunctionShare{Function: name, From: share, To: after[name]})
+	}
+	for name, share := range after {
+		if _, ok := before[name]; !ok {
+			all = append(all, record.FunctionShare{Function: name, To: share})
+		}
+	}
+	slices.SortFunc(all, func(a, b record.FunctionShare) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)), strings.Compare(a.Function, b.Function))
+	})
+	return all[:min(n, len(all))]
+}
+
+// Allocated is what was allocated between two heap profiles, as a profile.
+func Allocated(before, after []byte) ([]byte, error) {
+	a, err := profile.ParseData(before)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a heap profile: %w", err)
+	}
+	b, err := profile.ParseData(after)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a heap profile: %w", err)
+	}
+	a.Scale(-1)
+	p, err := profile.Merge([]*profile.Profile{a, b})
+	if err != nil {
+		return nil, fmt.Errorf("joining heap profiles: %w", err)
+	}
+	keep := []int{}
+	var types []*profile.ValueType
+	for i, t := range p.SampleType {
+		if strings.HasPrefix(t.Type, "alloc_") {
+			keep, types = append(keep, i), append(types, t)
+		}
+	}
+	if len(keep) == 0 {
+		return nil, errors.New("the heap profile says nothing of allocations")
+	}
+	p.SampleType, p.DefaultSampleType = types, types[len(types)-1].Type
+	for _, s := range p.Sample {
+		values := make([]int64, len(keep))
+		for i, from := range keep {
+			values[i] = max(0, s.Value[from])
+		}
+		s.Value = values
+	}
+	return written(p)
+}
+
+// Wall adds goroutine profiles up that were taken every so often: each goroutine in each
+// counts as that much time in its stack, running or not. Goroutines that served the profiles
+// themselves are left out.
+func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
+	var all []*profile.Profile
+	for _, data := range samples {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return nil, fmt.Errorf("parsing a goroutine profile: %w", err)
+		}
+		p.Sample = slices.DeleteFunc(p.Sample, servesProfiles)
+		all = append(all, p)
+	}
+	p, err := profile.Merge(all)
+	if err != nil {
+		return nil, fmt.Errorf("joining goroutine profiles: %w", err)
+	}
+	p.SampleType = []*profile.ValueType{{Type: "wall", Unit: "nanoseconds"}}
+	p.DefaultSampleType = "wall"
+	p.DurationNanos = int64(every) * int64(len(samples))
+	for _, s := range p.Sample {
+		s.Value = []int64{s.Value[0] * int64(every)}
+	}
+	return written(p)
+}
+
+func servesProfiles(s *profile.Sample) bool {
+	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
+			return line.Function != nil && strings.HasPrefix(line.Function.Name, "net/http/pprof.")
+		})
+	})
+}
+
+func written(p *profile.Profile) ([]byte, error) {
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		return nil, fmt.Errorf("writing a profile: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+)
+
+// Sizes of a flame graph.
+const (
+	flameWidth  px = 1000
+	flameRow    px = 17
+	flameTop    px = 8
+	flameLetter px = 6.3 // of a letter of the frames' text
+)
+
+// A flame is a flame graph, drawn: callers below.
+type flame struct {
+	Title         string
+	Width, Height px
+	Boxes         []flameBox
+}
+
+type flameBox struct {
+	X, Y, Wide  px
+	Fill        template.CSS
+	Text, Title string
+}
+
+// flameTitle says what a flame graph shows.
+func flameTitle(f record.Flame) string {
+	if f.Base != "" {
+		return fmt.Sprintf("%s: %s, coloured by its difference from %s", f.Kind, f.Arm, f.Base)
+	}
+	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
+}
+
+func flameChart(f record.Flame) flame {
+	depth := 0
+	for _, b := range f.Frames {
+		depth = max(depth, b.Depth)
+	}
+	c := flame{Title: flameTitle(f), Width: flameWidth, Height: 2*flameTop + flameRow*px(depth+1)}
+	for _, b := range f.Frames {
+		box := flameBox{
+			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
+			Title: fmt.Sprintf("%s: %.2f%s%% of the samples", b.Name, 100*b.Share, nbsp), Fill: flameColour(b.Name),
+		}
+		if f.Base != "" {
+			box.Title += fmt.Sprintf(", %+.2f%s%%", 100*b.Change, nbsp)
+			box.Fill = changeColour(b.Change)
+		}
+		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
+			box.Text = document.Cut(b.Name[strings.LastIndexByte(b.Name, '/')+1:], letters)
+		}
+		c.Boxes = append(c.Boxes, box)
+	}
+	return c
+}
+
+// flameColour tells the runtime, the standard library and other packages apart.
+func flameColour(name string) template.CSS {
+	first, _, _ := strings.Cut(name, "/")
+	switch pack, _, _ := strings.Cut(name, "."); {
+	case pack == "runtime" || strings.HasPrefix(pack, "runtime/") || strings.HasPrefix(pack, "internal/runtime"):
+		return "#9db8d9"
+	case first == "schedlab":
+		return "#f0a35e"
+	case strings.Contains(first, ".") && first != name:
+		return "#b6d7a0"
+	}
+	return "#e8d588"
+}
+
+// changeColour is red for a frame that has a larger share than in the other arm, blue for a
+// smaller one, and full from a tenth of the samples.
+func changeColour(by float64) template.CSS {
+	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
+	if by > 0 {
+		return template.CSS(fmt.Sprintf("rgb(255,%d,%d)", pale, pale))
+	}
+	return template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
+}
+
+// FlameSVG draws a flame graph as a file of its own.
+func FlameSVG(w io.Writer, f record.Flame) error {
+	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("flame", flameChart(f)))) })
+}
+
+// profiled are what an explanation's profiles show.
+func profiled(p *record.Profiles) document.Part {
+	if p == nil {
+		return document.Lines{}
+	}
+	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
+	var links document.Linked
+	for _, a := range p.Arms {
+		if len(a.Files) == 0 {
+			s.Parts = append(s.Parts, document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
+			continue
+		}
+		links = append(links, document.Link{Text: a.Arm + " for go tool pprof and go tool trace:", Files: a.Files})
+	}
+	if len(p.Moved) > 0 {
+		var moved document.Lines
+		for _, m := range p.Moved {
+			moved = append(moved, fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp))
+		}
+		s.Parts = append(s.Parts, document.Section{Title: "The functions that changed most", Parts: []document.Part{moved}})
+	}
+	if rows := requestStates(p.Arms); len(rows) > 1 {
+		s.Parts = append(s.Parts, document.Section{
+			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
+			Parts: []document.Part{document.Table{Rows: rows}},
+		})
+	}
+	if len(links) > 0 {
+		s.Parts = append(s.Parts, links)
+	}
+	var pictures []document.Part
+	for _, f := range p.Flames {
+		pictures = append(pictures, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}})
+	}
+	s.Parts = append(s.Parts, document.Page(pictures))
+	return s
+}
+
+// requestStates are the states of the arms' requests side by side.
+func requestStates(arms []record.ProfiledArm) [][]string {
+	head, all := []string{""}, []string{"all"}
+	var states []string
+	times := map[string]map[int]record.StateTime{}
+	for i, a := range arms {
+		head = append(head, a.Arm, "p99")
+		if a.Requests == nil {
+			all = append(all, none, none)
+			continue
+		}
+		all = append(all, seconds(a.Requests.Mean), seconds(a.Requests.P99))
+		for _, t := range a.Requests.States {
+			if times[t.State] == nil {
+				times[t.State] = map[int]record.StateTime{}
+				states = append(states, t.State)
+			}
+			times[t.State][i] = t
+		}
+	}
+	rows := [][]string{head}
+	for _, state := range states {
+		row := []string{state}
+		for i, a := range arms {
+			t, ok := times[state][i]
+			switch {
+			case a.Requests == nil:
+				row = append(row, none, none)
+			case !ok:
+				row = append(row, seconds(0), seconds(0))
+			default:
+				row = append(row, seconds(t.Mean), seconds(t.P99))
+			}
+		}
+		rows = append(rows, row)
+	}
+	if len(states) == 0 {
+		return nil
+	}
+	return append(rows, all)
+}

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// A flame graph is well-formed, has a title for each frame, and its text fits its frame.
+func TestFlameSVG(t *testing.T) {
+	t.Parallel()
+	f := record.Flame{Kind: "cpu", Arm: "pool", Base: "nethttp", Frames: []record.Frame{
+		{Name: "all", Share: 1},
+		{Name: "example.com/long/package.(*T[go.shape.int]).Method<x>", Depth: 1, Share: .12, Change: .03},
+		{Name: "runtime.futex", Depth: 1, Left: .12, Share: .01, Change: -.05},
+	}}
+	var b strings.Builder
+	if err := FlameSVG(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(b.String())); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"cpu: pool, coloured by its difference from nethttp",
+		"example.com/long/package.(*T[go.shape.int]).Method&lt;x&gt;: 12.00\u00a0% of the samples, +3.00\u00a0%</title>",
+		"runtime.futex: 1.00\u00a0% of the samples, -5.00\u00a0%</title>",
+		`fill: rgb(255,`,
+		`fill: rgb(149,149,255)`, // a tenth of the samples has the full colour, half of that 0.7 of it
+	} {
+		if !strings.Contains(strings.ReplaceAll(b.String(), "&#43;", "+"), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), ">runtime.futex</text>") {
+		t.Error("a frame 10 px wide has a text")
+	}
+}
+
+// The states of two arms' requests stand side by side; a state that one never had is 0, an
+// arm without a trace has none.
+func TestRequestStates(t *testing.T) {
+	t.Parallel()
+	rows := requestStates([]record.ProfiledArm{
+		{Arm: "a", Requests: &record.RequestTimes{Mean: 3e-3, P99: 4e-3, States: []record.StateTime{{State: "running", Mean: 3e-3, P99: 4e-3}}}},
+		{Arm: "b", Requests: &record.RequestTimes{Mean: 2e-3, P99: 2e-3, States: []record.StateTime{{State: "waiting: select", Mean: 2e-3, P99: 2e-3}}}},
+		{Arm: "c"},
+	})
+	var lines []string
+	for _, r := range rows {
+		lines = append(lines, strings.Join(r, "|"))
+	}
+	zero := seconds(0)
+	want := strings.Join([]string{
+		"|a|p99|b|p99|c|p99",
+		"running|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + zero + "|" + zero + "|" + none + "|" + none,
+		"waiting: select|" + zero + "|" + zero + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
+		"all|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
+	}, "\n")
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
