@@ -85,7 +85,9 @@ func start(t *testing.T, command string) string {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
-			return "http://" + addr
+			if c.LocalAddr().String() != addr { // a connection to itself, of a port that nobody listens on
+				return "http://" + addr
+			}
 		}
 		if time.Since(began) > limit {
 			t.Fatalf("%s does not listen after %v", command, limit)
