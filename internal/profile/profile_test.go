@@ -38,7 +38,7 @@ func encoded(t *testing.T, kind string, stacks map[string]int64) []byte {
 	known := map[string]*googleprofile.Location{}
 	for stack, v := range stacks {
 		s := &googleprofile.Sample{Value: []int64{v}}
-		for _, name := range strings.Fields(stack) {
+		for name := range strings.FieldsSeq(stack) {
 			l := known[name]
 			if l == nil {
 				f := &googleprofile.Function{ID: uint64(len(known) + 1), Name: name}
