@@ -68,6 +68,9 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 			if err != nil && !errors.Is(err, profile.ErrEmpty) {
 				return kept, err
 			}
+			if kind == "cpu" && tree != nil {
+				k.Samples = tree.Samples
+			}
 			if trees[kind] == nil {
 				trees[kind] = make([]*profile.Tree, len(arms))
 				kinds = append(kinds, kind)
@@ -85,7 +88,7 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 			if base := trees[kind][0]; i > 0 && base != nil {
 				flames = append(flames, record.Flame{Kind: kind, Arm: arms[i].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)})
 				if kind == "cpu" {
-					kept.Moved = profile.Changes(base, tree, mostMoved)
+					kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
 				}
 			}
 			for _, fl := range flames {

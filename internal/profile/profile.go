@@ -30,6 +30,8 @@ type Tree struct {
 	total    int64
 	self     int64
 	children map[string]*Tree
+	// Samples is how many there were, of the root of a CPU profile.
+	Samples int64
 }
 
 // Parse reads a profile as pprof writes it. Of one without samples the error is ErrEmpty.
@@ -46,6 +48,7 @@ func Parse(data []byte) (*Tree, error) {
 		}
 		at := root
 		at.total += v
+		at.Samples += s.Value[0]
 		for _, l := range slices.Backward(s.Location) {
 			for _, line := range slices.Backward(l.Line) { // those that were inlined come first
 				at = at.child(named(line.Function))
@@ -125,18 +128,23 @@ func (t *Tree) flat(to map[string]float64, all int64) {
 	}
 }
 
-// Changes are the functions whose own share of the samples differs most from one profile to
-// another, at most n, the largest first.
+// sure is how many standard errors of two binomial shares a difference must exceed.
+const sure = 2
+
+// Changes are the functions whose own share of the samples differs most from one CPU profile to
+// another, at most n, the largest first; none whose difference the samples are too few for.
 func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 	before, after := map[string]float64{}, map[string]float64{}
 	from.flat(before, from.total)
 	to.flat(after, to.total)
-	for name, share := range before {
-		all = append(all, record.FunctionShare{Function: name, From: share, To: after[name]})
+	for name := range before {
+		after[name] += 0 // a function that only the other profile has
 	}
 	for name, share := range after {
-		if _, ok := before[name]; !ok {
-			all = append(all, record.FunctionShare{Function: name, To: share})
+		f := record.FunctionShare{Function: name, From: before[name], To: share}
+		variance := f.From*(1-f.From)/float64(from.Samples) + f.To*(1-f.To)/float64(to.Samples)
+		if math.Abs(f.To-f.From) > sure*math.Sqrt(variance) {
+			all = append(all, f)
 		}
 	}
 	slices.SortFunc(all, func(a, b record.FunctionShare) int {

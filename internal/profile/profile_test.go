@@ -80,13 +80,13 @@ func TestLayout(t *testing.T) {
 }
 
 // A function that only calls others has no share of its own; one that the other profile lacks
-// has 0 there.
+// has 0 there; and what a few samples make appear is left out.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	from := synthetic(t, map[string]int64{"main.a main.b": 80, "main.a main.c": 20})
-	to := synthetic(t, map[string]int64{"main.a main.b": 5, "main.d main.c": 2, "main.e": 3})
-	want := []record.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .3}}
-	if diff := cmp.Diff(want, profile.Changes(from, to, 2)); diff != "" {
+	from := synthetic(t, map[string]int64{"main.a main.b": 800, "main.a main.c": 200})
+	to := synthetic(t, map[string]int64{"main.a main.b": 500, "main.d main.c": 200, "main.e": 299, "main.once": 1})
+	want := []record.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .299}}
+	if diff := cmp.Diff(want, profile.Changes(from, to, 5)); diff != "" {
 		t.Errorf("changes (-want, +got):\n%s", diff)
 	}
 }

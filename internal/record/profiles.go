@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,15 +12,16 @@ import (
 // which enter no verdict.
 type Profiles struct {
 	Arms  []ProfiledArm   `json:"arms"`  // the arm that is compared with first
-	Moved []FunctionShare `json:"moved"` // functions whose own share of the CPU samples differs most
+	Moved []FunctionShare `json:"moved"` // functions whose own share of the CPU samples surely differs, the most first
 	// Flames are the flame graphs, to be drawn: per kind one of each arm, and the difference.
 	Flames []Flame `json:"-"`
 }
 
 // A ProfiledArm is one arm's profiles.
 type ProfiledArm struct {
-	Arm   string   `json:"arm"`
-	Files []string `json:"files"` // below the run's directory; empty where the server shows no profiles
+	Arm     string   `json:"arm"`
+	Files   []string `json:"files"`   // below the run's directory; empty where the server shows no profiles
+	Samples int64    `json:"samples"` // of the CPU profile, 0 without one
 	// Requests are the requests of its execution trace by what their goroutines did; nil
 	// where the trace marks none.
 	Requests *RequestTimes `json:"requests,omitempty"`
@@ -69,7 +71,11 @@ type Frame struct {
 // WriteProfile writes one of an arm's profiles, or a picture of it, and returns where it is
 // below the run's directory.
 func (d *Dir) WriteProfile(arm, name string, write func(io.Writer) error) (string, error) {
-	below := filepath.Join("profiles", slug(arm))
+	place := slug(arm)
+	if len(arm) > len(place) { // another one's may begin in the same way
+		place += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(arm)))
+	}
+	below := filepath.Join("profiles", place)
 	if err := os.MkdirAll(filepath.Join(d.path, below), 0o755); err != nil {
 		return "", fmt.Errorf("making a directory for profiles: %w", err)
 	}

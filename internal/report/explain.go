@@ -79,7 +79,7 @@ func divided(x *record.Explanation) []document.Part {
 	if t := x.Tests; t != nil {
 		facts = append(facts, document.Fact{Label: "Tested", Text: fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))})
 	}
-	return append(parts, beside(x), facts, profiled(x.Profiles))
+	return append(parts, beside(x), facts, profiled(x))
 }
 
 // explained is the answer in a sentence or two.

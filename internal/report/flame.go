@@ -6,8 +6,10 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"path"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
@@ -57,11 +59,17 @@ func flameChart(f record.Flame) flame {
 			box.Fill = changeColour(b.Change)
 		}
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
-			box.Text = document.Cut(b.Name[strings.LastIndexByte(b.Name, '/')+1:], letters)
+			box.Text = document.Cut(brief(b.Name), letters)
 		}
 		c.Boxes = append(c.Boxes, box)
 	}
 	return c
+}
+
+// brief is a function's name without the path of its package.
+func brief(name string) string {
+	plain, _, _ := strings.Cut(name, "[") // what follows are types, with paths of their own
+	return name[strings.LastIndexByte(plain, '/')+1:]
 }
 
 // flameColour tells the runtime, the standard library and other packages apart.
@@ -94,37 +102,50 @@ func FlameSVG(w io.Writer, f record.Flame) error {
 }
 
 // profiled are what an explanation's profiles show.
-func profiled(p *record.Profiles) document.Part {
-	if p == nil {
+func profiled(x *record.Explanation) document.Part {
+	if x.Profiles == nil {
 		return document.Lines{}
 	}
 	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
-	var links document.Linked
-	for _, a := range p.Arms {
+	var open document.Commands
+	for _, a := range x.Profiles.Arms {
 		if len(a.Files) == 0 {
 			s.Parts = append(s.Parts, document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
 			continue
 		}
-		links = append(links, document.Link{Text: a.Arm + " for go tool pprof and go tool trace:", Files: a.Files})
+		for _, file := range a.Files {
+			switch path.Base(file) {
+			case "cpu.pb.gz":
+				open = append(open, document.Fact{Label: a.Arm, Text: "go tool pprof -http=: " + command.Quote(path.Join(x.Dir, file))})
+			case "trace.out":
+				open = append(open, document.Fact{Label: a.Arm, Text: "go tool trace " + command.Quote(path.Join(x.Dir, file))})
+			}
+		}
 	}
-	if len(p.Moved) > 0 {
+	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
 		var moved document.Lines
-		for _, m := range p.Moved {
+		for _, m := range x.Profiles.Moved {
 			moved = append(moved, fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp))
 		}
-		s.Parts = append(s.Parts, document.Section{Title: "The functions that changed most", Parts: []document.Part{moved}})
+		if len(moved) == 0 {
+			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
+		}
+		s.Parts = append(s.Parts, document.Section{
+			Title: "The functions that changed most", Parts: []document.Part{moved},
+			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", arms[0].Samples, arms[0].Arm, arms[1].Samples, arms[1].Arm),
+		})
 	}
-	if rows := requestStates(p.Arms); len(rows) > 1 {
+	if rows := requestStates(x.Profiles.Arms); len(rows) > 1 {
 		s.Parts = append(s.Parts, document.Section{
 			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
 			Parts: []document.Part{document.Table{Rows: rows}},
 		})
 	}
-	if len(links) > 0 {
-		s.Parts = append(s.Parts, links)
+	if len(open) > 0 {
+		s.Parts = append(s.Parts, open)
 	}
 	var pictures []document.Part
-	for _, f := range p.Flames {
+	for _, f := range x.Profiles.Flames {
 		pictures = append(pictures, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}})
 	}
 	s.Parts = append(s.Parts, document.Page(pictures))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // A flame graph is well-formed, has a title for each frame, and its text fits its frame.
@@ -67,5 +68,26 @@ func TestRequestStates(t *testing.T) {
 	}, "\n")
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Profiles say of which arm there was nothing to capture, and that so few samples differ by
+// chance.
+func TestProfiled(t *testing.T) {
+	t.Parallel()
+	say := func(p record.Profiles) string {
+		return document.Document{Parts: []document.Part{profiled(&record.Explanation{Dir: "runs/a run", Profiles: &p})}}.Text(document.Options{Width: 200})
+	}
+	for _, tc := range []struct {
+		arms []record.ProfiledArm
+		want string
+	}{
+		{[]record.ProfiledArm{{Arm: "nginx"}}, "nginx shows no profiles: there is nothing to capture."},
+		{[]record.ProfiledArm{{Arm: "a", Samples: 3}, {Arm: "b", Samples: 4}}, "no function's share differs"},
+		{[]record.ProfiledArm{{Arm: "a", Files: []string{"profiles/a/trace.out"}}}, "go tool trace 'runs/a run/profiles/a/trace.out'"},
+	} {
+		if got := say(record.Profiles{Arms: tc.arms}); !strings.Contains(got, tc.want) {
+			t.Errorf("got\n%s\nwant %q in it", got, tc.want)
+		}
 	}
 }
