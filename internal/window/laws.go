@@ -72,11 +72,11 @@ func (w *Window) Laws(serverCPUs int) (all []Law) {
 type presence struct {
 	from, to      int64
 	time          float64 // under way in the window, s, summed
-	took, squares float64 // of the requests counted: whole times, and their squares
+	took, longest float64 // of the requests counted: whole times, and the longest
 	counted       int
 	ends          int     // under way at the start plus at the end
 	edges         float64 // what the two sums do not share, s, of requests that are not longer than the window
-	outside       float64 // squares of the same
+	outside       float64 // squares of the same, s²
 
 	// steps are how many requests came minus how many went since the instant before,
 	// of so many instants over the window.
@@ -97,7 +97,7 @@ func (p *presence) add(began, done int64, counted bool) {
 	if took := time.Duration(done - began).Seconds(); counted {
 		p.counted++
 		p.took += took
-		p.squares += took * took
+		p.longest = max(p.longest, took)
 	}
 	early, late := began < p.from && done >= p.from, began < p.to && done >= p.to
 	p.ends += stats.Count(early) + stats.Count(late)
@@ -154,8 +154,8 @@ func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 		return 0, 0, false
 	}
 	ends, outside := float64(p.ends)/float64(p.counted), p.edges/p.took
-	if w.Clients.Closed() { // its clients may all wait for one stall
-		ends *= p.squares * float64(p.counted) / (p.took * p.took)
+	if w.Clients.Closed() { // its clients may all wait for one stall, of a length the window has seen the end of
+		ends = float64(p.ends) * p.longest / p.took
 		outside = 3 * math.Sqrt(p.outside) / p.took
 	}
 	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, outside), true

@@ -21,7 +21,7 @@ func TestPresence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for range 300 {
 		p := presence{from: from, to: to}
-		var took, squares, edges, outside, inside float64
+		var took, longest, edges, outside, inside float64
 		counted, ends := 0, 0
 		var under [instants]float64
 		for range rng.IntN(40) {
@@ -42,7 +42,7 @@ func TestPresence(t *testing.T) {
 			if counts {
 				counted++
 				took += seconds(done - began)
-				squares += seconds(done-began) * seconds(done-began)
+				longest = max(longest, seconds(done-began))
 			}
 			early, late := began < from && done >= from, began < to && done >= to
 			edge := int64(0)
@@ -81,7 +81,7 @@ func TestPresence(t *testing.T) {
 			t.Fatalf("%d counted and %d at the ends, want %d and %d", p.counted, p.ends, counted, ends)
 		}
 		for name, c := range map[string][2]float64{
-			"time": {p.time * 1e9, inside * 1e9}, "took": {p.took * 1e9, took * 1e9}, "squares": {p.squares * 1e18, squares * 1e18},
+			"time": {p.time * 1e9, inside * 1e9}, "took": {p.took * 1e9, took * 1e9}, "longest": {p.longest * 1e9, longest * 1e9},
 			"edges": {p.edges * 1e9, edges * 1e9}, "outside": {p.outside * 1e18, outside * 1e18}, "swing": {p.swing() / 100, math.Sqrt(swing) / 100},
 		} {
 			if math.Abs(c[0]-c[1]) > 1e-6*max(1, c[1]) {
@@ -124,13 +124,13 @@ func TestLittlesLaw(t *testing.T) {
 		}
 	}
 
-	// Of a closed loop, one stall may delay all: the ends weigh with the squares.
-	closed := Window{Clients: record.Clients{Loop: "closed"}, presence: presence{time: 1.8, took: 2, squares: 3, counted: 4, ends: 1}}
+	// Of a closed loop, one stall may delay all: each end may be as long as the longest request.
+	closed := Window{Clients: record.Clients{Loop: "closed"}, presence: presence{time: 1.8, took: 2, longest: .75, counted: 4, ends: 1}}
 	closed.presence.pending(record.Pending{Requests: 3, Early: 1, Time: .4, Squares: .04})
-	if off, limit, _ := closed.littlesLaw(); !near(off, .1) || !near(limit, littleLimit+3./4*3*4/4) {
-		t.Errorf("closed: off %v of %v, want 0.1 of %v", off, limit, littleLimit+3./4*3*4/4)
+	if off, limit, _ := closed.littlesLaw(); !near(off, .1) || !near(limit, littleLimit+3*.75/2) {
+		t.Errorf("closed: off %v of %v, want 0.1 of %v", off, limit, littleLimit+3*.75/2)
 	}
-	closed.presence.squares, closed.presence.outside = 0, 4
+	closed.presence.longest, closed.presence.outside = 0, 4
 	if _, limit, _ := closed.littlesLaw(); !near(limit, littleLimit+3) {
 		t.Errorf("closed, with much outside: limit %v, want %v", limit, littleLimit+3)
 	}
