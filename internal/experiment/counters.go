@@ -3,7 +3,11 @@ package experiment
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +56,55 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 		}
 		time.Sleep(settlePoll)
 	}
+}
+
+// readings are those the server has kept of its connection counters, timed from a moment of
+// the machine's clock; none of a server that is gone or keeps none.
+func readings(ctx context.Context, server *process.Process, from int64) (all []record.Reading) {
+	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
+	defer cancel()
+	reply, err := server.Ask(ctx, "http://"+server.Admin+"/debug/connections", "application/x-ndjson")
+	if err != nil {
+		return nil
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return nil
+	}
+	lines := json.NewDecoder(reply.Body)
+	for {
+		var r struct {
+			record.Reading
+			At int64 `json:"at_ns"`
+		}
+		if lines.Decode(&r) != nil {
+			return all
+		}
+		r.Reading.At = time.Duration(r.At - from).Seconds()
+		all = append(all, r.Reading)
+	}
+}
+
+// within are the readings of a window, and the last before it.
+func within(all []record.Reading, window float64) []record.Reading {
+	first, _ := slices.BinarySearchFunc(all, 0, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
+	end, _ := slices.BinarySearchFunc(all, window, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
+	return all[max(first-1, 0):end]
+}
+
+// mostReadings is how many of a window are recorded at the most.
+const mostReadings = 200
+
+// thinned are so many readings, evenly spread: of neighbours the one with most connections open.
+func thinned(all []record.Reading) []record.Reading {
+	if len(all) <= mostReadings {
+		return all
+	}
+	var kept []record.Reading
+	for near := range slices.Chunk(all, (len(all)+mostReadings-1)/mostReadings) {
+		kept = append(kept, slices.MaxFunc(near, func(a, b record.Reading) int { return cmp.Compare(a.Open, b.Open) }))
+	}
+	return kept
 }
 
 // counters sums the series of a scrape on connections and on event loops' work by name, over

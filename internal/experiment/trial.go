@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // A trial is one window of load on an arm's server. Its methods are the steps: a comparison
@@ -122,6 +123,10 @@ func (t *trial) readCounters(ctx context.Context) {
 		t.server.AwaitDeath()
 	}
 	t.files.Metrics = settle(ctx, t.server, t.arm.asked, &t.Server)
+	if t.arm.Mode != "" && t.server.Admin != "" {
+		from := timeline.At(t.seen.start.Add(record.Duration(t.Warmup)))
+		t.Server.Readings = thinned(within(readings(ctx, t.server, from), t.Window))
+	}
 }
 
 // joinStamps reads the server's stamps of the requests and joins them with the clients'.

@@ -64,6 +64,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			a.Curve = hist.Curve()
 		}
 		a.Footprint = b.footprint(pa.Name)
+		a.Counters = b.counters(pa.Name)
 		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
 		a.Switches, a.Overflows = b.kernel(pa.Name)

@@ -129,6 +129,8 @@ type Arm struct {
 	Curve []Point `json:"curve"`
 	// Footprint is the median of those at the windows' ends; nil when unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
+	// Counters are its connections over time; nil when its server did not tell them in every valid window.
+	Counters *Counters `json:"counters,omitempty"`
 	// Phases are where the time of its good requests went, in the order in which
 	// it passes; nil when nothing was stamped. They add up to the mean response
 	// time, and to that of the slowest 1 %.
@@ -157,6 +159,19 @@ type SessionTimes struct {
 	// over the windows, nil where one has too few for it.
 	P50 *float64 `json:"p50"`
 	P90 *float64 `json:"p90"`
+}
+
+// Counters are an arm's connections over time, as its server counted them: medians over the
+// valid windows of each window's figures, from its readings.
+type Counters struct {
+	OpenPeak     float64 `json:"open_peak"`     // connections open at a time, at most
+	Accepted     float64 `json:"accepted"`      // per second
+	AcceptedPeak float64 `json:"accepted_peak"` // per second between two readings, at most
+	Done         float64 `json:"done"`          // served and closed, per second
+	DonePeak     float64 `json:"done_peak"`
+	// Readings are those of one block, the same for all arms: the middle one by the connections open.
+	Block    int       `json:"block"`
+	Readings []Reading `json:"readings"`
 }
 
 // Role is an arm's part in the comparison.

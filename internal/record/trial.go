@@ -31,6 +31,10 @@ type ServerSide struct {
 	// Within counts the window alone, nil unless the scenario asks for it:
 	// reading it takes a little of the server's time.
 	Within *Connections `json:"within,omitempty"`
+	// Readings are of its connection counters over the window, oldest first: ten a second, at most
+	// 200 (of neighbours the one with most connections open), from the last one before the window on.
+	// A server keeps those of the last minute; nil for one that is not ours.
+	Readings []Reading `json:"readings,omitempty"`
 	// LoopBusy is the CPU time, in seconds, of its event loops in the window, summed over them
 	// and estimated from some of their turns; nil where it has none, or the scenario does not ask.
 	LoopBusy *float64 `json:"loop_busy,omitempty"`
@@ -71,6 +75,17 @@ type Connections struct {
 	Accepted float64 `json:"accepted"` // in the window
 	Done     float64 `json:"done"`     // ended in the window
 	Open     float64 `json:"open"`     // at its end
+}
+
+// A Reading is a server's connection counters at one moment, all counted since its start:
+// Accepted = Done + Rejected + Dropped + Open.
+type Reading struct {
+	At       float64 `json:"at"` // seconds from the window's start
+	Accepted int64   `json:"accepted"`
+	Done     int64   `json:"done"`
+	Rejected int64   `json:"rejected"`
+	Dropped  int64   `json:"dropped"`
+	Open     int64   `json:"open"`
 }
 
 // ClientSide is what the generator knows of one window beyond its requests.

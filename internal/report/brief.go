@@ -50,6 +50,9 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 		}
 	}
 	add("Why", few(append(explanationOf(r), briefReasons(r)...), most))
+	if most > 0 {
+		add("Open", openBriefly(r))
+	}
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), max(most, 1)+1))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}

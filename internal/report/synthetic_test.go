@@ -51,7 +51,7 @@ func quick() *record.Result {
 	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		a.Twin = twinned(i)
+		a.Twin, a.Counters = twinned(i), opened(i)
 		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
 		a.Switches, a.Overflows = new(digits(2.13+.4*float64(i))), new(0.)
 		a.Jain, a.Fairness = new(digits(1-.004*float64(i))), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
@@ -198,6 +198,32 @@ func twinned(i int) *record.Twin {
 		t.Note, t.Loss, t.MeasuredLoss = "each connection on a loop taken by chance", about(.02, .01), about(.031, .02)
 	}
 	return t
+}
+
+// opened are the connections of the i-th arm of quick over time: 64 kept ones.
+func opened(int) *record.Counters {
+	c := &record.Counters{OpenPeak: 64, Block: 7}
+	for i := range 11 {
+		c.Readings = append(c.Readings, record.Reading{At: digits(.1*float64(i) - .03), Accepted: 65, Done: 1, Open: 64})
+	}
+	return c
+}
+
+// comingAndGoing is a comparison with a connection per request at half as many again as
+// can be served: nethttp accepts them all, the pool no more than it serves, and fasthttp told nothing.
+func comingAndGoing() *record.Result {
+	r := quick()
+	for i := range r.Arms {
+		accepted := []int64{37, 37, 0, 25}[i]
+		c := &record.Counters{Accepted: 10 * float64(accepted), AcceptedPeak: 480, Done: 250, DonePeak: 260, Block: 7}
+		for k := range int64(11) {
+			c.Readings = append(c.Readings, record.Reading{At: digits(.1*float64(k) - .03), Accepted: accepted*k + 30, Done: 25 * k, Open: (accepted-25)*k + 30})
+		}
+		c.OpenPeak = float64(c.Readings[10].Open)
+		r.Arms[i].Counters = c
+	}
+	r.Arms[2].Counters = nil
+	return r
 }
 
 // passed is where the time of the i-th arm of quick went: the pool's in its queue.

@@ -33,11 +33,11 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 }
 
 // Text renders the whole of r for a terminal.
-func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r)) }
+func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r, true)) }
 
 // Markdown renders r for an issue, a commit or a README. Everything that came
 // from outside is escaped.
-func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r)) }
+func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
 func writeMarkdown(w io.Writer, d document.Document) error {
 	return emit(w, "markdown", func(b *bytes.Buffer) { b.WriteString(d.Markdown()) })
@@ -46,7 +46,7 @@ func writeMarkdown(w io.Writer, d document.Document) error {
 // HTML renders r as one page that needs no script and asks for no other file.
 // Everything from outside is escaped; the result itself lies in the page as
 // JSON in the element with id "result".
-func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r)) }
+func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r, true)) }
 
 func writeHTML(w io.Writer, d document.Document) error {
 	page, err := d.HTML()
@@ -56,8 +56,8 @@ func writeHTML(w io.Writer, d document.Document) error {
 	return emit(w, "html", func(b *bytes.Buffer) { b.WriteString(page) })
 }
 
-// whole is everything there is to say of r.
-func whole(r *record.Result) document.Document {
+// whole is everything there is to say of r; without all, what says nothing new is left out.
+func whole(r *record.Result, all bool) document.Document {
 	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityDocument(r)
@@ -68,7 +68,7 @@ func whole(r *record.Result) document.Document {
 	}
 	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
 	d.Parts = append(d.Parts, breakdownParts(r)...)
-	d.Parts = append(d.Parts, twins(r), theory(r), document.Page{curveSection(r), sweepSection(r)}, scales(r),
+	d.Parts = append(d.Parts, connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r)}, scales(r),
 		document.Page{panelSection(r)}, reservations(r), recordSection(r))
 	return d
 }

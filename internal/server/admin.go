@@ -42,6 +42,7 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /{$}", landing)
 	mux.HandleFunc("GET /debug/timeline", s.timeline)
+	mux.HandleFunc("GET /debug/connections", s.connections)
 	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -93,7 +94,7 @@ func isLoopback(a net.Addr) bool {
 }
 
 func landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/timeline (with --stamps)\n")
+	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/connections /debug/timeline (with --stamps)\n")
 }
 
 // healthz answers while the process lives, with what it is.

@@ -45,10 +45,8 @@ type report struct {
 	Forced   int     // connections its drain cut
 }
 
-const (
-	reportEvery = 100 * time.Millisecond
-	orphanLife  = 500 * time.Millisecond // to answer what is in flight when the parent is gone
-)
+// orphanLife is the time to answer what is in flight when the parent is gone.
+const orphanLife = 500 * time.Millisecond
 
 // NewChild takes over the descriptor that a prefork parent left to its child.
 func NewChild(index int, fd uintptr) (*Child, error) {
@@ -98,22 +96,15 @@ func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped f
 	}
 }
 
-// tell reports the connections whenever they have changed, until ctx ends.
+// tell reports the connections at every tick by which they have changed, until ctx ends.
 func (c *Child) tell(ctx context.Context, counts func() model.Counts) {
-	tick := time.NewTicker(reportEvery)
-	defer tick.Stop()
 	var told model.Counts
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if now := counts(); now != told {
-				c.send(report{Counts: now})
-				told = now
-			}
+	everyTick(ctx, 0, func() {
+		if now := counts(); now != told {
+			c.send(report{Counts: now})
+			told = now
 		}
-	}
+	})
 }
 
 // serveChild is Serve of a prefork server's process.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ type Server struct {
 	ring    *timeline.Ring // nil: nothing is stamped, or not in this process
 	ln      backend
 	admin   *admin
+	history history // of the connections; empty without an admin side
 	begun   atomic.Bool
 }
 
@@ -195,6 +197,11 @@ func (s *Server) Serve(ctx context.Context) error {
 			s.admin.server.Close()
 			<-failed
 		}()
+		var reader sync.WaitGroup
+		serving, quit := context.WithCancel(context.Background()) // a drain too
+		reader.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
+		defer reader.Wait()
+		defer quit()
 	}
 	stop := context.AfterFunc(ctx, func() {
 		log.Info("draining", "timeout", s.cfg.DrainTimeout, "open", s.ln.Counts().Open)

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// Where connections come and go, every report says how many were open, accepted and done;
+// an arm that told nothing has no line.
+func TestConnectionsOverTime(t *testing.T) {
+	t.Parallel()
+	r := comingAndGoing()
+	for _, format := range []string{"text", "markdown"} {
+		text := section(t, rendered(t, format, r), "Connections over time")
+		if !strings.Contains(text, "150") || !strings.Contains(text, "370") || strings.Contains(text, "fasthttp") {
+			t.Errorf("%s: got %s", format, text)
+		}
+	}
+	page := rendered(t, "html", r)
+	for _, want := range []string{"Connections of nethttp over the window", "Connections of pool over the window"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "Connections of fasthttp") {
+		t.Error("the page draws an arm that told nothing")
+	}
+	if text := inBrief(t, r); !strings.Contains(text, "nethttp 150 (370, 250), pool 30 (250, 250)") {
+		t.Errorf("briefly: got %s", text)
+	}
+	golden(t, "testdata/connections.svg", firstChart(t, page))
+}
+
+// Kept connections have nothing to tell: only the whole text and the page do.
+func TestKeptConnectionsSayNothing(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	if text := rendered(t, "markdown", r) + inBrief(t, r); strings.Contains(text, "Connections over time") || strings.Contains(text, "connections at most") {
+		t.Errorf("got %s", text)
+	}
+	for _, format := range []string{"text", "html"} {
+		if text := rendered(t, format, r); !strings.Contains(text, "Connections over time") {
+			t.Errorf("%s lacks them", format)
+		}
+	}
+}
+
+// section is a heading of a report and what follows it, to the next.
+func section(t *testing.T, text, title string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, title)
+	if !found {
+		t.Fatalf("no %q in %s", title, text)
+	}
+	rest, _, _ = strings.Cut(rest, "gainst the ideal twin")
+	return rest
+}
+
+// inBrief is a brief report, on one line.
+func inBrief(t *testing.T, r *record.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Brief(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// firstChart is the first chart of connections of a page.
+func firstChart(t *testing.T, page string) string {
+	t.Helper()
+	at := strings.Index(page, `aria-label="Connections of`)
+	if at < 0 {
+		t.Fatal("no chart")
+	}
+	chart, _, _ := strings.Cut(page[strings.LastIndex(page[:at], "<svg"):], "</svg>")
+	return chart + "</svg>\n"
+}
