@@ -1,0 +1,312 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"schedlab/internal/capacity"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
+func arm(t *testing.T, windows ...capacity.Window) searched {
+	return searched{
+		plan: record.PlanArm{Name: "a"}, windows: windows, extras: make([]extras, len(windows)), window: 3,
+		options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms")),
+	}
+}
+
+func at99(why capacity.Purpose, rate, p99 float64) capacity.Window {
+	return capacity.Window{Purpose: why, Rate: rate, Values: []float64{p99}}
+}
+
+// Requests that go wrong are told of where they are more than the limit, at the rate that was
+// found and in a window that counts.
+func TestLosingAtTheRate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		w    capacity.Window
+		want int
+	}{
+		"more than the limit": {capacity.Window{Rate: 100, Errors: .002}, 1},
+		"the limit":           {capacity.Window{Rate: 100, Errors: errorLimit}, 0},
+		"at another rate":     {capacity.Window{Rate: 101, Errors: .002}, 0},
+		"in a refused window": {capacity.Window{Rate: 100, Errors: .002, Refused: true}, 0},
+	} {
+		a := arm(t, c.w)
+		if got := a.losing(100); len(got) != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Bounds that touch do not tell two arms apart, and with none alike nothing is said of them.
+func TestCapacitiesThatTouch(t *testing.T) {
+	t.Parallel()
+	between := func(name string, low, high float64) record.ArmCapacity {
+		return record.ArmCapacity{Name: name, Outcome: string(capacity.Between), Low: low, High: high}
+	}
+	base := between("base", 1000, 1100)
+	for _, c := range []struct {
+		other record.ArmCapacity
+		want  record.Code
+	}{
+		{between("b", 1100, 1200), record.NotToldApart}, {between("b", 1101, 1200), record.MoreCapacity},
+		{between("b", 900, 1000), record.NotToldApart}, {between("b", 900, 999), record.LessCapacity},
+	} {
+		if got := comparedCapacities([]record.ArmCapacity{base, c.other}); len(got) != 1 || got[0].Code != c.want {
+			t.Errorf("%v to %v against 1,000 to 1,100: %+v, want %q", c.other.Low, c.other.High, got, c.want)
+		}
+	}
+}
+
+// What a rate that was refused says of the rates above: it must have been asked for to get
+// higher, and be higher.
+func TestAboveTheHighestKept(t *testing.T) {
+	t.Parallel()
+	refused := func(why capacity.Purpose, rate float64) capacity.Window {
+		w := at99(why, rate, .005)
+		w.Refused = true
+		return w
+	}
+	for name, c := range map[string]struct {
+		w    capacity.Window
+		want int // reasons
+	}{
+		"higher":        {refused(capacity.Reach, 1001), 2},
+		"the same rate": {refused(capacity.Reach, 1000), 1},
+		"to verify":     {refused(capacity.Verify, 1001), 1},
+		"and counts":    {at99(capacity.Reach, 1001, .005), 1},
+	} {
+		a := arm(t, c.w)
+		got := a.above(capacity.Finding{Low: 1000, Stop: capacity.AtBench})
+		if len(got) != 1 || got[0].Code != record.NothingBroke || len(got[0].Because) != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// An answer that is open says what is missing: the goodput asked for, any window that counts,
+// or agreement.
+func TestOpenAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		f    capacity.Finding
+		slo  string
+		want record.Code
+	}{
+		{capacity.Finding{High: 900}, "p99<=10ms,goodput>=500/s", record.CapacityWants},
+		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", record.CapacityOpen},
+		{capacity.Finding{High: 900}, "p99<=10ms", record.CapacityRefuted},
+		{capacity.Finding{Low: 800, High: 900}, "p99<=10ms,goodput>=500/s", record.CapacityVerified},
+		{capacity.Finding{Refused: 1}, "p99<=10ms", record.CapacityRefused},
+		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", record.CapacityOpen},
+		{capacity.Finding{}, "p99<=10ms", record.CapacityOpen},
+	} {
+		c.f.Outcome = capacity.Undecided
+		a := arm(t, at99(capacity.Curve, 100, .005))
+		a.options.SLO = objective(t, c.slo)
+		if got := a.conclusion(c.f, 1000); got.Code != c.want {
+			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
+		}
+	}
+}
+
+// Which windows and trials a search counts.
+func TestWhatASearchTakes(t *testing.T) {
+	t.Parallel()
+	brief := func(int) time.Duration { return time.Millisecond }
+	slo := objective(t, "p99<=10ms")
+	plan := record.Plan{Window: 3, Warmup: .5, Windows: 24, SLO: "p99<=10ms", Arms: []record.PlanArm{{Name: "a"}}}
+	for name, c := range map[string]struct {
+		edit   func(*record.Trial, *record.Plan)
+		doubts int
+	}{
+		"one of the plan":     {func(*record.Trial, *record.Plan) {}, 0},
+		"another window":      {func(t *record.Trial, _ *record.Plan) { t.Window = 2 }, 1},
+		"another warm-up":     {func(t *record.Trial, _ *record.Plan) { t.Warmup = 0 }, 1},
+		"no window at all":    {func(t *record.Trial, p *record.Plan) { t.Window, p.Window = 0, 0 }, 1},
+		"no rate":             {func(t *record.Trial, _ *record.Plan) { t.Rate = 0 }, 1},
+		"of an arm not there": {func(t *record.Trial, _ *record.Plan) { t.Arm = "b" }, 1},
+		"that failed":         {func(t *record.Trial, _ *record.Plan) { t.Failure = "it did" }, 1},
+	} {
+		trial, p := searchedTrial(1, "a", "curve", 1000, brief, 200), plan
+		c.edit(&trial.Trial, &p)
+		j, err := New("run", "dir", record.Run{Plan: p, Env: record.Env{CPUs: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := arm(t)
+		j.takeSearched([]*searched{&a}, trial, nil, slo)
+		if len(j.doubts) != c.doubts || len(a.windows) != 1-c.doubts {
+			t.Errorf("%s: %d windows and the doubts %+v, want %d", name, len(a.windows), j.doubts, c.doubts)
+		}
+	}
+
+	// The requests of an overloaded window, or of one refused, are no trace of its demand.
+	for purpose, want := range map[string]int{"curve": 300, "overload": 0} {
+		trial := searchedTrial(1, "a", purpose, 100, brief, 200)
+		j, err := New("run", "dir", record.Run{Plan: plan, Env: record.Env{CPUs: 2, ItersPerUsec: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := arm(t)
+		j.takeSearched([]*searched{&a}, trial, nil, objective(t, "p50<=10ms"))
+		if len(a.jobs) != want {
+			t.Errorf("%s: %d requests in the trace, want %d", purpose, len(a.jobs), want)
+		}
+	}
+}
+
+// CPU time a request is that of windows that count, without errors, and known.
+func TestCPUOfASearch(t *testing.T) {
+	t.Parallel()
+	slo := objective(t, "p99<=10ms")
+	window := func(edit func(*capacity.Window)) capacity.Window {
+		w := at99(capacity.Curve, 100, .005)
+		edit(&w)
+		return w
+	}
+	fine := func(*capacity.Window) {}
+	for name, c := range map[string]struct {
+		w    capacity.Window
+		cpu  float64
+		want float64
+	}{
+		"known":        {window(fine), .002, .002},
+		"none":         {window(fine), 0, 0},
+		"not known":    {window(fine), -1, 0},
+		"refused":      {window(func(w *capacity.Window) { w.Refused = true }), .002, 0},
+		"with errors":  {window(func(w *capacity.Window) { w.Errors = .001 }), .002, 0},
+		"overloaded":   {window(func(w *capacity.Window) { w.Purpose = capacity.Overload }), .002, 0},
+		"at the limit": {window(func(w *capacity.Window) { w.Values = []float64{.01} }), .002, .002},
+	} {
+		a := arm(t, c.w)
+		a.extras[0].cpu = c.cpu
+		r := a.answer(record.Run{}, slo)
+		if r.CPUPerRequest != c.want || (r.CPURates != nil) != (c.want > 0) {
+			t.Errorf("%s: %v s a request at %v, want %v", name, r.CPUPerRequest, r.CPURates, c.want)
+		}
+		if r.Term != "" || r.Estimate != 0 {
+			t.Errorf("%s: %q gives way at %v/s, which one window cannot tell", name, r.Term, r.Estimate)
+		}
+	}
+}
+
+// An arm is too slow below the floor of a window, and only if nothing was measured; a server
+// that died past what it keeps did so overloaded.
+func TestFindingsBesideTheSearch(t *testing.T) {
+	t.Parallel()
+	floor := arm(t).options.Floor
+	for xmax, want := range map[float64]capacity.Outcome{0: capacity.Undecided, floor - 1: slow, floor: capacity.Undecided} {
+		a := arm(t)
+		if got := a.find(xmax).Outcome; got != want {
+			t.Errorf("X_max %v of %v: %q, want %q", xmax, floor, got, want)
+		}
+	}
+	measured := arm(t, at99(capacity.Curve, 100, .005))
+	if got := measured.find(1).Outcome; got != capacity.Undecided {
+		t.Errorf("with a window: %q", got)
+	}
+	for rate, want := range map[float64]bool{1000: false, 1001: true} {
+		a := arm(t)
+		a.end = &record.SearchEnd{Died: true, Rate: rate}
+		if got := a.diedOverloaded(capacity.Finding{Outcome: capacity.Between, Low: 1000}); got != want {
+			t.Errorf("died at %v/s, and keeps 1,000/s: %v", rate, got)
+		}
+	}
+}
+
+// Refused windows are counted but for those of the overload; a run that was complete has no
+// doubt about that.
+func TestDoubtsOfASearch(t *testing.T) {
+	t.Parallel()
+	refused := func(why capacity.Purpose) capacity.Window {
+		return capacity.Window{Purpose: why, Rate: 100, Refused: true, Values: []float64{.001}}
+	}
+	for name, c := range map[string]struct {
+		status  record.Status
+		windows []capacity.Window
+		want    []record.Code
+		refused float64
+	}{
+		"all count":            {record.Complete, []capacity.Window{at99(capacity.Curve, 100, .001)}, nil, 0},
+		"two of three":         {record.Complete, []capacity.Window{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{record.WindowsRefused}, 2},
+		"those of overload":    {record.Complete, []capacity.Window{refused(capacity.Overload)}, nil, 0},
+		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}).Code}, 0},
+	} {
+		a := arm(t, c.windows...)
+		var got []record.Code
+		for _, d := range capacityDoubts(&record.Result{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}, record.Run{Status: c.status}, []*searched{&a}) {
+			if d.Code != record.OneHost {
+				got = append(got, d.Code)
+			}
+			if d.Code == record.WindowsRefused && (d.Values["refused"] != c.refused || d.Values["windows"] != float64(len(c.windows))) {
+				t.Errorf("%s: %+v", name, d)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Trials that are missing from a record are told of, and of an arm that it is attached to.
+func TestASearchOfMissingTrials(t *testing.T) {
+	t.Parallel()
+	steady := func(int) time.Duration { return 5 * time.Millisecond }
+	r := recordSearch(t, searchedTrial(1, "a", "curve", 600, steady, 200), searchedTrial(2, "a", "curve", 600, steady, 200))
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.MissingTrials }) || r.Arms[0].Attached {
+		t.Errorf("a whole record of our own server: %+v, attached %v", r.Doubts, r.Arms[0].Attached)
+	}
+}
+
+// The generator is the limit when most refusals are its own while it is busy; a search was cut
+// only with windows left.
+func TestTheGeneratorsShareOfRefusals(t *testing.T) {
+	t.Parallel()
+	late := record.Fact{Code: record.SentLate}
+	wrong := record.Fact{Code: record.RuleBroken}
+	refused := capacity.Window{Purpose: capacity.Curve, Rate: 100, Refused: true}
+	for _, c := range []struct {
+		why  []record.Fact
+		busy float64
+		want bool
+	}{
+		{[]record.Fact{late, late, wrong}, busyShare, true}, {[]record.Fact{late, wrong}, busyShare, false},
+		{[]record.Fact{late}, busyShare - .01, false}, {[]record.Fact{late}, busyShare, true},
+	} {
+		a := arm(t, slices.Repeat([]capacity.Window{refused}, len(c.why))...)
+		for i, why := range c.why {
+			a.extras[i] = extras{generator: c.busy, refused: why}
+		}
+		if got := a.generatorLimit() != nil; got != c.want {
+			t.Errorf("%+v at %v busy: %v, want %v", c.why, c.busy, got, c.want)
+		}
+	}
+	for windows, want := range map[int]bool{23: true, 24: false} {
+		a := arm(t, make([]capacity.Window, windows)...)
+		a.cut = record.Interrupted
+		if got := a.stopped() != nil; got != want {
+			t.Errorf("cut after %d of 24 windows: %v, want %v", windows, got, want)
+		}
+	}
+}
+
+// A term is judged from the number of requests that it needs, and a rate may be missed by the
+// limit.
+func TestAWindowsLimits(t *testing.T) {
+	t.Parallel()
+	brief := func(int) time.Duration { return time.Millisecond }
+	slo := objective(t, "p90<=10ms")
+	for requests, want := range map[int]bool{stats.MinRequests(.9) - 1: true, stats.MinRequests(.9): false} {
+		trial := searchedTrial(1, "a", "curve", 1000, brief, 200)
+		trial.Requests = trial.Requests[:500+requests] // half a second of warm-up before
+		w, _, _ := reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
+		if few := !tooFew(w, slo).None(); few != want {
+			t.Errorf("%d requests: too few %v, want %v", requests, few, want)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package judge
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/window"
+)
+
+// lossOf is the share that M/M/1/K turns away.
+func lossOf(rho float64, k int) float64 {
+	return (1 - rho) * math.Pow(rho, float64(k)) / (1 - math.Pow(rho, float64(k+1)))
+}
+
+// What each simple theory takes for its queue, its servers and its demand.
+func TestTheoriesByHand(t *testing.T) {
+	t.Parallel()
+	load := queueing.Load{Rate: 1500, CA2: 1, Service: 1e-3, SCV: 1}
+	own := queueing.Station{Kind: queueing.PerWorker, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 3}
+	near(t, "loss of four queues of three", predicted(t, "mm1", own, load).Loss, lossOf(1.5, 12))
+	shared := queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 12}
+	near(t, "loss of one queue of twelve", predicted(t, "mm1", shared, load).Loss, lossOf(1.5, 12))
+
+	waits := queueing.Load{Rate: 5, CA2: 1, Service: .01, SCV: 1, Block: .09}
+	one := queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}
+	near(t, "M/M/1 of computing and waiting", predicted(t, "mm1", one, waits).Mean, 1/(10.-5))
+	near(t, "sharing, and waiting beside it", predicted(t, "ps", one, waits).Mean, .01/(1-.05)+.09)
+
+	// Pollaczek-Khinchin: S + rho (1 + C²)/2 S/(1 - rho)
+	uneven := queueing.Load{Rate: 500, CA2: 1, Service: 1e-3, SCV: 4}
+	near(t, "goroutines that only compute, in order", predicted(t, "mgc", queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, uneven).Mean, 1e-3+.5*2.5*1e-3/.5)
+	// Workers that wait as long as they compute are no more servers than there are cores.
+	half := queueing.Load{Rate: 400, CA2: 1, Service: 1e-3, SCV: 1, Block: 1e-3}
+	near(t, "computing as long as waiting", predicted(t, "mgc", queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}, half).Mean, 2e-3/(1-.8))
+
+	bounds := func(c record.Clients) queueing.Prediction {
+		for _, th := range theories() {
+			if th.name == "bounds" {
+				return th.predict(queueing.Station{Cores: 2}, queueing.Load{Service: 1e-3, Block: 1e-3}, c)
+			}
+		}
+		return queueing.Prediction{}
+	}
+	thinks := bounds(record.Clients{Connections: 3, Pipeline: 2, Think: .010})
+	near(t, "six that think: N/(D+Z)", thinks.Throughput, 6/.012)
+	near(t, "their time, D", thinks.Mean, .002)
+	greedy := bounds(record.Clients{Connections: 6})
+	near(t, "six that do not: 1/Dmax", greedy.Throughput, 2/1e-3)
+	near(t, "their time, N Dmax", greedy.Mean, 6*.5e-3)
+}
+
+// Connections that are kept take turns; the rate is that of the whole window.
+func TestTheWindowAsALoad(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{Trial: record.Trial{Window: 2, Server: record.ServerSide{CPU: .004}}}
+	for i := range 4 {
+		at := int64(i) * 1e8
+		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 500, Status: 200})
+	}
+	for i, j := range jobs(trial, 1e-6, 5e-4, record.Clients{Connections: 3, KeepAlive: true}) {
+		if j.Conn != i%3 || j.CPU != time.Millisecond {
+			t.Errorf("request %d: %+v, want connection %d and a millisecond", i, j, i%3)
+		}
+	}
+
+	run := record.Run{Env: record.Env{ItersPerUsec: 1}, Plan: record.Plan{Predict: []string{"ps"}}}
+	station := &record.Station{Kind: "pool", Workers: 1, Cores: 1}
+	predicts := func(edit func(*modelled, *record.PlanArm, *record.Run)) map[string]queueing.Prediction {
+		w, arm, own := modelled{Window: window.Window{Values: map[string]float64{"cpu_per_request": .001}}}, record.PlanArm{Station: station}, run
+		edit(&w, &arm, &own)
+		predict(&w, trial, arm, own)
+		return w.predicted
+	}
+	p := predicts(func(*modelled, *record.PlanArm, *record.Run) {})["ps"]
+	near(t, "two requests a second of a millisecond", p.Mean, 1e-3/(1-2e-3)) // 1 ms each: all of the server's CPU time
+	for name, edit := range map[string]func(*modelled, *record.PlanArm, *record.Run){
+		"no CPU time":        func(w *modelled, _ *record.PlanArm, _ *record.Run) { w.Values["cpu_per_request"] = 0 },
+		"no station":         func(_ *modelled, a *record.PlanArm, _ *record.Run) { a.Station = nil },
+		"no theory asked":    func(_ *modelled, _ *record.PlanArm, r *record.Run) { r.Plan.Predict = nil },
+		"no demand measured": func(_ *modelled, _ *record.PlanArm, r *record.Run) { r.Env.ItersPerUsec = 0 },
+	} {
+		if p := predicts(edit); p != nil {
+			t.Errorf("%s: predicts %+v", name, p)
+		}
+	}
+}
+
+// Which clients an ideal scheduler can be put in front of, and how many wait outside.
+func TestTwinsOfClients(t *testing.T) {
+	t.Parallel()
+	pool := record.Station{Kind: "pool", Workers: 1, Cores: 1}
+	aging := record.Station{Kind: "pool", Workers: 1, Cores: 1, Target: .005, Interval: .1, Places: 8}
+	bounded := record.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 8, Overflow: "reject"}
+	open, closed := record.Clients{Loop: "open", KeepAlive: true}, record.Clients{Loop: "closed", KeepAlive: true, Connections: 4}
+	with := func(c record.Clients, edit func(*record.Clients)) record.Clients { edit(&c); return c }
+	conns := func(c record.Clients, n int) record.Clients { c.Connections = n; return c }
+	for _, c := range []struct {
+		name    string
+		station record.Station
+		clients record.Clients
+		why     record.Code
+		places  int
+		blocks  bool
+	}{
+		{"closed", pool, closed, "", 0, false},
+		{"closed, one at a time", pool, with(closed, func(c *record.Clients) { c.Pipeline = 1 }), "", 0, false},
+		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), record.TwinOfClients, 0, false},
+		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), record.TwinOfClients, 0, false},
+		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), record.TwinOfClients, 0, false},
+		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), record.TwinOfClients, 0, false},
+		{"open, any number", pool, open, "", 0, false},
+		{"open, of four", pool, conns(open, 4), "", 4, true},
+		{"open, as many as places", bounded, conns(open, 8), "", 8, true},
+		{"open, more than places", bounded, conns(open, 9), "", 8, false},
+		{"open, any number, and places", bounded, open, "", 8, false},
+		{"aging, as many as places", aging, conns(open, 8), record.TwinOfAging, 0, false},
+		{"aging, more than places", aging, conns(open, 9), "", 8, false},
+		{"aging, any number", aging, open, "", 8, false},
+	} {
+		st, note, why := TwinOf(record.PlanArm{Mode: "pool", Station: &c.station, Clients: c.clients})
+		if why.Code != c.why || c.why == "" && (st.Places != c.places || st.Blocks != c.blocks) || note != "" {
+			t.Errorf("%s: %d places, blocks %v, note %q, for %+v; want %d, %v, %q", c.name, st.Places, st.Blocks, note, why, c.places, c.blocks, c.why)
+		}
+	}
+	for workers, noted := range map[int]bool{1: false, 2: true} {
+		st := record.Station{Kind: "loops", Workers: workers, Cores: 1}
+		if _, note, why := TwinOf(record.PlanArm{Mode: "loop", Station: &st, Clients: open}); !why.None() || (note != "") != noted {
+			t.Errorf("%d loops: the note %q, %+v", workers, note, why)
+		}
+	}
+}
+
+// What a replay needs: requests, not too many, with demands and CPU time that are known.
+func TestReplaysThatCannotBe(t *testing.T) {
+	t.Parallel()
+	trial := func(n int, iters uint32, cpu float64) record.TrialRecord {
+		r := record.TrialRecord{Trial: record.Trial{Window: 1, Server: record.ServerSide{CPU: cpu}}, Requests: make([]record.Request, n)}
+		for i := range r.Requests {
+			at := int64(i) * 1e9 / int64(n)
+			r.Requests[i] = record.Request{Scheduled: at, Sent: at, Done: at + 1000, Iters: iters, Status: 200}
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		t     record.TrialRecord
+		iters float64
+		want  record.Code
+	}{
+		"as it should be":           {trial(10, 500, .01), 1, ""},
+		"a server that took no CPU": {trial(10, 500, 0), 1, ""},
+		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, record.TwinCostUnknown},
+		"one more":                  {trial(mostTwin+1, 0, .01), 1, record.TwinTooLong},
+		"CPU time unknown":          {trial(10, 500, -1), 1, record.TwinCPUUnknown},
+		"demand unknown":            {trial(10, 500, .01), 0, record.TwinCPUUnknown},
+		"no reply":                  {trial(0, 500, .01), 1, record.TwinCostUnknown},
+	} {
+		w := modelled{Window: window.Window{Values: map[string]float64{}}}
+		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.Clients{}, record.Env{ItersPerUsec: c.iters})
+		if why.Code != c.want {
+			t.Errorf("%s: %+v, want %q", name, why, c.want)
+		}
+	}
+}
+
+// The CPU time beyond the demand is that of the good replies that ended in the window, which
+// begins with its first nanosecond and ends before its last.
+func TestBeyondTheDemand(t *testing.T) {
+	t.Parallel()
+	reply := func(done int64, status uint16) record.Request {
+		return record.Request{Done: done, Iters: 1000, Status: status}
+	}
+	trial := record.TrialRecord{
+		Trial:    record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: .009}},
+		Requests: []record.Request{reply(1e9-1, 200), reply(1e9, 200), reply(15e8, 500), reply(2e9-1, 200), reply(2e9, 200)},
+	}
+	if beyond, ok := beyondDemand(trial, 1e-6); !ok || math.Abs(beyond-(.009-.002)/2) > 1e-12 {
+		t.Errorf("got %v, %v; want 9 ms less two of 1 ms, over two", beyond, ok)
+	}
+	trial.Requests = trial.Requests[:1]
+	if _, ok := beyondDemand(trial, 1e-6); ok {
+		t.Error("a window without a good reply has CPU time beyond the demand")
+	}
+}
+
+// What the law of scale needs of its points, at the limits.
+func TestScaleAtItsLimits(t *testing.T) {
+	t.Parallel()
+	points := func(n int) (all []record.ScalePoint) {
+		for i := range n {
+			all = append(all, record.ScalePoint{N: float64(i + 1)})
+		}
+		return all
+	}
+	line := []record.PlanArm{{Name: "a"}}
+	for _, c := range []struct {
+		valid  []int
+		errors int
+		levels int
+		rate   float64
+		want   record.Code
+	}{
+		{nil, 0, queueing.LeastUSL, 0, record.ScaleNoBlock}, {[]int{1}, 0, queueing.LeastUSL, 0, ""},
+		{[]int{1}, 0, queueing.LeastUSL - 1, 0, record.ScaleTooFew},
+		{[]int{1}, 1, queueing.LeastUSL, 0, ""}, {[]int{1}, 2, queueing.LeastUSL, 0, record.ScaleBadReplies},
+		{[]int{1}, 0, queueing.LeastUSL, 10, record.ScalePaced},
+	} {
+		b := blocks{valid: c.valid, run: record.Run{Plan: record.Plan{Predict: []string{USL}}}}
+		line[0].Clients.Rate = c.rate
+		arms := []record.Arm{{Name: "a", Errors: c.errors, Requests: 1000}} // errorLimit is one of them
+		if why := b.unscalable(line, arms, points(c.levels)); why.Code != c.want {
+			t.Errorf("%+v: %+v", c, why)
+		}
+	}
+	b := blocks{valid: []int{1}, windows: windows{1: {"a": {Window: window.Window{Values: map[string]float64{"served": 0}}}}}}
+	if p := b.scalePoint(record.PlanArm{Name: "a", Clients: record.Clients{Connections: 7}}, nil); p.N != 7 {
+		t.Errorf("clients of which none was served: N %v, want the 7 there are", p.N)
+	}
+
+	// How far the points lie off the curve, with as many degrees of freedom as are left.
+	s := record.Scale{}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range sizes {
+		s.Points = append(s.Points, record.ScalePoint{N: float64(n), Goodput: lawful(float64(n)) * math.Exp(.01*rng.NormFloat64())})
+	}
+	fit(&s)
+	squares := 0.
+	for _, p := range s.Points {
+		squares += math.Pow(math.Log(p.Goodput/p.Fitted), 2)
+	}
+	if want := math.Sqrt(squares / float64(len(s.Points)-3)); !s.Why.None() || math.Abs(s.Off-want) > 1e-12 || want == 0 {
+		t.Errorf("off by %v, want %v (%+v)", s.Off, want, s.Why)
+	}
+}
+
+// Without a block that counts a family has no points.
+func TestScaleOfNoBlock(t *testing.T) {
+	t.Parallel()
+	arm := record.PlanArm{Name: "a", Family: "a", Levels: []record.Level{{Factor: usersFactor, Value: "1"}}, Clients: record.Clients{Loop: "closed", Connections: 1}}
+	b := blocks{run: record.Run{Plan: record.Plan{Predict: []string{USL}, Arms: []record.PlanArm{arm}}}}
+	if s := b.scales(nil); len(s) != 1 || len(s[0].Points) != 0 || s[0].Why.Code != record.ScaleNoBlock {
+		t.Errorf("got %+v", s)
+	}
+}
