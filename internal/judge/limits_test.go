@@ -1,0 +1,204 @@
+package judge
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
+	"schedlab/internal/window"
+)
+
+// of are blocks of one arm, a, with such values in each of its windows.
+func of(values ...map[string]float64) blocks {
+	b := blocks{windows: windows{}, run: record.Run{Plan: record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}}}
+	for i, v := range values {
+		b.valid = append(b.valid, i+1)
+		b.windows[i+1] = map[string]modelled{"a": {Window: window.Window{Values: v}}}
+	}
+	return b
+}
+
+// A share is too much beyond its limit, and not at it.
+func TestLimitsOfAnArm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		got  func(v float64) bool
+		v    float64
+		want bool
+	}{
+		{"errors", func(v float64) bool { return of(map[string]float64{"errors": v}).fails("a") }, errorLimit, false},
+		{"more errors", func(v float64) bool { return of(map[string]float64{"errors": v}).fails("a") }, errorLimit * 1.01, true},
+		{"not sent", func(v float64) bool { return of(map[string]float64{"unsent": v}).unsentShare("a") > 0 }, unsentLimit, false},
+		{"more not sent", func(v float64) bool { return of(map[string]float64{"unsent": v}).unsentShare("a") > 0 }, unsentLimit * 1.01, true},
+		{"starved", func(v float64) bool {
+			return of(map[string]float64{"starved": v, "served": 100 - v}).starvesTooMany("a")
+		}, 100 * starvedLimit, false},
+		{"more starved", func(v float64) bool {
+			return of(map[string]float64{"starved": v, "served": 100 - v}).starvesTooMany("a")
+		}, 100*starvedLimit + 1, true},
+		{"nobody asked", func(v float64) bool { return of(map[string]float64{"starved": v, "served": 0}).starvesTooMany("a") }, 0, false},
+	} {
+		if got := c.got(c.v); got != c.want {
+			t.Errorf("%s, %v: too much %v, want %v", c.name, c.v, got, c.want)
+		}
+	}
+	if share := of(map[string]float64{"starved": 0, "served": 0}).starvedShare("a"); share != 0 {
+		t.Errorf("of no connection %v starved", share)
+	}
+}
+
+// Two arms' statuses may differ by the limit.
+func TestStatusesAtTheirLimit(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
+		b := of(nil)
+		b.windows[1] = map[string]modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
+		if refused := b.refuseArm(record.Arm{Name: "a"}, record.Arm{Name: "base"}) != nil; refused != want {
+			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
+		}
+	}
+}
+
+// The number of requests that a quantile needs is asked of the plan with a margin of a tenth.
+func TestRequestsOfAPlan(t *testing.T) {
+	t.Parallel()
+	if got := RequestsFor(.5); math.Abs(got-22) > 1e-6 || got >= 22 {
+		t.Errorf("a median needs %v requests, want just below 1.1 x 20", got)
+	}
+	plan := func(rate float64) record.Plan {
+		return record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "open", Rate: rate}}, {Name: "b", Clients: record.Clients{Loop: "open", Rate: 10 * rate}}}}
+	}
+	for rate, want := range map[float64]bool{RequestsFor(.5) / 2: true, 10.9: false, 11: true} {
+		if got := JudgedQuantiles(plan(rate))["p50"]; got != want {
+			t.Errorf("%v/s in windows of 2 s: judged %v, want %v", rate, got, want)
+		}
+	}
+	b := of(nil)
+	b.run.Plan = plan(10)
+	if why := b.refuseMetric(stats.MetricOf("p50"), record.Arm{Name: "a"}); why == nil || why.Values["requests"] != 20 || math.Abs(why.Values["needed"]-22) > 1e-9 {
+		t.Errorf("20 requests a window of 22: %+v", why)
+	}
+
+	closed := record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
+	for requests, want := range map[int]bool{21: false, 22: true} {
+		taken := windows{1: {"a": {Window: window.Window{Requests: requests}}}}
+		if got := carried(closed, taken)["p50"]; got != want {
+			t.Errorf("a closed loop of %d requests: judged %v, want %v", requests, got, want)
+		}
+	}
+
+	for pipeline, want := range map[int]bool{timeline.MaxPending: true, timeline.MaxPending + 1: false} {
+		p := record.Plan{Stamps: "full", Arms: []record.PlanArm{{Name: "a", Mode: "loop", Clients: record.Clients{Pipeline: pipeline}}}}
+		if got := Accounts(p, "a"); got != want {
+			t.Errorf("%d requests in a pipeline: accounts %v, want %v", pipeline, got, want)
+		}
+	}
+}
+
+// An arm is overloaded when its backlog grows in most of its windows, and its load is the
+// reason when it was behind in most of those.
+func TestMostWindows(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: each("pool", func(t *record.Trial) { t.Client.Steal = .1 }, 1, 2, 3)}.run()
+	r.Env.CPUs = 2
+	b := blocks{run: r, windows: windows{}}
+	for block := range 4 {
+		b.windows[block+1] = map[string]modelled{"pool": {Window: window.Window{Trial: record.Trial{Window: 1, Client: record.ClientSide{Steal: .1}}}}}
+	}
+	if got := b.stolen(); math.Abs(got-.05) > 1e-12 {
+		t.Errorf("0.1 s of two CPUs' second stolen: %v, want 5 %%", got)
+	}
+	r.Env.CPUs = 0
+	b.run = r
+	if got := b.stolen(); math.Abs(got-.1) > 1e-12 {
+		t.Errorf("of a machine of unknown size: %v", got)
+	}
+}
+
+// So many of the first blocks decide that an SLO is kept, or not. Of seven all must agree, of
+// twelve two may not.
+func TestKeptInHowManyBlocks(t *testing.T) {
+	t.Parallel()
+	for _, n := range stats.Looks()[:3] {
+		rank := stats.LookRank(n, stats.Alpha)
+		for kept, want := range map[int]record.Answer{n: record.Passed, n - rank + 1: record.Passed, n - rank: record.Undecided, rank: record.Undecided, rank - 1: record.Failed, 0: record.Failed} {
+			if got := answer(n, kept); got != want {
+				t.Errorf("%d of %d kept it (rank %d): %s, want %s", kept, n, rank, got, want)
+			}
+		}
+	}
+	figures := map[FigureKey]float64{}
+	trial := record.TrialRecord{Trial: record.Trial{Block: 1, Arm: "a", Window: 1}}
+	slo := objective(t, "p50<=10ms,errors<=1%")
+	for i := range stats.MinRequests(.5) - 1 {
+		trial.Requests = append(trial.Requests, record.Request{Scheduled: int64(i), Done: int64(i) + 1e6})
+	}
+	Measure(figures, trial, slo)
+	if len(figures) != 0 {
+		t.Errorf("of too few requests: %v", figures)
+	}
+	trial.Requests = append(trial.Requests, trial.Requests[0])
+	Measure(figures, trial, slo)
+	if v := figures[FigureKey{1, "a", "p50"}]; math.Abs(v-.001) > 1e-9 || len(figures) != 1 {
+		t.Errorf("of just enough: %v", figures)
+	}
+}
+
+// What a program took is told from a hundredth of a CPU on, and what has no name from a tenth.
+func TestDoubtfulShares(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cause record.Cause
+		share float64
+		want  int
+	}{
+		{record.Program, doubtShare, 1}, {record.Program, doubtShare - 1e-6, 0},
+		{record.Passing, doubtPassing, 1}, {record.Passing, doubtPassing - 1e-6, 0},
+	} {
+		if got := doubtful(&record.Others{Troubles: []record.Trouble{{Cause: c.cause, Share: c.share}}}); len(got) != c.want {
+			t.Errorf("%s of %v: %d told, want %d", c.cause, c.share, len(got), c.want)
+		}
+	}
+}
+
+// A rule is not checked where a window that counts lacks its figure, which 0 does not.
+func TestWhatIsNotChecked(t *testing.T) {
+	t.Parallel()
+	lacks := func(server record.ServerSide, valid ...int) []string {
+		arms := []record.PlanArm{{Name: "a", Mode: "pool", Role: record.Baseline}, {Name: "a'", Mode: "pool", Role: record.Copy}, {Name: "b", Mode: "pool"}}
+		b := blocks{valid: valid, windows: windows{}, run: record.Run{Plan: record.Plan{Arms: arms, Stamps: "full"}}}
+		for block := 1; block <= 2; block++ {
+			b.windows[block] = map[string]modelled{}
+			for _, a := range arms {
+				w := window.Window{Phases: window.Phases{Stamped: true}, Trial: record.Trial{Client: record.ClientSide{Proof: &record.Proof{}}}}
+				if a.Name != "b" && block == 2 {
+					w.Trial.Server = server
+				}
+				b.windows[block][a.Name] = modelled{Window: w}
+			}
+		}
+		return b.notChecked()
+	}
+	unknown := record.ServerSide{Foreign: -1, CPU: -1, Accepted: -1}
+	if got := lacks(record.ServerSide{}, 1, 2); len(got) != 0 {
+		t.Errorf("figures of 0: %q", got)
+	}
+	want := []string{
+		"imbalance of foreign load of a: what others used of them is not known",
+		window.LawUtilisation + " of a: the server's CPU time is not known",
+		window.LawFlow + " (connections) of a: the server shows no counters",
+	}
+	if got := lacks(unknown, 1, 2); !slices.Equal(got, want) {
+		t.Errorf("an arm and its copy, which is not named: got %q, want %q", got, want)
+	}
+	if got := lacks(unknown, 1); len(got) != 0 {
+		t.Errorf("unknown in a block that does not count: %q", got)
+	}
+	if got := lacks(unknown); !slices.Equal(got, want) {
+		t.Errorf("with no block that counts, in any: got %q, want %q", got, want)
+	}
+}
