@@ -69,5 +69,5 @@ func (b blocks) lacking(u unchecked) (names []string, all bool) {
 			names = append(names, a.Name)
 		}
 	}
-	return names, all && len(names) > 0
+	return names, all
 }

@@ -91,7 +91,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
-	if clean, failing := b.without(said, base, arm); failing > 0 && said.contradicts(stats.Median(clean)) {
+	if clean, failing := b.without(said, base, arm); said.contradicts(stats.Median(clean)) {
 		return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {
