@@ -38,7 +38,7 @@ import (
 //	ended NAME CODE               wait for NAME's end; its output is stdout and stderr
 //	get URL                       stdout is the status and the body of a GET
 //	result FILE ARM...            FILE is a result of schema 1 of those arms
-//	trials RUN LEAST MOST         RUN holds that many whole trials
+//	trials RUN LEAST MOST         RUN holds that many whole trials, with readings of their connections that add up
 //	tmpfs DIR SIZE                mount a small file system there
 //	fill FILE                     write FILE until the file system is full
 func TestScripts(t *testing.T) {
@@ -278,9 +278,17 @@ func scriptTrials(ts *testscript.TestScript, neg bool, a []string) {
 	dir, _, err := record.Open(ts.MkAbs(a[0]), ".")
 	ts.Check(err)
 	n := 0
-	for _, err := range dir.Trials() {
+	for trial, err := range dir.Trials() {
 		ts.Check(err)
 		n++
+		if s := trial.Server; s.Open >= 0 && trial.Purpose == "" && len(s.Readings) == 0 { // of a mode of ours
+			ts.Fatalf("trial %d has no readings of its connections", trial.Number)
+		}
+		for _, r := range trial.Server.Readings {
+			if r.Accepted != r.Done+r.Rejected+r.Dropped+r.Open || r.At >= trial.Window {
+				ts.Fatalf("trial %d has the reading %+v, which does not add up or is not of the window", trial.Number, r)
+			}
+		}
 	}
 	least, _ := strconv.Atoi(a[1])
 	most, _ := strconv.Atoi(a[2])

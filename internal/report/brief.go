@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
@@ -50,14 +51,11 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 		}
 	}
 	add("Why", few(append(explanationOf(r), briefReasons(r)...), most))
-	if most > 0 {
-		add("Open", openBriefly(r))
-	}
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), max(most, 1)+1))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}
 	if len(r.Arms) > 0 {
-		d.Parts = append(d.Parts, marked(r, most > 0))
+		d.Parts = append(d.Parts, marked(r, width, most > 0))
 	}
 	d.Parts = append(d.Parts, append(facts, rest(r, doubts)...))
 	return d
@@ -113,7 +111,7 @@ func askedBriefly(r *record.Result) string {
 
 // marked are the arms by their figures, each with what the verdict on it says, and on
 // demand a note of why a change may not be that of the figures.
-func marked(r *record.Result, note bool) document.Part {
+func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
 	columns := [][]string{append([]string{""}, names(shown)...)}
 	used := map[string]bool{}
@@ -126,6 +124,9 @@ func marked(r *record.Result, note bool) document.Part {
 		}
 		columns = append(columns, figures, marks)
 	}
+	if more := append(columns, openColumns(shown)...); textWidth(more) <= width {
+		columns = more
+	}
 	var below document.Lines
 	if legend := markLegend(r, used); legend != "" {
 		below = append(below, legend)
@@ -137,6 +138,18 @@ func marked(r *record.Result, note bool) document.Part {
 		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(columns)}, below}}
+}
+
+// textWidth is how wide a table of columns is in a text.
+func textWidth(columns [][]string) (sum int) {
+	for _, c := range columns {
+		widest := 0
+		for _, cell := range c {
+			widest = max(widest, utf8.RuneCountInString(cell))
+		}
+		sum += widest + 2
+	}
+	return sum - 2
 }
 
 // shownArms are the baseline and the first challengers: its copy is not one to choose.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/record"
@@ -24,7 +23,7 @@ func connections(r *record.Result, all bool) document.Part {
 	for _, a := range known {
 		c, row := a.Counters, []string{a.Name}
 		for _, v := range []float64{c.OpenPeak, c.Accepted, c.AcceptedPeak, c.Done, c.DonePeak} {
-			row = append(row, group(strconv.FormatFloat(v, 'f', 0, 64)))
+			row = append(row, rounded(v))
 		}
 		rows = append(rows, row)
 	}
@@ -44,6 +43,9 @@ func connections(r *record.Result, all bool) document.Part {
 		Parts: []document.Part{document.Table{Rows: rows}, charts},
 	}
 }
+
+// rounded writes a number of connections.
+func rounded(v float64) string { return count(int(math.Round(v))) }
 
 // counted are the arms whose servers told their connections.
 func counted(arms []record.Arm) (known []record.Arm) {
@@ -73,18 +75,21 @@ func comeAndGo(known []record.Arm, window float64) bool {
 	return slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*window > a.Counters.OpenPeak/10 })
 }
 
-// openBriefly says how many connections each arm had open at most, where they differ in it.
-func openBriefly(r *record.Result) []string {
-	known := counted(shownArms(r))
-	if !crowds(known) {
+// openColumns are how many connections each arm had open at most and accepted per second, where
+// arms differ in how many were open.
+func openColumns(arms []record.Arm) [][]string {
+	if !crowds(counted(arms)) {
 		return nil
 	}
-	var parts []string
-	for _, a := range known {
-		c := a.Counters
-		parts = append(parts, fmt.Sprintf("%s %.0f (%.0f, %.0f)", a.Name, c.OpenPeak, c.Accepted, c.Done))
+	open, accepted := []string{"most open"}, []string{"accepted/s"}
+	for _, a := range arms {
+		o, per := none, none
+		if c := a.Counters; c != nil {
+			o, per = rounded(c.OpenPeak), rounded(c.Accepted)
+		}
+		open, accepted = append(open, o), append(accepted, per)
 	}
-	return []string{"connections at most, and accepted and done per second: " + strings.Join(parts, ", ")}
+	return [][]string{open, accepted}
 }
 
 // A countersChart is one arm's connections over the window: those open, and below how many
@@ -145,11 +150,11 @@ func countersCharts(r *record.Result, known []record.Arm) (charts document.Chart
 	top := countersPanel{Of: "open", plot: plot{Left: 60, Right: 404, Top: 22, Bottom: 112}}
 	low := countersPanel{Of: "per second", plot: plot{Left: 60, Right: 404, Top: 146, Bottom: 236}}
 	x := axis{low: 0, high: r.Window, from: top.Left, to: top.Right}
-	count, rate := fromZero(open, top.Bottom, top.Top), fromZero(rates, low.Bottom, low.Top)
-	top.Y, low.Y, low.X = count.rateTicks(5), rate.rateTicks(5), x.timeTicks(4)
+	number, rate := fromZero(open, top.Bottom, top.Top), fromZero(rates, low.Bottom, low.Top)
+	top.Y, low.Y, low.X = number.rateTicks(5), rate.rateTicks(5), x.timeTicks(4)
 	for _, a := range known {
 		o, accepted, done := tracks(a.Counters.Readings)
-		top.Lines = []curveLine{o.line(lines[0], x, count)}
+		top.Lines = []curveLine{o.line(lines[0], x, number)}
 		low.Lines = []curveLine{accepted.line(lines[1], x, rate), done.line(lines[2], x, rate)}
 		charts = append(charts, document.Chart{
 			Caption: a.Name, Keys: keys(lines),

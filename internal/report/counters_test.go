@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,8 +29,11 @@ func TestConnectionsOverTime(t *testing.T) {
 	if strings.Contains(page, "Connections of fasthttp") {
 		t.Error("the page draws an arm that told nothing")
 	}
-	if text := inBrief(t, r); !strings.Contains(text, "nethttp 150 (370, 250), pool 30 (250, 250)") {
+	if text := inBrief(t, r, 100); !regexp.MustCompile(`(?m)^ .* most open  accepted/s$[^_]*^nethttp .* 150 +370$[^_]*^fasthttp .*- +-$[^_]*^pool .* 30 +250$`).MatchString(text) {
 		t.Errorf("briefly: got %s", text)
+	}
+	if text := inBrief(t, r, 80); strings.Contains(text, "most open") {
+		t.Errorf("in 80 columns there is no room: got %s", text)
 	}
 	golden(t, "testdata/connections.svg", firstChart(t, page))
 }
@@ -38,7 +42,7 @@ func TestConnectionsOverTime(t *testing.T) {
 func TestKeptConnectionsSayNothing(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	if text := rendered(t, "markdown", r) + inBrief(t, r); strings.Contains(text, "Connections over time") || strings.Contains(text, "connections at most") {
+	if text := rendered(t, "markdown", r) + inBrief(t, r, 100); strings.Contains(text, "Connections over time") || strings.Contains(text, "most open") {
 		t.Errorf("got %s", text)
 	}
 	for _, format := range []string{"text", "html"} {
@@ -59,14 +63,14 @@ func section(t *testing.T, text, title string) string {
 	return rest
 }
 
-// inBrief is a brief report, on one line.
-func inBrief(t *testing.T, r *record.Result) string {
+// inBrief is a brief report for a terminal so wide.
+func inBrief(t *testing.T, r *record.Result, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Brief(&b, r, TextOptions{}); err != nil {
+	if err := Brief(&b, r, TextOptions{Width: width}); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	return strings.ReplaceAll(b.String(), nbsp, " ")
 }
 
 // firstChart is the first chart of connections of a page.

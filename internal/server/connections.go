@@ -53,14 +53,16 @@ func (h *history) all() []reading {
 	return kept
 }
 
-// record reads the counters at every tick until ctx ends. The parent of a fleet knows what
+// record reads the counters at once and at every tick until ctx ends. The parent of a fleet knows what
 // its processes told at their tick: it reads half a tick later, and takes the tick's time.
 func (h *history) record(ctx context.Context, counts func() model.Counts, fleet bool) {
 	lag := time.Duration(0)
 	if fleet {
 		lag = tick / 2
 	}
-	everyTick(ctx, lag, func() { h.take(timeline.Now()-int64(lag), counts()) })
+	read := func() { h.take(timeline.Now()-int64(lag), counts()) }
+	read()
+	everyTick(ctx, lag, read)
 }
 
 // everyTick calls f lag after every tick, until ctx ends. Ticks are those of the machine's
