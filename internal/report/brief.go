@@ -124,8 +124,10 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 		columns = append(columns, figures, marks)
 	}
-	if more := append(columns, openColumns(shown)...); textWidth(more) <= width {
-		columns = more
+	for _, c := range openColumns(shown) { // as far as there is room
+		if more := append(columns, c); textWidth(more) <= width {
+			columns = more
+		}
 	}
 	var below document.Lines
 	if legend := markLegend(r, used); legend != "" {
