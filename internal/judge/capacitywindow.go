@@ -99,13 +99,7 @@ func ofGenerator(why record.Fact) bool {
 // wrong, or the load did not offer the rate. That a server falls behind is what a search
 // looks for. Noise counts: the search asks every rate several times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
-	judged := map[string]bool{}
-	for _, t := range slo {
-		for name, q := range window.Quantiles {
-			judged[name] = judged[name] || q <= t.Quantile && w.Requests >= stats.MinRequests(q)
-		}
-	}
-	for _, b := range w.Breaches(serverCPUs(e), judged, false) {
+	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // too few requests for a term are [tooFew]'s
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
 			return record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}

@@ -27,7 +27,7 @@ func predicted(t *testing.T, model string, st queueing.Station, l queueing.Load)
 
 func near(t *testing.T, what string, got *float64, want float64) {
 	t.Helper()
-	if got == nil || math.Abs(*got/want-1) > .005 {
+	if got == nil || !(math.Abs(*got/want-1) <= .005) { // NaN, too
 		t.Errorf("%s: got %v, want %v", what, figure(got), want)
 	}
 }

@@ -245,3 +245,43 @@ func TestScaleOfNoBlock(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+// Kept connections come to the loops in turn, in a replay as in the window.
+func TestReplayKeepsConnections(t *testing.T) {
+	t.Parallel()
+	trial := record.TrialRecord{Trial: record.Trial{Window: 1}}
+	for i := range 20 {
+		at := int64(i/2) * 1e8 // two at a time
+		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
+	}
+	two := queueing.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
+	p := play(two, record.Clients{Loop: "open", KeepAlive: true, Connections: 2}, trial, 1e-6, 0)
+	near(t, "two requests on two loops", p.Mean, 1e-3)
+}
+
+// An overloaded arm has no twin where its queue has no end; a bounded one has.
+func TestTwinsOfOverloadedArms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		st   queueing.Station
+		over bool
+		want record.Code
+	}{
+		{queueing.Station{}, true, record.TwinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, record.TwinOverload},
+		{queueing.Station{Places: 8}, true, ""}, {queueing.Station{}, false, ""},
+	} {
+		b := blocks{over: map[string]bool{"a": c.over}}
+		if why := b.withoutTwin("a", c.st); why.Code != c.want {
+			t.Errorf("%+v, overloaded %v: %+v, want %q", c.st, c.over, why, c.want)
+		}
+	}
+}
+
+// A spread is the median within its exact interval: of twelve values the third to the tenth.
+func TestSpreadOfTwelve(t *testing.T) {
+	t.Parallel()
+	v := []float64{12, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7, 6}
+	if s := spread(v); *s != (record.Spread{Median: 6.5, Low: 3, High: 10}) {
+		t.Errorf("got %+v", *s)
+	}
+}
