@@ -79,10 +79,10 @@ func inBrief(t *testing.T, r *record.Result, width int) string {
 // firstChart is the first chart of connections of a page.
 func firstChart(t *testing.T, page string) string {
 	t.Helper()
-	at := strings.Index(page, `aria-label="Connections of`)
-	if at < 0 {
+	before, _, found := strings.Cut(page, `aria-label="Connections of`)
+	if !found {
 		t.Fatal("no chart")
 	}
-	chart, _, _ := strings.Cut(page[strings.LastIndex(page[:at], "<svg"):], "</svg>")
+	chart, _, _ := strings.Cut(page[strings.LastIndex(before, "<svg"):], "</svg>")
 	return chart + "</svg>\n"
 }
