@@ -42,7 +42,10 @@ waits, mutexes, context switches, the garbage collector, overflows, CPU time. Ea
 cause that has a setting is then tested in short extra blocks: the slower arm, the
 same with the cause taken away, and the same with a setting changed that must not
 matter. "Because" is said only of a cause that was confirmed so: the part fell, and
-the control did not move. --no-interventions leaves the tests out.
+the control did not move. --no-interventions leaves the tests out. The explanation is
+kept in the run's record (why.json, why.html); of the same arms, tests and profiles that
+are there already stay until they run again. The tests have a record of their own, and
+'latest' still names the run.
 
 --profiles starts each of the two arms once more, under the run's load, and captures
 its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
@@ -146,8 +149,33 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	if f.profiles && stopped == nil {
 		x, stopped = f.profile(cmd, dir, c, x, show)
 	}
+	x, keep, err := beside(dir, x)
+	if err != nil || !keep {
+		return x, errors.Join(stopped, err)
+	}
 	return x, errors.Join(stopped, dir.WriteExplanation(x),
 		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))
+}
+
+// beside puts an explanation together with the one that is kept: tests and profiles of the same
+// arms stay until they run again, and what was tested of others is not given up for what was not.
+func beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
+	old, err := dir.Explanation()
+	switch {
+	case err != nil || old == nil:
+		return x, err == nil, err
+	case old.From != x.From || old.To != x.To:
+		return x, old.Tests == nil || x.Tests != nil, nil
+	}
+	newer := *x
+	if x.Tests == nil && old.Tests != nil {
+		newer = *old
+		newer.Profiles = x.Profiles
+	}
+	if newer.Profiles == nil {
+		newer.Profiles = old.Profiles
+	}
+	return &newer, true, nil
 }
 
 // test runs the comparison that would confirm the causes. What stops it is told beside the
@@ -160,13 +188,16 @@ func (f *explainFlags) test(cmd *cobra.Command, c *explain.Case, x *record.Expla
 	planned, err := experiment.Plan(t.Scenario, experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Seed: f.Seed, Budget: f.testBudget, Iters: workload.Calibrate(),
 		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
-		Asks: []string{"p50"}, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble, OnCannot: f.OnCannot,
+		Asks: []string{"p50"}, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble,
 	})
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
 	dir, run, err := planned.Run(cmd.Context(), f.out, show.update)
 	show.done()
+	if dir != nil { // the newest run stays the one that is explained
+		err = errors.Join(err, dir.StepBack())
+	}
 	if err != nil {
 		return x, f.failure(err, dir, run)
 	}

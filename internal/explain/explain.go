@@ -43,7 +43,7 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	if r.Valid < 2 {
 		return nil, fmt.Errorf("run %s has %d blocks that count, and an explanation needs 2 or more: measure again, with a longer --budget", run.Name, r.Valid)
 	}
-	s, err := scenario.Parse(run.Plan.Scenario, []byte(run.Plan.Source))
+	s, err := scenario.Recorded(run.Plan.Scenario, []byte(run.Plan.Source))
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario of run %s from its record: %w", run.Name, err)
 	}

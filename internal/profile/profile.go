@@ -128,12 +128,17 @@ func (t *Tree) flat(to map[string]float64, all int64) {
 	}
 }
 
-// sure is how many standard errors of two binomial shares a difference must exceed.
-const sure = 2
+// sure is how many standard errors of two binomial shares a difference must exceed, and fewest
+// the samples of a profile from which on that is a rule at all: with ten, every program has a
+// function with a share of its own.
+const sure, fewest = 2, 100
 
 // Changes are the functions whose own share of the samples differs most from one CPU profile to
 // another, at most n, the largest first; none whose difference the samples are too few for.
 func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
+	if min(from.Samples, to.Samples) < fewest {
+		return nil
+	}
 	before, after := map[string]float64{}, map[string]float64{}
 	from.flat(before, from.total)
 	to.flat(after, to.total)

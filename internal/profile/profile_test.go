@@ -89,6 +89,10 @@ func TestChanges(t *testing.T) {
 	if diff := cmp.Diff(want, profile.Changes(from, to, 5)); diff != "" {
 		t.Errorf("changes (-want, +got):\n%s", diff)
 	}
+	few := synthetic(t, map[string]int64{"main.b": 7, "main.c": 2})
+	if got := profile.Changes(few, to, 5); got != nil {
+		t.Errorf("of nine samples: %v", got)
+	}
 }
 
 func TestParseTellsOfAnEmptyOrDamagedProfile(t *testing.T) {

@@ -95,19 +95,24 @@ func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 // Discard removes a record in which nothing was measured, and points root/latest at the
 // run that it named before.
 func (d *Dir) Discard() error {
-	root, name := filepath.Split(d.path)
-	path := filepath.Join(root, latest)
-	if now, err := os.Readlink(path); err == nil && now == name {
-		if d.last == "" {
-			err = os.Remove(path)
-		} else {
-			err = link(root, d.last)
-		}
-		if err != nil {
-			return err
-		}
+	if err := d.StepBack(); err != nil {
+		return err
 	}
 	return os.RemoveAll(d.path)
+}
+
+// StepBack points root/latest at the run that it named before this one, which is no answer of
+// its own: tests of another run, or nothing that was measured.
+func (d *Dir) StepBack() error {
+	root, name := filepath.Split(d.path)
+	path := filepath.Join(root, latest)
+	switch now, err := os.Readlink(path); {
+	case err != nil || now != name:
+		return nil
+	case d.last == "":
+		return os.Remove(path)
+	}
+	return link(root, d.last)
 }
 
 // claim makes the directory under a name nobody else has.

@@ -300,3 +300,39 @@ func TestOneBadTrialDoesNotHideTheNext(t *testing.T) {
 		t.Errorf("%d read, %d named; want 2 and 1", good, failed)
 	}
 }
+
+// A run that is no answer of its own leaves the name of the newest to the one before.
+func TestStepBack(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	n := uint32(0)
+	create := func() *Dir {
+		n++
+		d, err := Create(root, "demo", time.Now(), func() uint32 { return n })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	newest := func() string {
+		name, err := os.Readlink(filepath.Join(root, "latest"))
+		if err != nil {
+			return ""
+		}
+		return name
+	}
+	first, test := create(), create()
+	if err := test.StepBack(); err != nil || newest() != first.Name() {
+		t.Errorf("after a test of the first the newest is %q, %v; want %q", newest(), err, first.Name())
+	}
+	if err := test.StepBack(); err != nil || newest() != first.Name() {
+		t.Errorf("stepped back twice: %q, %v", newest(), err)
+	}
+	third := create()
+	if err := test.StepBack(); err != nil || newest() != third.Name() {
+		t.Errorf("stepped back from what is not the newest: %q, %v", newest(), err)
+	}
+	if err := errors.Join(third.StepBack(), first.StepBack()); err != nil || newest() != "" {
+		t.Errorf("the only one stepped back: %q, %v", newest(), err)
+	}
+}

@@ -138,11 +138,11 @@ func profiled(x *record.Explanation) document.Part {
 	if rows := requestStates(x.Profiles.Arms); len(rows) > 1 {
 		s.Parts = append(s.Parts, document.Section{
 			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
-			Parts: []document.Part{document.Table{Rows: rows}},
+			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: where its connection waited for a worker before that, the parts above say it.")},
 		})
 	}
 	if len(open) > 0 {
-		s.Parts = append(s.Parts, open)
+		s.Parts = append(s.Parts, open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
 	}
 	var pictures []document.Part
 	for _, f := range x.Profiles.Flames {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"text/template"
 	"time"
@@ -171,6 +172,7 @@ func parse() *template.Template {
 		"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", math.Floor(bytes/(1<<20))) },
 		"round":    func(v, to float64) string { return lasting(v).Round(lasting(to)).String() },
 		"short":    short,
+		"lasts":    func(v float64) string { return strings.ReplaceAll(seconds(v), nbsp, " ") },
 		"digits2":  digits2,
 		"sub":      func(a, b float64) float64 { return a - b },
 		"say":      Say,

@@ -164,3 +164,25 @@ func oneLineError(t *testing.T, err error) {
 		t.Errorf("got %q, want one line", err)
 	}
 }
+
+// The scenario of a run that was made from the command line has no arms of its own.
+func TestRecordedScenarioNeedsNoArms(t *testing.T) {
+	t.Parallel()
+	s, err := Ask("path", "Which is best?", Workload{Path: "/work?sleep=20ms"}, Load{KeepAlive: true, Rate: Rate{PerSecond: 150}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Recorded(s.Name, []byte(s.Source))
+	if err != nil || got.Workload.Path != s.Workload.Path || got.Load.Rate != s.Load.Rate || !got.Load.KeepAlive {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := Parse(s.Name, []byte(s.Source)); err == nil {
+		t.Error("a file without arms is a scenario")
+	}
+	if _, err := Recorded("path", []byte(strings.Replace(s.Source, "/work", "work", 1))); err == nil {
+		t.Error("a path without a slash is read")
+	}
+	if _, err := Recorded("path", []byte(s.Source+"arms: [nethttp]\n")); err == nil {
+		t.Error("a file with one arm is read")
+	}
+}

@@ -157,15 +157,21 @@ func Rounded(rate float64) float64 {
 const MaxArms = 40
 
 // Parse reads a scenario file's text; file is for messages.
-func Parse(file string, text []byte) (Scenario, error) {
-	s, err := parseScenario(text)
+func Parse(file string, text []byte) (Scenario, error) { return parse(file, text, false) }
+
+// Recorded reads a scenario from the record of a run, whose plan has the arms: one that was made
+// from the command line has none of its own.
+func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
+
+func parse(file string, text []byte, armless bool) (Scenario, error) {
+	s, err := parseScenario(text, armless)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("%s:%w", file, err)
 	}
 	return s, nil
 }
 
-func parseScenario(text []byte) (s Scenario, err error) {
+func parseScenario(text []byte, armless bool) (s Scenario, err error) {
 	d, err := decode(text, &s)
 	if err != nil {
 		return s, err
@@ -174,7 +180,7 @@ func parseScenario(text []byte) (s Scenario, err error) {
 	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
-	if bad := s.check(); bad != nil {
+	if bad := s.check(); bad != nil && !(armless && len(s.Arms) == 0 && bad.Path == "arms") {
 		return s, d.fault(bad, s.Source)
 	}
 	return s, nil

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// What was tested and profiled of two arms stays in the record until it is done again; an
+// explanation of other arms takes its place only with tests of its own.
+func TestExplanationsThatAreKept(t *testing.T) {
+	t.Parallel()
+	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Because, Tests: &record.TestRun{Dir: "tests"}, Profiles: &record.Profiles{Moved: []record.FunctionShare{}}}
+	fresh := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Correlated}
+	profiled, again, other := fresh, tested, fresh
+	profiled.Profiles = &record.Profiles{Moved: []record.FunctionShare{{Function: "f"}}}
+	again.Tests, again.Profiles = &record.TestRun{Dir: "later"}, nil
+	other.To = "c"
+	for name, c := range map[string]struct {
+		old      *record.Explanation
+		x        record.Explanation
+		tests    string // where those of the result are
+		function string // of its profiles
+		profiles bool
+		keep     bool
+	}{
+		"the first":                        {nil, fresh, "", "", false, true},
+		"the same arms, not tested":        {&tested, fresh, "tests", "", true, true},
+		"the same arms, only profiled":     {&tested, profiled, "tests", "f", true, true},
+		"the same arms, tested again":      {&tested, again, "later", "", true, true},
+		"other arms, not tested":           {&tested, other, "", "", false, false},
+		"other arms, of an untested":       {&fresh, other, "", "", false, true},
+		"other arms that were tested, too": {&record.Explanation{Schema: record.Schema, From: "a", To: "c", Tests: &record.TestRun{Dir: "c"}}, again, "later", "", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := record.Create(t.TempDir(), "demo", time.Now(), func() uint32 { return 1 })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.old != nil {
+				if err := dir.WriteExplanation(c.old); err != nil {
+					t.Fatal(err)
+				}
+			}
+			both, keep, err := beside(dir, &c.x)
+			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") || (both.Profiles != nil) != c.profiles {
+				t.Fatalf("got %+v, keep %v, %v", both, keep, err)
+			}
+			if both.Tests != nil && both.Tests.Dir != c.tests || (both.Outcome == record.Because) != (c.tests != "") {
+				t.Errorf("got %s by %+v, want the tests %q", both.Outcome, both.Tests, c.tests)
+			}
+			if c.function != "" && both.Profiles.Moved[0].Function != c.function {
+				t.Errorf("got the profiles %+v", both.Profiles)
+			}
+		})
+	}
+}
