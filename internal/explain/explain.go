@@ -115,17 +115,19 @@ func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
 	x.Witnesses = told(f.figures(), t.figures())
-	about, ok := whatDiffers(x)
-	if !ok {
+	all := whatDiffers(x)
+	if len(all) == 0 {
 		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
 		return x, nil
 	}
-	x.Slower = to
-	if about.step.By < 0 {
-		x.Slower = from
-	}
-	if err := c.suspect(x, about, modes); err != nil {
-		return nil, err
+	x.Slower = all[0].slower(from, to)
+	for _, about := range all {
+		if len(x.Causes) > 0 || about.slower(from, to) != x.Slower {
+			break
+		}
+		if err := c.suspect(x, about, modes); err != nil {
+			return nil, err
+		}
 	}
 	conclude(x)
 	return x, nil
@@ -171,21 +173,30 @@ type difference struct {
 	tail bool
 }
 
-// whatDiffers chooses it: lost requests before times, for times are those of the others; the
-// mean before the slowest 1 %.
-func whatDiffers(x *record.Explanation) (difference, bool) {
+// slower is the arm that has more of it.
+func (d difference) slower(from, to string) string {
+	if d.step.By < 0 {
+		return from
+	}
+	return to
+}
+
+// whatDiffers is what there is to explain, in the order in which causes are sought: lost requests
+// before times, for times are those of the others; the mean, or else the slowest 1 %.
+func whatDiffers(x *record.Explanation) (all []difference) {
 	matters := func(s record.Step) bool {
 		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds)
 	}
-	switch {
-	case x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost:
-		return difference{step: x.Lost, lost: true}, true
-	case matters(x.Mean.Step):
-		return difference{step: x.Mean.Step}, true
-	case matters(x.Tail.Step):
-		return difference{step: x.Tail.Step, tail: true}, true
+	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
+		all = append(all, difference{step: x.Lost, lost: true})
 	}
-	return difference{}, false
+	switch {
+	case matters(x.Mean.Step):
+		all = append(all, difference{step: x.Mean.Step})
+	case matters(x.Tail.Step):
+		all = append(all, difference{step: x.Tail.Step, tail: true})
+	}
+	return all
 }
 
 // conclude says what the causes come to.

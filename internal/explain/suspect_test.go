@@ -185,6 +185,27 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 	}
 }
 
+// An arm that loses requests and is slower has its times explained where no rule explains the
+// loss; not those of an arm that is faster for what it loses.
+func TestTimesBesideLosses(t *testing.T) {
+	t.Parallel()
+	e := evidence[record.CauseWorkers]
+	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
+	slow := e.pro
+	slow.values = map[string]float64{"errors": .04}
+	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
+	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
+	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == record.CauseWorkers }) {
+		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
+	}
+	gains := quick // loses requests, and is quicker for it
+	gains.values = map[string]float64{"errors": .04}
+	x, err = madeCase(e.pro, gains, e.asked, "").Explain("fast", "slow", modes)
+	if err != nil || x.Slower != "slow" || len(x.Causes) != 0 || x.Outcome != record.NoCause {
+		t.Errorf("an arm that is quick and loses requests: %s of %s, %+v, %v", x.Outcome, x.Slower, x.Causes, err)
+	}
+}
+
 // A cause is confirmed when the knob takes most of the longer part away and the control does
 // not; it is not when the knob does nothing or too little, or the control does as much.
 func TestConfirm(t *testing.T) {
