@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"strconv"
 
 	"schedlab/internal/record"
@@ -170,13 +171,13 @@ var rules = []rule{
 }
 
 // another is the slower arm with a setting changed that has nothing to do with why it is slow:
-// twice the queue, how many connections it would have at the most, or a variable that it
-// does not read.
+// twice the queue, where that refuses nobody, how many connections it would have at the most, or a
+// variable that it does not read.
 func another(s *side) (scenario.Arm, bool) {
 	switch d := s.depth(); {
 	case s.asked.Mode == "":
 		return s.withEnv("SCHEDLAB_CONTROL", "1")
-	case d > 0 && s.asked.Flags["overflow"] != "drop":
+	case d > 0 && cmp.Or(s.asked.Flags["overflow"], s.mode.Overflow) == "block":
 		return s.with("queue-depth", strconv.Itoa(2*d))
 	}
 	return s.with("max-conns", "8192")

@@ -250,3 +250,23 @@ func TestConfirm(t *testing.T) {
 		}
 	}
 }
+
+// The control changes what must not matter: a queue that refuses requests does.
+func TestTheControlOfAQueue(t *testing.T) {
+	t.Parallel()
+	mode := scenario.Mode{Flags: []string{"workers", "queue-depth", "overflow"}, Overflow: "reject", Depth: func(int) int { return 8 }}
+	for overflow, want := range map[string]string{"": "made,max-conns=8192", "drop": "made,max-conns=8192,overflow=drop", "block": "made,overflow=block,queue-depth=16"} {
+		asked := scenario.Arm{Flags: map[string]string{}}
+		if overflow != "" {
+			asked.Flags["overflow"] = overflow
+		}
+		c := madeCase(seen{}, seen{workers: 4}, asked, "")
+		s, err := sideOf(c.arms["slow"], c.scenario, map[string]scenario.Mode{"made": mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if control, ok := another(s); !ok || control.Name != want {
+			t.Errorf("overflow %q: %q, %v; want %q", overflow, control.Name, ok, want)
+		}
+	}
+}
