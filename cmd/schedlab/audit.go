@@ -42,7 +42,12 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
   schedlab audit bench.log --verbose
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us
   schedlab audit results.md --output json`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given.Service = service.Seconds()
 			switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"schedlab/internal/choose"
 	"schedlab/internal/experiment"
@@ -36,6 +37,9 @@ func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experime
 			}
 		}
 	}
+	for _, term := range t.Keeps {
+		c.expect = append(c.expect, keeps(term, plain.Contestants()[0].Name))
+	}
 	s, err := c.scenario("")
 	if err != nil {
 		return nil, nil, err
@@ -46,6 +50,11 @@ func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experime
 	}
 	planned, err := c.plan(s)
 	return c, planned, err
+}
+
+// keeps says as an expectation that an arm keeps a term of an SLO.
+func keeps(term stats.Term, arm string) string {
+	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
 }
 
 // verify runs it.
@@ -70,6 +79,11 @@ func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t c
 	}
 	v := choose.Verify(arms, t.Metrics, verdicts)
 	v.Dir = dir.Path()
+	for _, e := range run.Result.Expectations {
+		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {
+			v.SLO = append(v.SLO, e)
+		}
+	}
 	return v, nil
 }
 

@@ -200,6 +200,8 @@ func TestLaws(t *testing.T) {
 		{"rate=1000/s mean=10.1ms connections=10 loop=open", audit.Given{}, ""},
 		{"rate=1000/s mean=20.1ms connections=10 loop=open", audit.Given{}, "little-plan"},
 		{"rate=1000/s mean=20.1ms connections=10 tool=wrk", audit.Given{}, "back-filled"},
+		{"rate=1000/s mean=20.1ms max=100ms connections=10 tool=wrk", audit.Given{}, "back-filled"},
+		{"rate=1000/s mean=20.1ms max=50ms connections=10 tool=wrk", audit.Given{}, "little"}, // 5 ms and 12.5 ms
 		{"rate=1000/s mean=20.1ms connections=10 tool=h2load", audit.Given{}, "depth-untold"},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2.2e-3}, "utilisation"},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2e-3}, ""},
@@ -238,6 +240,7 @@ func TestReadingFails(t *testing.T) {
 		says string
 	}{
 		"":                             {1, "no run found; want the output of wrk, wrk2, httperf"},
+		" \n\n":                        {1, "the text is empty"},
 		"\nhello\n":                    {2, `the text begins with "hello"`},
 		"rate=5/s mean=25":             {1, `mean: "25" has no unit; write one, like 25ms`},
 		"rate=5/s\nmean=2parsecs":      {2, `mean: "2parsecs" has an unknown unit`},

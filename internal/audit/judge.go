@@ -270,15 +270,18 @@ func little(c *Claim) *finding {
 		return nil
 	}
 	code := record.AuditLittle
-	switch {
-	case c.Tool == toolWrk:
+	v := record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": l.Value, "connections": n, "depth": c.get(Depth).Value}
+	switch most := backFilled(c); {
+	case c.Tool == toolWrk && c.get(Mean).low() <= most*(1+2*slack):
 		code = record.AuditBackFilled
+	case c.Tool == toolWrk:
+		v["back_filled"], v["max"] = most, c.get(Max).Value
 	case c.Loop == openLoop:
 		code = record.AuditLittlePlan
 	case (c.Tool == toolH2load || c.Tool == toolK6) && !c.has(Depth):
 		code = record.AuditDepthUntold
 	}
-	return &finding{code, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": l.Value, "connections": n, "depth": c.get(Depth).Value}, record.Names{"tool": c.Tool}}
+	return &finding{code, v, record.Names{"tool": c.Tool}}
 }
 
 // utilisation: the server's cores are busy for at most all the time.

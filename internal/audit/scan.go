@@ -102,7 +102,11 @@ func (r *reader) nothing() error {
 	if runes := []rune(first); len(runes) > 60 {
 		first = string(runes[:60]) + "..."
 	}
-	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text begins with %q", strings.Join(Formats()[:len(Formats())-1], ", "), first)}
+	begins := fmt.Sprintf("begins with %q", first)
+	if first == "" {
+		begins = "is empty"
+	}
+	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(Formats()[:len(Formats())-1], ", "), begins)}
 }
 
 // next reads what begins on the next line, or passes it.

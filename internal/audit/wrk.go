@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"math"
 	"regexp"
 	"strings"
 )
@@ -102,4 +103,19 @@ func calibrated(c *Claim, m []string) error {
 		c.set(CalibMost, f)
 	}
 	return nil
+}
+
+// backFilled is the longest mean that wrk 4 can print for what its connections can hold.
+// For a time x that is longer than two cycles N/X its histogram gets x - N/X, x - 2 N/X and
+// so on as well, about x / (N/X) times and x/2 in the mean. All true times sum to N T at
+// most, so the mean is highest where those of the longest make up that whole sum: half a
+// cycle and a quarter of the longest time.
+func backFilled(c *Claim) float64 {
+	n, _ := c.inFlight()
+	rate, _ := c.rate()
+	if !c.has(Max) || rate.low() <= 0 {
+		return math.Inf(1)
+	}
+	cycle := n / rate.low()
+	return max(cycle, cycle/2+c.get(Max).high()/4)
 }

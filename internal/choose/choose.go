@@ -155,6 +155,11 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	}
 	t := a.test(mode, candidates, sized)
 	c.Metrics = t.Metrics
+	for _, term := range a.SLO {
+		if term.Quantile > 0 && !a.tells(term.Metric) {
+			c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFewRequests, Metric: term.Metric, Values: record.Values{"rate": a.Rate}, Names: record.Names{"slo": term.String()}})
+		}
+	}
 	return c, t, nil
 }
 
@@ -325,10 +330,11 @@ func (a Ask) predict(candidates []Mode, workers int) (Mode, record.Fact) {
 // A Test is the comparison that tests an advice: the advised mode first, then others.
 type Test struct {
 	Path    string
-	Rate    float64  // 0: as many as the clients of a closed loop get
-	Arms    []string // as compare takes them
-	Vary    []string // what of the load is not compare's default
-	Metrics []string // at which the advised mode must not be worse
+	Rate    float64   // 0: as many as the clients of a closed loop get
+	Arms    []string  // as compare takes them
+	Vary    []string  // what of the load is not compare's default
+	Metrics []string  // at which the advised mode must not be worse
+	Keeps   stats.SLO // what of the SLO its windows hold requests enough for
 }
 
 // others is with how many other modes an advice is compared: with more, a run takes longer.
@@ -339,6 +345,16 @@ var enough = []struct {
 	metric string
 	rate   float64
 }{{"p99", 500}, {"p90", 50}, {"p50", 0}}
+
+// tells reports whether a test's windows hold requests enough for a metric of time.
+func (a Ask) tells(metric string) bool {
+	for _, e := range enough {
+		if e.metric == metric {
+			return a.Rate >= e.rate || a.Pipeline > 1
+		}
+	}
+	return metric == "mean"
+}
 
 func (a Ask) test(advised Mode, candidates []Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate}
@@ -370,15 +386,20 @@ func (a Ask) test(advised Mode, candidates []Mode, s size) Test {
 	case a.Arrivals != "" && a.Arrivals != "poisson":
 		t.Vary = append(t.Vary, "arrivals="+a.Arrivals)
 	}
+	for _, term := range a.SLO {
+		if a.tells(term.Metric) && a.Matters != Overload {
+			t.Keeps = append(t.Keeps, term)
+		}
+	}
 	switch a.Matters {
 	case Tail:
 		for _, term := range a.SLO {
-			if slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Primary && m.Name == term.Metric }) {
+			if a.tells(term.Metric) && term.Quantile > 0 {
 				t.Metrics = []string{term.Metric}
 			}
 		}
 		for _, e := range enough {
-			if t.Metrics == nil && (a.Rate >= e.rate || a.Pipeline > 1) {
+			if t.Metrics == nil && a.tells(e.metric) {
 				t.Metrics = []string{e.metric}
 			}
 		}

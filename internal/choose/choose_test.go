@@ -211,7 +211,8 @@ func TestTestOfAnAdvice(t *testing.T) {
 	}{
 		{"p99", 1000, nil, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p99"}}},
 		{"few requests", 100, nil, Test{Path: "/work?x", Rate: 100, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}}},
-		{"the SLO's quantile", 1000, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}} }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}}},
+		{"the SLO's quantile", 1000, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}} }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}, Keeps: stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}}}},
+		{"an SLO that no window tells", 200, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p99", Quantile: .99, Limit: 1}, {Metric: "mean", Limit: 1}} }, Test{Path: "/work?x", Rate: 200, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}, Keeps: stats.SLO{{Metric: "mean", Limit: 1}}}},
 		{"a crowd", 1000, func(a *Ask) { a.Idle, a.Connections, a.Matters = 4000, 8, Memory }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"connections=8", "idle=4000"}, Metrics: []string{"memory"}}},
 		{"bursts", 1000, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Throughput }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"arrivals=burst(12)"}, Metrics: []string{"cpu_per_request"}}},
 		{"pipelined", 1000, func(a *Ask) { a.Pipeline = 16 }, Test{Path: "/work?x", Arms: []string{"nethttp", "goroutine"}, Vary: []string{"loop=closed", "pipeline=16"}, Metrics: []string{"p99"}}},

@@ -107,7 +107,7 @@ func auditAnswer(a *record.Audit) string {
 
 // where says which run a finding is about.
 func where(a *record.Audit, f record.AuditFinding) string {
-	if f.Run < 0 {
+	if f.Run < 0 || len(a.Runs) == 1 && a.Runs[0].Name == "" {
 		return ""
 	}
 	name := a.Runs[f.Run].Name

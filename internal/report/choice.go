@@ -63,6 +63,10 @@ func choiceInWords(c record.Choice) record.Choice {
 		v := *c.Verified
 		say(&v.Why)
 		v.Verdicts = reasoned(v.Verdicts)
+		v.SLO = slices.Clone(v.SLO)
+		for i := range v.SLO {
+			say(&v.SLO[i].Reason)
+		}
 		c.Verified = &v
 	}
 	if c.Cell != nil {
@@ -75,10 +79,13 @@ func choiceInWords(c record.Choice) record.Choice {
 
 func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
-		{Label: "For", Text: c.Asked.Text}, {Label: "Why", Text: c.Why.Text}, {Label: "Size", Text: c.Size.Text}, {Label: "Unless", Text: c.Unless.Text},
+		{Label: "For", Text: c.Asked.Text}, {Label: "Why", Text: c.Why.Text}, {Label: "Size", Text: c.Size.Text}, {Label: "Note", Text: "the choice does not matter " + c.Unless.Text},
 	}
 	if c.Verified != nil {
 		facts = append(facts, document.Fact{Label: "Tested", Text: c.Verified.Why.Text})
+		for _, e := range c.Verified.SLO {
+			facts = append(facts, document.Fact{Label: "SLO", Text: fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.Text)})
+		}
 	}
 	var test document.Commands
 	switch {

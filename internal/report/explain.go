@@ -58,8 +58,12 @@ func ExplainHTML(w io.Writer, x *record.Explanation) error { return writeHTML(w,
 
 // explanation is it as a document.
 func explanation(x *record.Explanation) document.Document {
+	question := "Why do %s and %s differ?"
+	if x.Outcome == record.NoDifference {
+		question = "Do %s and %s differ?"
+	}
 	d := document.Document{
-		Name: x.Scenario, Question: fmt.Sprintf("Why do %s and %s differ?", x.From, x.To), Answer: explained(x),
+		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: explained(x),
 		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
 	}
 	d.Parts = divided(x)
@@ -132,7 +136,7 @@ func proof(c record.Suspect) string {
 	if c.Moved.By >= 0 {
 		verb = "went"
 	}
-	return fmt.Sprintf("%s %s from %s to %s with %s, and with %s it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	return fmt.Sprintf("%s %s from %s to %s with %s, and with the control, %s, it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
 }
 
 // states are the states of causes in words.

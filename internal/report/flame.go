@@ -18,7 +18,8 @@ import (
 const (
 	flameWidth  px = 1000
 	flameRow    px = 17
-	flameTop    px = 8
+	flameTop    px = 24 // with the title
+	flameBelow  px = 8
 	flameLetter px = 6.3 // of a letter of the frames' text
 )
 
@@ -38,7 +39,7 @@ type flameBox struct {
 // flameTitle says what a flame graph shows.
 func flameTitle(f record.Flame) string {
 	if f.Base != "" {
-		return fmt.Sprintf("%s: %s, coloured by its difference from %s", f.Kind, f.Arm, f.Base)
+		return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
 	}
 	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
 }
@@ -48,14 +49,14 @@ func flameChart(f record.Flame) flame {
 	for _, b := range f.Frames {
 		depth = max(depth, b.Depth)
 	}
-	c := flame{Title: flameTitle(f), Width: flameWidth, Height: 2*flameTop + flameRow*px(depth+1)}
+	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
 	for _, b := range f.Frames {
 		box := flameBox{
 			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
 			Title: fmt.Sprintf("%s: %.2f%s%% of the samples", b.Name, 100*b.Share, nbsp), Fill: flameColour(b.Name),
 		}
 		if f.Base != "" {
-			box.Title += fmt.Sprintf(", %+.2f%s%%", 100*b.Change, nbsp)
+			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
 			box.Fill = changeColour(b.Change)
 		}
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {

@@ -31,9 +31,9 @@ func TestFlameSVG(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"cpu: pool, coloured by its difference from nethttp",
-		"example.com/long/package.(*T[go.shape.int]).Method&lt;x&gt;: 12.00\u00a0% of the samples, +3.00\u00a0%</title>",
-		"runtime.futex: 1.00\u00a0% of the samples, -5.00\u00a0%</title>",
+		">cpu: pool, red where its share is larger than with nethttp, blue where it is smaller</text>",
+		"example.com/long/package.(*T[go.shape.int]).Method&lt;x&gt;: 12.00\u00a0% of the samples, +3.00 points</title>",
+		"runtime.futex: 1.00\u00a0% of the samples, -5.00 points</title>",
 		`fill: rgb(255,`,
 		`fill: rgb(149,149,255)`, // a tenth of the samples has the full colour, half of that 0.7 of it
 	} {

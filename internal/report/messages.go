@@ -148,13 +148,14 @@ var messages = map[record.Code]string{
 	record.ChooseMeasured: `the experiment {{.Names.scenario}} (docs/experiments/{{.Names.scenario}}.md, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`,
 	record.ChooseVerdict: `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}` +
 		`{{range .Because}}, {{say .}}{{end}}`,
-	record.ChooseNear:      `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`,
-	record.ChoosePredicted: `not measured here yet, nor what is near; ideal schedulers of the same requests: {{range $i, $f := .Because}}{{if $i}}, {{end}}{{say $f}}{{end}}`,
-	record.ChooseExpected:  `{{.Metric}} {{time .Values.p99}} with {{.Arm}}`,
-	record.ChooseNothing:   `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`,
-	record.ChooseNoSize:    `nothing to size: it takes what comes`,
-	record.ChooseLoops:     `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`,
-	record.ChooseSized:     `{{n .Values.least}} workers and a queue of {{n .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`,
+	record.ChooseNear:        `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`,
+	record.ChoosePredicted:   `not measured here yet, nor what is near; ideal schedulers of the same requests: {{range $i, $f := .Because}}{{if $i}}, {{end}}{{say $f}}{{end}}`,
+	record.ChooseExpected:    `{{.Metric}} {{lasts .Values.p99}} with {{.Arm}}`,
+	record.ChooseFewRequests: `{{per .Values.rate}} are too few for {{.Metric}} in windows of a two-minute test, which cannot tell whether {{.Names.slo}} is kept`,
+	record.ChooseNothing:     `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`,
+	record.ChooseNoSize:      `nothing to size: it takes what comes`,
+	record.ChooseLoops:       `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`,
+	record.ChooseSized:       `{{n .Values.least}} workers and a queue of {{n .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`,
 	record.ChooseKnee: `by Little's law {{per .Values.rate}} x {{time .Values.held}} keep {{digits .Values.busy}} workers busy; ` +
 		`{{if eq .Names.matters "tail"}}with those advised hardly a request waits for one{{else}}with those advised a wait is a tenth of the time held{{end}}; give --slo for a size that keeps it`,
 	record.ChooseHopeless: `no number of workers keeps {{.Names.slo}}, and schedlab size says why; {{digits .Values.busy}} are busy by Little's law`,
@@ -297,7 +298,8 @@ var messages = map[record.Code]string{
 	record.NotToldApart:     `not told apart from {{.Baseline}}, for their intervals overlap: {{.Names.arms}}`,
 
 	record.AuditLittle: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight, and {{with .Values.depth}}connections × depth{{else}}the connections{{end}} hold {{n .Values.connections}}; ` +
-		`no server can do that (wrk 4 prints such a mean where it back-fills its histogram)`,
+		`no server can do that` +
+		`{{if .Values.back_filled}}: with a longest time of {{short .Values.max}} what wrk 4 adds to its histogram makes the mean {{short .Values.back_filled}} at most{{else}} (wrk 4 prints such a mean where it back-fills its histogram){{end}}`,
 	record.AuditTwoReports: `the two reports (lines {{n .Values.line}} and here) are not of one span: {{digits .Values.sum}} s of response times in {{three .Values.seconds}} s are {{three .Values.inside}} requests inside the server` +
 		`{{with .Values.connections}}, through at most {{n .}} connections at once{{end}}; {{short .Values.server}} in the server against {{short .Values.client}} for its client` +
 		`{{with .Values.cycle}}; were all {{n $.Values.opened}} connections open at once, a closed loop would make it {{short .}} whatever the server does{{end}}`,

@@ -155,7 +155,7 @@ func (w *Window) fairness() {
 		w.Values["accepted"], w.Values["done"], w.Values["open"] = c.Accepted, c.Done, c.Open
 	}
 	if busy := w.Trial.Server.LoopBusy; busy != nil && w.Trial.Server.CPU > 0 {
-		w.Values["loops"] = *busy / w.Trial.Server.CPU
+		w.Values["loops"] = min(1, *busy/w.Trial.Server.CPU) // a loop is busy by the clock, also where something interrupts it
 	}
 }
 
