@@ -25,6 +25,7 @@ const (
 	profileWarm  = 300 * time.Millisecond
 	profileLoad  = 5 * time.Second // of one trace of the load; the next one follows
 	profileLimit = time.Minute     // for one page
+	profileTakes = 7 * time.Second // of an arm, with its start
 	// Every contended lock counts, and of what blocks a sample per microsecond.
 	contendedRate, blockedRate = 1, 1000
 
@@ -47,14 +48,16 @@ type CapturedFile struct {
 // Profile starts each arm once, but not the baseline's copy, puts the planned load on it, and
 // captures its profiles in one window after the other. Nothing is measured or recorded.
 func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
-	r := &runner{plan: c.plan, iters: c.opts.Iters, progress: progress, began: time.Now()}
+	p := *c.plan
+	p.Estimate = (profileTakes * time.Duration(len(p.arms)-1)).Seconds()
+	r := &runner{plan: &p, iters: c.opts.Iters, progress: progress, began: time.Now()}
 	err = r.onItsCPUs(ctx, func(ctx context.Context) error {
 		r.ring = r.plan.ring(nil)
 		for i, a := range r.plan.arms {
 			if i == 1 { // the copy
 				continue
 			}
-			r.tell("profiling "+a.Name, i, len(r.plan.arms))
+			r.tell("profiling "+a.Name, len(all), len(r.plan.arms)-1)
 			files, err := r.profile(ctx, a)
 			if err != nil {
 				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)

@@ -71,18 +71,23 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 }
 
 // stand says what the verdicts on an arm come to beside the one that it is compared with, by
-// those that are asked for, and by goodput where one of the two cannot keep up. It reports
-// whether any of them is a verdict.
+// those that are asked for, and by goodput where one of the two cannot keep up. In a closed loop,
+// where N clients get N / X on average, shorter times with less goodput are a trade: other
+// requests wait the longer. It reports whether any of them is a verdict.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
 	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, record.CauseOverload) })
 	count := map[stats.Decision]int{} // of those asked for
 	var keeps stats.Decision          // the verdict on goodput, where the queue of one of the two grows without end
+	var done stats.Decision           // the same in a closed loop
 	var starves record.Fact           // a time is refused for it
 	for _, v := range verdicts {
 		decision := decisionOf(v)
 		if v.Metric == goodput && overloaded && (decision == stats.Faster || decision == stats.Slower) {
 			keeps, judged = decision, true
+		}
+		if v.Metric == goodput && arm.Clients.Closed() && against.Clients.Closed() {
+			done = decision
 		}
 		if !asked(v) {
 			judged = judged || len(differs) > 0 && decision != stats.Refused
@@ -107,7 +112,7 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		s.Rank = record.KeepsUp
 	case keeps == stats.Slower:
 		s.Rank = record.FallsBehind
-	case faster > 0 && slower > 0:
+	case faster > 0 && slower > 0, faster > 0 && done == stats.Slower, slower > 0 && done == stats.Faster:
 		s.Rank = record.RankTrade
 	case faster > 0:
 		s.Rank = record.RankFaster

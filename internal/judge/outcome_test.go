@@ -87,6 +87,31 @@ func TestOutcomeOfNothing(t *testing.T) {
 	}
 }
 
+// In a closed loop shorter times with less goodput are a trade, in either direction; in an open
+// one, where the rate is given, goodput does not speak.
+func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		loop         string
+		p50, goodput []float64
+		want         record.CellDecision
+	}{
+		{"closed", []float64{10, 4}, []float64{10, 3}, record.Trades},
+		{"closed", []float64{4, 10}, []float64{3, 10}, record.Trades},
+		{"closed", []float64{10, 4}, []float64{10, 20}, record.Wins},
+		{"closed", []float64{10, 4}, []float64{10, 10}, record.Wins},
+		{"open", []float64{10, 4}, []float64{10, 3}, record.Wins},
+	} {
+		r := contest(map[string][]float64{"p50": c.p50, "goodput": c.goodput}, "a", "b")
+		for i := range r.Arms {
+			r.Arms[i].Clients.Loop = c.loop
+		}
+		if got := Outcome(r, "").Decision; got != c.want {
+			t.Errorf("%s loop, p50 %v, goodput %v: got %s, want %s", c.loop, c.p50, c.goodput, got, c.want)
+		}
+	}
+}
+
 func TestOutcomeInDoubt(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")

@@ -1044,3 +1044,32 @@ func BenchmarkSpin(b *testing.B) {
 		})
 	}
 }
+
+// A crowd on loopback comes from several addresses, so that none runs short of ports.
+func TestCrowdHasSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr := newRawAddress(l.Addr().(*net.TCPAddr))
+	for index, want := range map[int32]string{0: "127.0.0.1", perSource - 1: "127.0.0.1", perSource: "127.0.0.2", MaxConnections - 1: "127.0.0.2"} {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errno := addr.connectFrom(index, fd); errno != 0 {
+			t.Fatalf("connection %d: %v", index, errno)
+		}
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.RemoteAddr().(*net.TCPAddr).IP.String(); got != want {
+			t.Errorf("connection %d comes from %s, want %s", index, got, want)
+		}
+		c.Close()
+		unix.Close(fd)
+	}
+}

@@ -267,7 +267,7 @@ func sure(r *record.Result) []string {
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
 		text += fmt.Sprintf("; verdicts on p50, p90 and p99 hold together with 95%s%%", nbsp)
 	}
-	text += "; " + aaBriefly(r.AA)
+	text += "; " + aaBriefly(r.AA, r.Valid)
 	lines := failings(r.Arms)
 	if len(lines) == 0 && r.Valid > 0 {
 		text += "; every request got a good reply"
@@ -308,7 +308,7 @@ func openVerdicts(r *record.Result) string {
 }
 
 // aaBriefly says whether the baseline and its copy differ.
-func aaBriefly(aa []record.Verdict) string {
+func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
@@ -319,7 +319,7 @@ func aaBriefly(aa []record.Verdict) string {
 		}
 	}
 	switch {
-	case !slices.ContainsFunc(aa, judgedControl):
+	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // which are too few for a verdict
 		return aa[0].Baseline + " against its own copy is not judged"
 	case len(bad) > 0:
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))

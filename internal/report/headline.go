@@ -137,7 +137,17 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	case record.RankSlower:
 		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Slower)))
 	case record.RankTrade:
-		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(of(stats.Faster)), changes(of(stats.Slower)))
+		gains, costs := of(stats.Faster), of(stats.Slower)
+		for _, v := range verdicts {
+			switch d := find(v.Metric).Decision(v.Verdict); {
+			case v.Arm != s.Arm || v.Metric != "goodput":
+			case d == stats.Faster && len(gains) == 0:
+				gains = append(gains, v)
+			case d == stats.Slower && len(costs) == 0:
+				costs = append(costs, v)
+			}
+		}
+		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(gains), changes(costs))
 	case record.RankSame:
 		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline)
 	case record.RankPartlySame:
