@@ -176,7 +176,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 	for i := range events {
 		switch e := &events[i]; e.Fd {
 		case listenerEvent:
-			acceptReady = true
+			acceptReady, l.accepting.waiting = true, true
 		case wakeEvent: // only ends the wait
 		default:
 			if c := l.conns[e.Fd]; c != nil && c.serial == e.Pad {
@@ -187,6 +187,9 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			}
 		}
 	}
+	// Epoll reports in turn: with more ready connections than a batch holds, the listening socket
+	// comes up once in many turns.
+	acceptReady = acceptReady || l.accepting.waiting && len(events) == maxBatch
 	l.receiveMessages()
 	for waiting := len(l.ready); waiting > 0; waiting-- {
 		c := l.ready[0]

@@ -10,6 +10,7 @@ import (
 // An acceptState is what a loop knows of its listening socket.
 type acceptState struct {
 	paused     bool          // the socket is not watched: at the connection cap, or after a failure
+	waiting    bool          // connections may wait there: epoll said so, and it was not found empty since
 	closed     bool          // accepting has ended
 	retryAt    time.Duration // when a failed accept is tried again, by the loop's clock
 	backoff    time.Duration
@@ -56,6 +57,7 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 		return false
 	}
 	fd, err := l.acceptFD()
+	d.waiting = !errors.Is(err, unix.EAGAIN)
 	if err == nil {
 		l.add(fd)
 		d.backoff, d.emptySince = 0, 0
