@@ -41,11 +41,12 @@ A table of rules (docs/explain.md) suspects causes by what else is known: queue
 waits, mutexes, context switches, the garbage collector, overflows, CPU time. Each
 cause that has a setting is then tested in short extra blocks: the slower arm, the
 same with the cause taken away, and the same with a setting changed that must not
-matter. "Because" is said only of a cause that was confirmed so: the part fell, and
-the control did not move. --no-interventions leaves the tests out. The explanation is
-kept in the run's record (why.json, why.html); of the same arms, tests and profiles that
-are there already stay until they run again. The tests have a record of their own, and
-'latest' still names the run.
+matter. "Because" is said of a cause that was confirmed so: the part fell, and the
+control did not move; and of a late load, which is measured directly.
+--no-interventions leaves the tests out. The explanation is kept in the run's record
+(why.json, why.html); of the same arms, tests and profiles that are there already
+stay until they run again. The tests have a record of their own, and 'latest' still
+names the run.
 
 --profiles starts each of the two arms once more, under the run's load, and captures
 its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
