@@ -108,6 +108,9 @@ type arm struct {
 // newPlan lays out the comparison. Only the rate may still be open.
 func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	if o.Rate != (scenario.Rate{}) {
+		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may speak of it
+			s.Question += fmt.Sprintf(" (asked of %s, run at %s)", was, o.Rate)
+		}
 		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
 	}
 	return layOut(s, o, nil, func(p *plan) error {

@@ -287,6 +287,26 @@ func TestPlanDoubts(t *testing.T) {
 	}
 }
 
+// A question that was asked of one rate says so when another is run.
+func TestAnotherRateIsSaid(t *testing.T) {
+	t.Parallel()
+	at := func(r scenario.Rate) func(*Options) { return func(o *Options) { o.Rate = r } }
+	for _, c := range []struct {
+		text string
+		rate scenario.Rate
+		want string
+	}{
+		{demo.Text, scenario.Rate{}, "Which is faster?"},
+		{demo.Text, scenario.Rate{PerSecond: 300}, "Which is faster?"},
+		{demo.Text, scenario.Rate{PerSecond: 2000}, "Which is faster? (asked of 300/s, run at 2000/s)"},
+		{demo.Swap("rate: 300/s", "rate: 0.7x"), scenario.Rate{PerSecond: 2000}, "Which is faster?"},
+	} {
+		if p := planned(t, c.text, at(c.rate)); p.Question != c.want {
+			t.Errorf("%v: got %q, want %q", c.rate, p.Question, c.want)
+		}
+	}
+}
+
 func TestChooseRate(t *testing.T) {
 	t.Parallel()
 	relative := func() *plan {
