@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -206,6 +207,10 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) 
 		if a.Cores, err = experiment.ServerCPUs(f.options); err != nil {
 			return a, usage(err)
 		}
+	}
+	if most, short := a.Carry(); short {
+		return a, usagef("--connections %d carry %.0f/s at most, each with one request of %v under way (Little's law), and --rate is %v; give --connections %.0f or more",
+			a.Connections, most, d.Held(), f.rate.Rate, math.Ceil(2*a.Rate*d.Held().Seconds()))
 	}
 	return a, nil
 }

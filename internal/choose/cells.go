@@ -4,6 +4,8 @@
 package choose
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -99,7 +101,8 @@ var near = map[string][]string{
 }
 
 // Cells are those of the table as the pack answers them, in its order. The modes, plainest
-// first, settle who of several equal arms is named first.
+// first, settle who of several equal arms is named first; of a cell that nothing decided those whose
+// medians are much worse are named last.
 func Cells(pack Pack, modes []Mode) (all []record.ChoiceCell) {
 	for _, row := range table {
 		c := record.ChoiceCell{
@@ -157,8 +160,46 @@ func (p Pack) answer(c record.ChoiceCell, modes []Mode) record.ChoiceCell {
 			c.Best = append(c.Best, a)
 		}
 	}
-	slices.SortStableFunc(c.Best, func(a, b record.ChoiceArm) int { return rank(modes, a.Mode) - rank(modes, b.Mode) })
+	behind := trailing(c)
+	last := func(a record.ChoiceArm) int { return stats.Count(slices.Contains(behind, a.Name)) }
+	slices.SortStableFunc(c.Best, func(a, b record.ChoiceArm) int {
+		return cmp.Or(last(a)-last(b), rank(modes, a.Mode)-rank(modes, b.Mode))
+	})
 	return c
+}
+
+// trailing are the arms of the best, of a cell that nothing decided, whose medians are worse than
+// another's by more than SAME allows.
+func trailing(c record.ChoiceCell) (behind []string) {
+	switch c.Outcome {
+	case record.OneWins, record.ATie, record.TieForBest:
+		return nil
+	}
+	worse := map[string]float64{} // than the baseline, the sum over metrics of ln(ratio)
+	limit := 0.0
+	for _, name := range c.Metrics {
+		m := stats.MetricOf(name)
+		limit += math.Log1p(m.Same)
+		for _, v := range c.Verdicts {
+			switch {
+			case v.Metric != name || v.Baseline != c.Arms[0].Name || v.Ratio <= 0:
+			case m.HigherIsBetter:
+				worse[v.Arm] -= math.Log(v.Ratio)
+			default:
+				worse[v.Arm] += math.Log(v.Ratio)
+			}
+		}
+	}
+	least := math.Inf(1)
+	for _, b := range c.Best {
+		least = min(least, worse[b.Name])
+	}
+	for _, b := range c.Best {
+		if worse[b.Name] > least+limit {
+			behind = append(behind, b.Name)
+		}
+	}
+	return behind
 }
 
 // pairs are the comparisons that a cell rests on: every arm with every one before it, at each

@@ -50,7 +50,7 @@ type Ask struct {
 // Where kinds of requests part. A mix of two lengths has a squared coefficient of
 // variation above 2 where an exponential has 1, and a heavy tail as in the experiment has 25.
 const (
-	tiny      = 20 * time.Microsecond
+	tiny      = 200 * time.Microsecond // a model's own 10 to 20 us are a tenth of less
 	manyIdle  = 1000
 	mixedSCV  = 2
 	heavySCV  = 15
@@ -64,7 +64,7 @@ func (a Ask) Does() string {
 	switch {
 	case a.Lock > 0:
 		return Locks
-	case a.Pipeline > 1, a.Demand.Held() <= tiny:
+	case a.Pipeline > 1:
 		return Pipelined
 	case a.Idle >= manyIdle:
 		return Idle
@@ -74,6 +74,8 @@ func (a Ask) Does() string {
 		return HeavyTail
 	case scv > mixedSCV:
 		return Mixed
+	case a.Demand.Held() < tiny:
+		return Pipelined
 	case cpu <= smallPart*held:
 		return Blocking
 	case cpu >= (1-smallPart)*held:
@@ -89,6 +91,13 @@ func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Se
 
 // busy is the share of the cores that the requests need.
 func (a Ask) busy() float64 { return a.Rate * a.Demand.CPU.Mean().Seconds() / float64(a.Cores) }
+
+// Carry is the rate that the connections can carry at most, each with one request under way at
+// a time (Little's law); short reports that this is what limits the requests, not the cores.
+func (a Ask) Carry() (rate float64, short bool) {
+	rate = float64(a.Connections) / a.Demand.Held().Seconds()
+	return rate, a.Pipeline <= 1 && a.Rate >= rate && a.busy() < 1
+}
 
 // Advise is the advice: the model that the table has for such requests, or that of the nearest
 // kind that was measured, or the one that theory expects most of. modes are those there are.
@@ -147,7 +156,10 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	if a.busy() >= 1 && a.Matters != Overload {
 		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFull, Values: record.Values{"busy": a.busy()}})
 	}
-	if c.Cell != nil && slices.ContainsFunc(c.Cell.Best, func(b record.ChoiceArm) bool { m := modes[rank(modes, b.Mode)]; return m.Sticky }) {
+	if c.Cell != nil && slices.ContainsFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
+		stands, _ := kept(b.Mode, modes)
+		return stands.Name == mode.Name && b.Mode != mode.Name
+	}) {
 		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseKept, Names: record.Names{"mode": mode.Name}})
 	}
 	if sized.workers > 0 {

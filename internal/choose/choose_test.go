@@ -2,6 +2,7 @@ package choose
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func asking(t *testing.T, workload string, rate float64, edit func(*Ask)) Ask {
 	return a
 }
 
-// rows is a pack of one scenario: "metric arm baseline verdict" a line.
+// rows is a pack of one scenario: "metric arm baseline verdict", and a ratio unless it is 1.2, a line.
 func rows(scenario, text string) (p Pack) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -52,6 +53,9 @@ func rows(scenario, text string) (p Pack) {
 			continue
 		}
 		v := record.Verdict{Metric: f[0], Arm: f[1], Baseline: f[2], Verdict: f[3], Ratio: 1.2, Low: 1.1, High: 1.3, Blocks: 12}
+		if len(f) > 4 {
+			v.Ratio, _ = strconv.ParseFloat(f[4], 64)
+		}
 		if v.Verdict == string(stats.Refused) {
 			v.Ratio, v.Low, v.High, v.Reason = 0, 0, 0, record.Fact{Code: record.CauseErrors, Arm: v.Arm}
 		}
@@ -75,12 +79,34 @@ func TestWhatRequestsDo(t *testing.T) {
 		{"cpu=100us", func(a *Ask) { a.Idle = 4000 }, Idle},
 		{"cpu=200us", func(a *Ask) { a.Arrivals = "burst(12)" }, Bursts},
 		{"cpu=200us", func(a *Ask) { a.Arrivals = "constant" }, ShortCPU},
-		{"cpu=20us", nil, Pipelined},
+		{"cpu=199us", nil, Pipelined},
+		{"cpu=20us", func(a *Ask) { a.Idle = 4000 }, Idle},
 		{"cpu=200us", func(a *Ask) { a.Pipeline = 16 }, Pipelined},
 		{"cpu=1250us", func(a *Ask) { a.Lock = time.Millisecond }, Locks},
 	} {
 		if got := asking(t, c.workload, 100, c.edit).Does(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.workload, got, c.want)
+		}
+	}
+}
+
+// Each connection has one request under way at a time.
+func TestConnectionsCarryTheRate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		workload string
+		rate     float64
+		edit     func(*Ask)
+		short    bool
+	}{
+		{"sleep=20ms", 3000, nil, false},
+		{"sleep=20ms", 3300, nil, true},
+		{"sleep=20ms", 3300, func(a *Ask) { a.Connections = 128 }, false},
+		{"sleep=20ms", 3300, func(a *Ask) { a.Pipeline = 2 }, false}, // a closed loop
+		{"cpu=20ms", 3300, nil, false},                               // the core is what lacks
+	} {
+		if rate, short := asking(t, c.workload, c.rate, c.edit).Carry(); short != c.short {
+			t.Errorf("%s at %v/s: short of connections %v, want %v; they carry %v/s", c.workload, c.rate, short, c.short, rate)
 		}
 	}
 }
@@ -117,6 +143,9 @@ func TestCellsFollowFromVerdicts(t *testing.T) {
 		{"one wins", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp SAME\ncpu_per_request pool fasthttp HIGHER", Throughput, record.OneWins, "fasthttp"},
 		{"two beat the baseline", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp LOWER", Throughput, record.OneWins, "pool"},
 		{"which of two is open", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.SeveralWin, "fasthttp pool"},
+		{"of undecided ones a median far behind is last", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE 0.88\ncpu_per_request pool nethttp INCONCLUSIVE 0.95\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "fasthttp pool nethttp"},
+		{"one a little behind is not", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE 0.92\ncpu_per_request pool nethttp INCONCLUSIVE 0.95\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "nethttp fasthttp pool"},
+		{"more goodput is better", "pool-block", "goodput pool,workers=4 nethttp INCONCLUSIVE 0.96\ngoodput pool,workers=8 nethttp INCONCLUSIVE 1.04\ngoodput pool,workers=8 pool,workers=4 INCONCLUSIVE", Overload, record.OpenOutcome, "pool,workers=8 nethttp pool,workers=4"},
 		{"nobody is known to be slower", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "nethttp fasthttp"},
 		{"two metrics", "quick", "p90 fasthttp nethttp SAME\np99 fasthttp nethttp FASTER\np90 pool nethttp SLOWER\np99 pool nethttp SLOWER\np90 pool fasthttp SLOWER\np99 pool fasthttp SLOWER", Tail, record.OneWins, "fasthttp"},
 		{"refused", "quick", "cpu_per_request fasthttp nethttp REFUSED\ncpu_per_request pool nethttp REFUSED\ncpu_per_request pool fasthttp REFUSED", Throughput, record.NoVerdict, ""},

@@ -171,7 +171,7 @@ var messages = map[record.Code]string{
 	record.UnlessHeavyTail: `when all requests are about as long: with one demand for all, the order of service changes no mean`,
 	record.UnlessIdle:      `below some thousand connections: an idle one costs kilobytes and no time`,
 	record.UnlessBursts:    `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`,
-	record.UnlessPipelined: `when a request costs more than about 100 µs: a model adds some microseconds to each`,
+	record.UnlessPipelined: `when a request takes more than about 200 µs: a model adds 10 to 20 to each`,
 	record.UnlessLocks:     `as long as the lock is free most of the time, rate x time held below a half: then nobody waits for it`,
 
 	record.CauseNoBlocks:    `{{if .Values.ran}}the data of {{plural .Values.ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if ne .Names.status "complete"}}: the run was cut short{{end}}`,
