@@ -52,6 +52,7 @@ type Ask struct {
 const (
 	tiny      = 200 * time.Microsecond // a model's own 10 to 20 us are a tenth of less
 	manyIdle  = 1000
+	crowded   = 128 // connections of which a goroutine each takes a tenth of a small server's memory
 	mixedSCV  = 2
 	heavySCV  = 15
 	smallPart = 0.1 // of a demand that is of one part, the other
@@ -108,21 +109,28 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 		return c, Test{}, err
 	}
 	cells := Cells(pack, modes)
-	own := cellOf(cells, c.Does, a.Matters)
+	kinds := append([]string{c.Does}, near[c.Does]...)
+	if a.Matters == Memory && c.Does != Idle && a.Connections+a.Idle >= crowded {
+		kinds = append([]string{Idle}, kinds...)
+	}
 	mode, ok := Mode{}, false
-	for i, does := range append([]string{c.Does}, near[c.Does]...) {
+	for _, does := range kinds {
 		cell := cellOf(cells, does, a.Matters)
-		if mode, ok = best(cell, modes); !ok {
+		if mode, ok = a.best(cell, modes); !ok {
 			continue
 		}
 		c.Known, c.Cell, c.Why = record.KnownMeasured, &cell, measured(cell)
-		if i > 0 {
+		if does != c.Does {
 			c.Known = record.KnownNear
-			c.Why = record.Fact{Code: record.ChooseNear, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why}}
+			near := record.Fact{Code: record.ChooseNear, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why}}
+			if does == kinds[0] {
+				near.Code, near.Values = record.ChooseCrowded, record.Values{"connections": float64(a.Connections + a.Idle)}
+			}
+			c.Why = near
 		}
 		break
 	}
-	candidates := candidatesOf(own, modes)
+	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
 	if !ok {
 		mode = candidates[0]
 		c.Known, c.Why = record.KnownNothing, record.Fact{Code: record.ChooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
@@ -152,15 +160,22 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(),
 		},
 	}
-	c.Unless = unless(c.Does)
+	c.Unless = unless(kinds[0])
 	if a.busy() >= 1 && a.Matters != Overload {
 		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFull, Values: record.Values{"busy": a.busy()}})
 	}
-	if c.Cell != nil && slices.ContainsFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
-		stands, _ := kept(b.Mode, modes)
-		return stands.Name == mode.Name && b.Mode != mode.Name
-	}) {
-		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseKept, Names: record.Names{"mode": mode.Name}})
+	if c.Cell != nil {
+		i := slices.IndexFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
+			stands, _ := a.stands(b.Mode, modes)
+			return stands.Name == mode.Name && b.Mode != mode.Name
+		})
+		if i >= 0 {
+			doubt := record.Fact{Code: record.ChooseKept, Names: record.Names{"mode": mode.Name}}
+			if !modes[rank(modes, c.Cell.Best[i].Mode)].Sticky {
+				doubt.Code = record.ChooseWaits
+			}
+			c.Doubts = append(c.Doubts, doubt)
+		}
 	}
 	if sized.workers > 0 {
 		c.Doubts = append(c.Doubts, record.Fact{Code: record.SizeTheory})
@@ -183,14 +198,26 @@ func cellOf(cells []record.ChoiceCell, does, matters string) record.ChoiceCell {
 // unless is when the choice does not matter, by what requests do.
 func unless(does string) record.Fact { return record.Fact{Code: record.Code("choose-unless-" + does)} }
 
-// kept is the mode that serves kept connections as the given one serves connections of a
-// request each: where a worker keeps its connection, the first pool that takes requests.
-func kept(name string, modes []Mode) (Mode, bool) {
+// waits reports whether requests wait for more than a small part of the time that they are held.
+func (a Ask) waits() bool {
+	return a.Demand.CPU.Mean().Seconds() < (1-smallPart)*a.Demand.Held().Seconds()
+}
+
+// stands is the mode to advise where the given one was measured: itself, unless these requests
+// would starve it. Where a worker keeps its connection, which here is kept, that is the first
+// pool that takes requests; where a loop would stand still while a request waits, loops with
+// workers behind them.
+func (a Ask) stands(name string, modes []Mode) (Mode, bool) {
 	m := modes[rank(modes, name)]
-	if !m.Sticky {
+	i := -1
+	switch {
+	case m.Sticky:
+		i = slices.IndexFunc(modes, func(other Mode) bool { return other.Sized && !other.Sticky && other.Station == m.Station })
+	case m.Loops && !m.Workers && a.waits():
+		i = slices.IndexFunc(modes, func(other Mode) bool { return other.Loops && other.Workers })
+	default:
 		return m, true
 	}
-	i := slices.IndexFunc(modes, func(other Mode) bool { return other.Sized && !other.Sticky && other.Station == m.Station })
 	if i < 0 {
 		return Mode{}, false
 	}
@@ -198,22 +225,22 @@ func kept(name string, modes []Mode) (Mode, bool) {
 }
 
 // best is the mode to advise by a cell; false where it was not measured, was refused, or has
-// only modes that would starve kept connections.
-func best(cell record.ChoiceCell, modes []Mode) (Mode, bool) {
+// only modes that these requests would starve.
+func (a Ask) best(cell record.ChoiceCell, modes []Mode) (Mode, bool) {
 	for _, arm := range cell.Best {
-		if m, ok := kept(arm.Mode, modes); ok {
+		if m, ok := a.stands(arm.Mode, modes); ok {
 			return m, true
 		}
 	}
 	return Mode{}, false
 }
 
-// candidatesOf are the modes that may serve kept connections, each once, the plainest first:
+// candidatesOf are the modes that may serve these requests, each once, the plainest first:
 // net/http and those of the cell.
-func candidatesOf(cell record.ChoiceCell, modes []Mode) (all []Mode) {
+func (a Ask) candidatesOf(cell record.ChoiceCell, modes []Mode) (all []Mode) {
 	names := []string{modes[0].Name}
 	for _, arm := range cell.Arms {
-		if m, ok := kept(arm.Mode, modes); ok && !slices.Contains(names, m.Name) {
+		if m, ok := a.stands(arm.Mode, modes); ok && !slices.Contains(names, m.Name) {
 			names = append(names, m.Name)
 		}
 	}

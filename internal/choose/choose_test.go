@@ -28,6 +28,7 @@ func someModes() []Mode {
 		{Name: "semaphore", Station: "pool", Workers: true, Wait: true, Sized: true},
 		{Name: "loop", Station: "loops", Loops: true},
 		{Name: "loop-single", Station: "loops", Loops: true},
+		{Name: "loop-offload", Station: "pool", Loops: true, Workers: true, Queue: true},
 	}
 }
 
@@ -175,7 +176,7 @@ func TestAdviceSaysWhatItRestsOn(t *testing.T) {
 		mode                    string
 	}{
 		{"measured, and a pool that takes requests stands for one that keeps connections", "cpu=20us,sleep=28ms", Memory, poolWins, record.KnownMeasured, "pool-request"},
-		{"the nearest", "cpu=20us,sleep=28ms", Tail, idleTail, record.KnownNear, "loop"},
+		{"the nearest", "cpu=20us,sleep=28ms", Tail, idleTail, record.KnownNear, "loop-offload"},
 		{"theory: of equals the plainest", "cpu=20us,sleep=28ms", Tail, nil, record.KnownPredicted, "nethttp"},
 		{"nothing", "cpu=20us,sleep=28ms", Memory, nil, record.KnownNothing, "nethttp"},
 		{"refused is not measured", "cpu=20us,sleep=28ms", Memory, rows("quick", "memory fasthttp nethttp REFUSED\nmemory pool nethttp REFUSED\nmemory pool fasthttp REFUSED"), record.KnownNothing, "nethttp"},
@@ -186,6 +187,44 @@ func TestAdviceSaysWhatItRestsOn(t *testing.T) {
 		}
 		if got.Known != c.known || got.Mode != c.mode || (got.Cell != nil) != (c.known == record.KnownMeasured || c.known == record.KnownNear) {
 			t.Errorf("%s: got %s, %s; want %s, %s", c.name, got.Mode, got.Known, c.mode, c.known)
+		}
+	}
+}
+
+// From some hundred connections on, memory is what they take: loops need least of it, with
+// workers behind them where a request waits.
+func TestMemoryOfConnections(t *testing.T) {
+	t.Parallel()
+	pack := slices.Concat(
+		rows("many-idle", "memory loop-crowd,idle=16000 goroutine-crowd,idle=16000 LOWER 0.1"),
+		rows("pool-cpu", "memory nethttp goroutine HIGHER\nmemory pool,workers=4 goroutine SAME\nmemory pool,workers=4 nethttp LOWER"),
+		rows("quick", "memory fasthttp nethttp LOWER\nmemory pool nethttp LOWER\nmemory pool fasthttp SAME"),
+	)
+	for _, c := range []struct {
+		workload, matters string
+		connections, idle int
+		known             record.Knowing
+		mode              string
+		why, doubt        record.Code
+	}{
+		{"cpu=1ms", Memory, 127, 0, record.KnownMeasured, "goroutine", record.ChooseMeasured, ""},
+		{"cpu=1ms", Memory, 128, 0, record.KnownNear, "loop", record.ChooseCrowded, ""},
+		{"cpu=1ms", Memory, 64, 64, record.KnownNear, "loop", record.ChooseCrowded, ""},
+		{"sleep=1ms", Memory, 127, 0, record.KnownMeasured, "fasthttp", record.ChooseMeasured, ""},
+		{"sleep=1ms", Memory, 128, 0, record.KnownNear, "loop-offload", record.ChooseCrowded, record.ChooseWaits},
+		{"cpu=1ms", Memory, 64, 4000, record.KnownMeasured, "loop", record.ChooseMeasured, ""},
+		{"cpu=1ms", Tail, 128, 0, record.KnownPredicted, "nethttp", record.ChoosePredicted, ""},
+	} {
+		got, test, err := Advise(asking(t, c.workload, 100, func(a *Ask) { a.Matters, a.Connections, a.Idle = c.matters, c.connections, c.idle }), pack, someModes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Known != c.known || got.Mode != c.mode || got.Why.Code != c.why || !strings.HasPrefix(test.Arms[0], c.mode) {
+			t.Errorf("%s, %s, %d and %d idle connections: got %s, %s, %s, tested by %v; want %s, %s, %s", c.workload, c.matters, c.connections, c.idle, got.Mode, got.Known, got.Why.Code, test.Arms, c.mode, c.known, c.why)
+		}
+		stood := slices.ContainsFunc(got.Doubts, func(f record.Fact) bool { return f.Code == c.doubt })
+		if stood != (c.doubt != "") {
+			t.Errorf("%s, %d connections: doubts %v, want %q", c.workload, c.connections, got.Doubts, c.doubt)
 		}
 	}
 }

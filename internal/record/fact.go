@@ -237,6 +237,8 @@ const (
 	ChooseHopeless    Code = "choose-hopeless"
 	ChooseFull        Code = "choose-full"
 	ChooseKept        Code = "choose-kept"
+	ChooseWaits       Code = "choose-waits"
+	ChooseCrowded     Code = "choose-crowded"
 	ChooseHeld        Code = "choose-held"
 	ChooseWrong       Code = "choose-wrong"
 	ChooseOpen        Code = "choose-open"
