@@ -77,8 +77,8 @@ var table = []struct{ does, matters, scenario, metrics, arms string }{
 	{Bursts, Memory, "queue-kinds-tiny", "memory", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Overload, "backlog", "p90", "long:nethttp short:nethttp enough:nethttp"},
 
-	{Pipelined, Tail, "plaintext", "p90 p99", "nethttp goroutine fasthttp"},
-	{Pipelined, Throughput, "pipelined", "goodput", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
+	{Pipelined, Tail, "plaintext", "p90 p99", "nethttp goroutine fasthttp loop"},
+	{Pipelined, Throughput, "plaintext", "cpu_per_request", "nethttp goroutine fasthttp loop"},
 	{Pipelined, Memory, "pipelined", "memory", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
 	{Pipelined, Overload, "pipelined-crowd", "goodput", "loop,connections=256,pipeline=16:loop goroutine,connections=256,pipeline=16:goroutine"},
 

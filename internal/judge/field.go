@@ -57,6 +57,9 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 		f.ranks[i][0], f.ranks[0][i] = s.Rank, inverse(s.Rank)
 		for k := 1; k < i; k++ {
 			rank := implied(s.Rank, f.ranks[k][0])
+			if byLoad && len(incomparable(a.Clients, f.arms[k].Clients)) > 0 {
+				rank = record.OtherLoad
+			}
 			if rank == "" {
 				on := versus(r, a, f.arms[k], len(f.arms))
 				between, _ := stand(a, f.arms[k], on, asked, nil)

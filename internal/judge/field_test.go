@@ -108,4 +108,11 @@ func TestDuels(t *testing.T) {
 	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
 	}
+	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
+	for i := range r.Arms {
+		r.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 1 + i}
+	}
+	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
+		t.Errorf("closed loops of other clients: got %s, %+v", winner, answer.Duels)
+	}
 }
