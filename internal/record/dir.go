@@ -18,8 +18,8 @@ const (
 	// DefaultRoot is where runs are kept unless told otherwise.
 	DefaultRoot = "schedlab-runs"
 	// MaxBytes bounds the bulky files of one record: requests, scraped
-	// metrics and server logs, 200 MB in all.
-	MaxBytes = 200_000_000
+	// metrics and server logs, 400 MB in all.
+	MaxBytes = 400_000_000
 
 	latest     = "latest"
 	runFile    = "run.json"
