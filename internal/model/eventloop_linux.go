@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -150,8 +151,11 @@ func (l *eventLoop) clockTurn(events []unix.EpollEvent) {
 	}
 }
 
-// threadCPU is the CPU time of the calling thread, and its number.
+// threadCPU is the CPU time of the calling thread, and its number. The goroutine may change
+// its thread between any two calls, so it is held on one for both of them.
 func threadCPU() (thread int, used time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail
 	return unix.Gettid(), time.Duration(t.Nano())

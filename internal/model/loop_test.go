@@ -261,6 +261,8 @@ func TestLoopWork(t *testing.T) {
 	t.Parallel()
 	const turns, each = 400, time.Millisecond
 	threadCPU := func() (int, time.Duration) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		var now unix.Timespec
 		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now)
 		return unix.Gettid(), time.Duration(now.Nano())
