@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -171,6 +172,7 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
+	c.Aim(judge.Aim{Expectations: len(f.expect) > 0})
 	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
 		return err

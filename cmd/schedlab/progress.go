@@ -66,6 +66,12 @@ func (p *progress) note(key, text string) {
 	fmt.Fprintf(p.w, "schedlab: %s\n", text)
 }
 
+// soFar says the answer as it stands after a look, so that an interrupted run is no loss.
+func (p *progress) soFar(r *record.Result) {
+	text := fmt.Sprintf("after %d blocks: %s", r.Valid, report.Headline(r))
+	p.note(text, text)
+}
+
 // trouble says what takes CPU time from server or load; several comparisons in a row say
 // it once.
 func (p *progress) trouble(t record.Trouble) {

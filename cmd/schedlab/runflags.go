@@ -40,7 +40,7 @@ func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
+	f.OnTrouble, f.OnCannot, f.OnLook = show.trouble, show.cannot, show.soFar
 	drawSeed(cmd, &f.Seed)
 	return show, knowSelf(&f.Options)
 }

@@ -21,7 +21,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verificati
 	if err != nil {
 		return nil, err
 	}
-	planned.Until(s.SLO)
+	planned.Aim(judge.Aim{SLO: s.SLO})
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {

@@ -132,22 +132,17 @@ func (p Pack) answer(c record.ChoiceCell, modes []Mode) record.ChoiceCell {
 		r.Arms = append(r.Arms, record.Arm{Name: a.Name, Role: role})
 	}
 	judged := false
-	for k, pair := range pairs(c) {
+	for _, pair := range pairs(c) {
 		found, commit := p.find(c.Scenario, pair)
 		if found.Verdict == "" {
 			return c
 		}
 		c.Commit, c.Verdicts = commit, append(c.Verdicts, found)
 		judged = judged || found.Verdict != string(stats.Refused)
-		switch duel := len(r.Answer.Duels) - 1; {
-		case pair.Baseline == c.Arms[0].Name:
+		if pair.Baseline == c.Arms[0].Name {
 			r.Verdicts = append(r.Verdicts, found)
-		case k%len(c.Metrics) == 0:
-			r.Answer.Duels = append(r.Answer.Duels, record.Duel{
-				Standing: record.Standing{Arm: pair.Arm, Baseline: pair.Baseline}, Verdicts: []record.Verdict{found},
-			})
-		default:
-			r.Answer.Duels[duel].Verdicts = append(r.Answer.Duels[duel].Verdicts, found)
+		} else {
+			r.Duels = append(r.Duels, found)
 		}
 	}
 	if c.Outcome = record.NoVerdict; !judged {

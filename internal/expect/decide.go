@@ -21,10 +21,15 @@ type Finding struct {
 	Reason  record.Fact
 }
 
-// Decide puts the expectation to the blocks of a run.
-func (e Expectation) Decide(r Run) Finding {
-	return decide(r, e.root, stats.Alpha/float64(statements(e.root)), false)
+// Decide puts the expectation to the blocks of a run. All expectations of the run hold
+// together with probability 1 - [stats.Alpha]: statements is the sum of their Statements.
+func (e Expectation) Decide(r Run, statements int) Finding {
+	return decide(r, e.root, stats.Alpha/float64(max(statements, 1)), false)
 }
+
+// Statements counts the parts of the expectation that blocks decide. Those about verdicts
+// alone are not counted: verdicts have an error of their own.
+func (e Expectation) Statements() int { return statements(e.root) }
 
 // joint returns the operands of and, or and not; nil for a plain statement.
 func joint(n ast.Node) (op string, parts []ast.Node) {
@@ -47,13 +52,31 @@ func joint(n ast.Node) (op string, parts []ast.Node) {
 func statements(n ast.Node) int {
 	_, parts := joint(n)
 	if parts == nil {
-		return 1
+		return stats.Count(!ofVerdicts(n))
 	}
 	sum := 0
 	for _, p := range parts {
 		sum += statements(p)
 	}
 	return sum
+}
+
+// ofVerdicts reports whether a statement asks verdicts and nothing else.
+func ofVerdicts(n ast.Node) bool {
+	var c callees
+	ast.Walk(&n, &c)
+	return len(c) > 0 && !slices.ContainsFunc(c, func(word string) bool {
+		return !slices.Contains([]string{"verdict", "same", "faster", "slower", "interval"}, word)
+	})
+}
+
+type callees []string
+
+// Visit implements ast.Visitor.
+func (c *callees) Visit(node *ast.Node) {
+	if call, ok := (*node).(*ast.CallNode); ok {
+		*c = append(*c, call.Callee.String())
+	}
 }
 
 // decide joins the findings on statements by Kleene's logic: a refused part
@@ -91,7 +114,8 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 // state puts one statement to the valid blocks, in order, and looks at it when verdicts
 // are looked at. At a look it passes when it is true in so many blocks that their median
 // is on its side of the border with confidence 1-alpha over all looks, and fails when it
-// is false in as many; the first look that says one of both decides.
+// is false in as many; the first look that says one of both decides. A statement about
+// verdicts is the same in every block, and is as sure as they are.
 func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	s := &scope{run: r}
 	words := s.words()
@@ -105,7 +129,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		return Finding{record.Undecided, unreadable(err)}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
-	probes, verdict := probed(n), record.Undecided
+	probes, verdict, verdicts := probed(n), record.Undecided, ofVerdicts(n)
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
@@ -123,6 +147,11 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 		had := s.block + 1
 		switch k := stats.LookRank(had, alpha); {
+		case verdicts:
+			verdict = record.Passed
+			if yes == 0 {
+				verdict = record.Failed
+			}
 		case k == 0 || verdict != record.Undecided:
 		case max(low, high)+unsure < k:
 			verdict = record.Passed

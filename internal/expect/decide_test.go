@@ -73,7 +73,7 @@ func finding(t *testing.T, r Run, text string) Finding {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return e.Decide(r)
+	return e.Decide(r, e.Statements())
 }
 
 // leftOf is the left side of a comparison.
@@ -491,6 +491,68 @@ func TestMedianOfAStatement(t *testing.T) {
 		}
 		if got, ok := median(r, leftOf(e)); ok != !math.IsNaN(want) || ok && got != want {
 			t.Errorf("%s: the median is %v, %v; want %v", text, got, ok, want)
+		}
+	}
+}
+
+// Of ten expectations whose truth lies on the border, at most one run in twenty says of any
+// of them that it holds or does not.
+func TestExpectationsShareTheError(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 23))
+	var all []Expectation
+	statements := 0
+	for _, arm := range strings.Fields("a b c d e f g h i j") {
+		e, err := Parse(`p50("`+arm+`") < 1s`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, statements = append(all, e), statements+e.Statements()
+	}
+	const runs = 300
+	wrong := 0
+	for range runs {
+		r := fake{blocks: 40, figures: map[string][]float64{}}
+		for _, arm := range strings.Fields("a b c d e f g h i j") {
+			for range r.blocks {
+				r.figures["p50 "+arm] = append(r.figures["p50 "+arm], math.Exp(rng.NormFloat64()))
+			}
+		}
+		wrong += stats.Count(slices.ContainsFunc(all, func(e Expectation) bool { return e.Decide(r, statements).Outcome != record.Undecided }))
+	}
+	if share := float64(wrong) / runs; share > .05 {
+		t.Errorf("%.1f %% of runs decide what cannot be decided, want at most 5 %%", 100*share)
+	}
+}
+
+// A statement about verdicts costs no error and waits for no look: the verdict has.
+func TestStatementsOfVerdicts(t *testing.T) {
+	t.Parallel()
+	r := fake{blocks: 12, verdicts: map[string]record.Verdict{
+		"p50 b": {Metric: "p50", Arm: "b", Verdict: "SLOWER", Ratio: 1.3, Low: 1.2, High: 1.4},
+		"p99 b": {Metric: "p99", Arm: "b", Verdict: "INCONCLUSIVE", Ratio: 1.1, Low: .9, High: 1.4},
+	}}
+	for text, want := range map[string]struct {
+		outcome    record.Answer
+		statements int
+	}{
+		`slower("p50", "b")`:                                {record.Passed, 0},
+		`not slower("p50", "b")`:                            {record.Failed, 0},
+		`slower("p99", "b")`:                                {record.Undecided, 0},
+		`not (slower("p50", "b") or slower("p99", "b"))`:    {record.Failed, 0},
+		`verdict("p50", "b") == "SAME"`:                     {record.Failed, 0},
+		`slower("p50", "b") and rate == 100`:                {record.Passed, 1},
+		`interval("p50", "b")[0] > ratio("p50", "b") - 100`: {record.Passed, 1},
+	} {
+		e, err := Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Decide(r, 1000); e.Statements() != want.statements || got.Outcome != want.outcome && want.statements == 0 {
+			t.Errorf("%s: %v of %d statements, want %v of %d", text, got.Outcome, e.Statements(), want.outcome, want.statements)
+		}
+		if got := e.Decide(r, 1); got.Outcome != want.outcome {
+			t.Errorf("%s: %v, want %v", text, got.Outcome, want.outcome)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
+	"schedlab/internal/judge"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -51,7 +52,9 @@ type Options struct {
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
-	Machine   record.Fact // why the machine is not fit, a doubt of the plan; none if it is
+	// OnLook is told the result so far after each look that does not end the run; nil for nobody.
+	OnLook  func(*record.Result)
+	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }
 
 const (
@@ -81,10 +84,9 @@ type plan struct {
 	cpus     host.Sides
 	modes    map[string]scenario.Mode
 	budget   time.Duration
-	self     string        // this program, "" when the caller named none
-	slo      stats.SLO     // of a search for capacity, which has no copy of the baseline; else nil
-	until    stats.SLO     // see Comparison.Until; nil for the verdicts
-	outcome  *string       // see Comparison.UntilOutcome; nil for the verdicts
+	self     string    // this program, "" when the caller named none
+	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
+	aim      judge.Aim
 	told     scenario.Rate // the user's own for this run; zero: the scenario's
 	// bearable is the rate above which the load takes too much of the CPUs that it shares with
 	// the servers; 0: any, as far as is known. See runner.boundShare.

@@ -69,13 +69,8 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	return p.budget, blocks
 }
 
-// Until has the run end as soon as it is decided whether each arm keeps an SLO, as [judge.Keep]
-// tells, instead of when the verdicts are.
-func (c *Comparison) Until(slo stats.SLO) { c.plan.until = slo }
-
-// UntilOutcome has the run end as soon as [judge.Outcome] of the metric is decided, or can never
-// be, instead of when the verdicts are.
-func (c *Comparison) UntilOutcome(metric string) { c.plan.outcome = &metric }
+// Aim sets what the run is for: it ends as soon as that is known.
+func (c *Comparison) Aim(aim judge.Aim) { c.plan.aim = aim }
 
 // Env is the machine the comparison would run on.
 func (c *Comparison) Env() record.Env {
@@ -98,7 +93,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
-	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: host.NewWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot}
+	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: host.NewWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot, onLook: c.opts.OnLook}
 	runErr := r.onItsCPUs(ctx, r.carryOut)
 	run.Others = r.others.End()
 	run.Plan = r.plan.Plan
@@ -150,6 +145,7 @@ type runner struct {
 	sendable float64
 	ring     int            // requests whose stamps a server keeps; see plan.ring
 	others   *host.Watchdog // tells who else uses the CPUs; nil for nobody
+	onLook   func(*record.Result)
 }
 
 // withLauncher binds this process as the load is while f runs, with a launcher for
@@ -245,7 +241,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 					"budget": p.budget.Seconds(), "blocks": float64(block), "first": float64(scenario.MinBlocks),
 					"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
 				}})
-			} else if p.until == nil && p.outcome == nil {
+			} else if p.aim.SLO == nil && p.aim.Outcome == nil {
 				r.tellOpen(soFar, block, each)
 			}
 			return nil
@@ -268,10 +264,15 @@ func (r *runner) runBlocks(ctx context.Context) error {
 				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 					a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 			}
-			judge.Measure(figures, t, p.until)
+			judge.Measure(figures, t, p.aim.SLO)
 		}
-		if last = time.Since(begun); soFar.Look(p.until, p.outcome, figures) {
+		last = time.Since(begun)
+		result, ends := soFar.Look(p.aim, figures)
+		if ends {
 			return nil
+		}
+		if result != nil && r.onLook != nil {
+			r.onLook(result)
 		}
 	}
 	return nil

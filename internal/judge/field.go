@@ -21,9 +21,9 @@ type field struct {
 // newField ranks the arms by the verdicts that are asked for; byLoad says that closed loops
 // which ask differently are not compared by their times.
 //
-// What two challengers are to one another follows from what each is to the baseline, where it
-// does: who is faster than the baseline beats whoever is the same or slower. Otherwise
-// their own blocks are compared, with intervals as wide as if every two arms were.
+// Two challengers are ranked by the verdicts on the two of them (record.Result.Duels). Only
+// where one is faster than the baseline and the other slower at the same metric, the first is
+// ranked faster without them.
 func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) field {
 	var f field
 	for _, a := range r.Arms {
@@ -56,12 +56,12 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 		f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(on, atFault)
 		f.ranks[i][0], f.ranks[0][i] = s.Rank, inverse(s.Rank)
 		for k := 1; k < i; k++ {
-			rank := implied(s.Rank, f.ranks[k][0])
+			rank := implied(a.Name, f.arms[k].Name, s.Rank, f.ranks[k][0], r.Verdicts, asked)
 			if byLoad && len(incomparable(a.Clients, f.arms[k].Clients)) > 0 {
 				rank = record.OtherLoad
 			}
 			if rank == "" {
-				on := versus(r, a, f.arms[k], len(f.arms))
+				on := versus(r, a.Name, f.arms[k].Name)
 				between, _ := stand(a, f.arms[k], on, asked, nil)
 				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
 					f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: on})
@@ -149,50 +149,39 @@ func inverse(r record.Rank) record.Rank {
 	return r
 }
 
-// implied is what follows for two arms from their ranks against the baseline; "" for nothing.
-func implied(a, b record.Rank) record.Rank {
-	same := func(r record.Rank) bool { return r == record.RankSame }
+// implied is what follows for two challengers from their ranks and verdicts against the
+// baseline; "" for nothing.
+func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
+	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
+	for _, v := range verdicts {
+		for _, o := range verdicts {
+			x, y := decisionOf(v), decisionOf(o)
+			apart = apart || asked(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
+				(x == stats.Faster && y == stats.Slower || x == stats.Slower && y == stats.Faster)
+		}
+	}
 	switch {
-	case better(a) && (same(b) || worse(b)), same(a) && worse(b):
-		return record.RankFaster
-	case better(b) && (same(a) || worse(a)), same(b) && worse(a):
-		return record.RankSlower
-	case same(a) && same(b):
-		return record.RankSame
 	case worse(a) && worse(b):
 		return record.RankOpen // which of the two is worse changes nothing
+	case !apart:
+		return ""
+	case better(a) && worse(b):
+		return record.RankFaster
+	case better(b) && worse(a):
+		return record.RankSlower
 	}
 	return ""
 }
 
-// versus are the verdicts on a challenger against another: those that the result has, or else
-// by their blocks. What refuses those of either for its own sake refuses these.
-func versus(r *record.Result, a, against record.Arm, arms int) (all []record.Verdict) {
-	for _, d := range r.Answer.Duels {
-		if d.Arm == a.Name && d.Baseline == against.Name {
-			return d.Verdicts
+// versus are the verdicts of the result on one challenger against another.
+func versus(r *record.Result, arm, against string) (all []record.Verdict) {
+	for _, v := range r.Duels {
+		if v.Arm == arm && v.Baseline == against {
+			all = append(all, v)
 		}
-	}
-	for _, m := range stats.Metrics() {
-		var why *refusal
-		for _, v := range r.Verdicts {
-			own := v.Arm == a.Name || v.Arm == against.Name
-			if own && v.Metric == m.Name && !v.Reason.None() && v.Reason.Arm != v.Baseline {
-				why = refused(v.Reason)
-			}
-		}
-		c := stats.Compare(m, against.Blocks[m.Name], a.Blocks[m.Name], pairwise(arms))
-		if why == nil && c.Decision == stats.Refused {
-			why = refused(unfitFor(c))
-		}
-		all = append(all, verdict(c, against, a, why))
 	}
 	return all
 }
-
-// pairwise is how many verdicts share the probability of error when every two of so many
-// arms are compared by each primary metric.
-func pairwise(arms int) int { return Primaries() * arms * (arms - 1) / 2 }
 
 // atFault reports whether a verdict is refused for what the arm did, not for noise.
 func atFault(v record.Verdict) bool {

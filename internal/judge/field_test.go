@@ -69,20 +69,36 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What two challengers are to one another follows from the baseline only where it must.
+// Two challengers need a test of their own, unless one is faster than the baseline and the
+// other slower at one metric.
 func TestImplied(t *testing.T) {
 	t.Parallel()
-	ranks := []record.Rank{record.RankFaster, record.RankSame, record.RankSlower, record.RankTrade, record.RankOpen, record.RankPartlySame}
-	want := map[string]record.Rank{
-		"faster same": record.RankFaster, "faster slower": record.RankFaster, "same slower": record.RankFaster,
-		"same same": record.RankSame, "slower slower": record.RankOpen,
-		"same faster": record.RankSlower, "slower faster": record.RankSlower, "slower same": record.RankSlower,
-	}
-	for _, a := range ranks {
-		for _, b := range ranks {
-			if got := implied(a, b); got != want[string(a+" "+b)] {
-				t.Errorf("%s and %s: got %q, want %q", a, b, got, want[string(a+" "+b)])
+	const faster, slower, same, behind = record.RankFaster, record.RankSlower, record.RankSame, record.FallsBehind
+	for _, c := range []struct {
+		a, b         record.Rank
+		onA, onB     string // verdicts at p50 and p90
+		rank, turned record.Rank
+	}{
+		{faster, slower, "FASTER SAME", "SLOWER SAME", faster, slower},
+		{faster, slower, "FASTER SAME", "SAME SLOWER", "", ""},
+		{faster, same, "FASTER FASTER", "SAME SAME", "", ""},
+		{same, slower, "SAME SAME", "SLOWER SLOWER", "", ""},
+		{same, same, "SAME SAME", "SAME SAME", "", ""},
+		{faster, faster, "FASTER SAME", "FASTER SAME", "", ""},
+		{slower, slower, "SLOWER SAME", "SLOWER SAME", record.RankOpen, record.RankOpen},
+		{faster, behind, "FASTER SAME", "REFUSED REFUSED", faster, slower},
+		{record.RankTrade, slower, "FASTER SLOWER", "SLOWER SAME", "", ""},
+	} {
+		var verdicts []record.Verdict
+		for arm, on := range map[string]string{"a": c.onA, "b": c.onB} {
+			for i, word := range strings.Fields(on) {
+				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: word})
 			}
+		}
+		all := func(record.Verdict) bool { return true }
+		got, turned := implied("a", "b", c.a, c.b, verdicts, all), implied("b", "a", c.b, c.a, verdicts, all)
+		if got != c.rank || turned != c.turned {
+			t.Errorf("%s (%s) and %s (%s): got %q and %q, want %q and %q", c.a, c.onA, c.b, c.onB, got, turned, c.rank, c.turned)
 		}
 	}
 }
@@ -104,7 +120,9 @@ func TestDuels(t *testing.T) {
 		t.Errorf("c is slower than the baseline: got %s, %+v", winner, answer.Duels)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
-	r.Verdicts[1].Verdict, r.Verdicts[1].Reason = "REFUSED", record.Fact{Code: record.CauseDrift, Arm: "c", Baseline: "a"}
+	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
+		v.Verdict, v.Reason = "REFUSED", record.Fact{Code: record.CauseDrift, Arm: "c", Baseline: "a"}
+	}
 	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
 	}

@@ -14,16 +14,21 @@ import (
 // another version wrote it, is refused.
 func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	all := []record.Expectation{}
-	for _, text := range b.run.Plan.Expect {
+	parsed, errs, statements := make([]expect.Expectation, len(b.run.Plan.Expect)), make([]error, len(b.run.Plan.Expect)), 0
+	for i, text := range b.run.Plan.Expect {
+		if parsed[i], errs[i] = expect.Parse(text, nil); errs[i] == nil {
+			statements += parsed[i].Statements()
+		}
+	}
+	for i, text := range b.run.Plan.Expect {
 		f := expect.Finding{Outcome: record.Undecided}
-		e, err := expect.Parse(text, nil)
 		switch {
-		case err != nil:
-			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
+		case errs[i] != nil:
+			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": errs[i].Error()}}
 		case v.refusal != nil:
 			f.Reason = v.refusal.Fact
 		default:
-			f = e.Decide(asked{b, arms, v.all})
+			f = parsed[i].Decide(asked{b, arms, v.all}, statements)
 		}
 		all = append(all, record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason})
 	}

@@ -7,22 +7,34 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Look judges what was taken so far, without an end to it, if as many blocks count as a look
-// has. It reports whether more of them can change nothing that was asked for: of an SLO or
-// an outcome, if there is one, or of the verdicts.
-func (j *Judge) Look(until stats.SLO, outcome *string, kept map[FigureKey]float64) bool {
+// An Aim is what a run is for: it ends at the first look that knows it. The zero Aim is the
+// verdicts, the best arm and the expectations.
+type Aim struct {
+	Expectations bool      // the expectations alone, whatever verdicts are open
+	SLO          stats.SLO // whether each arm keeps it, if not nil
+	Outcome      *string   // the [Outcome] of this metric, if not nil
+}
+
+// Look judges what was taken so far, as an end that may come at any time would, if as many
+// blocks count as a look has; else the result is nil. ends reports whether more blocks can
+// change nothing that the aim asks for.
+func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result, ends bool) {
 	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
-		return false
+		return nil, false
 	}
 	now := j.judge()
 	switch {
-	case until != nil:
-		return !slices.ContainsFunc(now.keepings(until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
-	case outcome != nil:
-		v := Outcome(now.result, *outcome)
-		return v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
+	case aim.SLO != nil:
+		ends = !slices.ContainsFunc(now.keepings(aim.SLO, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+	case aim.Outcome != nil:
+		v := Outcome(now.result, *aim.Outcome)
+		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
+	case aim.Expectations:
+		ends = now.expectationsDecided()
+	default:
+		ends = now.settled()
 	}
-	return now.settled()
+	return now.result, ends
 }
 
 // Open counts the primary verdicts that the windows so far leave open, and the blocks that
@@ -38,7 +50,7 @@ func (j *Judge) Open() (open, needed int) {
 
 // settled reports whether more blocks can change nothing that was asked for: every
 // primary verdict is decided or refused for good, by its goodput where an arm is
-// overloaded, and so is every expectation.
+// overloaded, so is every duel of two that may be the best, and so is every expectation.
 func (g judgement) settled() bool {
 	for _, v := range g.verdicts.all {
 		open := v.Verdict == string(stats.Inconclusive) || v.Verdict == string(stats.Refused) && !g.verdicts.final[finality{v.Metric, v.Arm}]
@@ -47,10 +59,20 @@ func (g judgement) settled() bool {
 			return false
 		}
 	}
-	for _, e := range g.result.Expectations {
-		if e.Outcome == record.Undecided {
+	var beaten []string
+	for _, s := range g.result.Answer.Standings {
+		if worse(s.Rank) || s.Rank == record.OtherLoad {
+			beaten = append(beaten, s.Arm)
+		}
+	}
+	for _, v := range g.verdicts.duels {
+		if v.Primary && v.Verdict == string(stats.Inconclusive) && !slices.Contains(beaten, v.Arm) && !slices.Contains(beaten, v.Baseline) {
 			return false
 		}
 	}
-	return len(g.verdicts.all) > 0
+	return g.expectationsDecided() && len(g.verdicts.all) > 0
+}
+
+func (g judgement) expectationsDecided() bool {
+	return !slices.ContainsFunc(g.result.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Undecided })
 }

@@ -59,7 +59,7 @@ func TestLook(t *testing.T) {
 		{"an expectation failed", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`p50("nethttp") > 5ms`} }}, true, 0},
 	} {
 		j := taken(t, c.run)
-		if got := j.Look(nil, nil, nil); got != c.ends {
+		if _, got := j.Look(Aim{}, nil); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
 		open, needed := j.Open()
@@ -84,7 +84,7 @@ func TestLookForAnOutcome(t *testing.T) {
 		{"rejected, and nothing is open", synthetic{}, &absent, true},
 		{"rejected, and something is open", synthetic{times: noisy}, &absent, false},
 	} {
-		if got := taken(t, c.run).Look(nil, c.metric, nil); got != c.ends {
+		if _, got := taken(t, c.run).Look(Aim{Outcome: c.metric}, nil); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
 	}
@@ -109,8 +109,36 @@ func TestLookForAnSLO(t *testing.T) {
 		for trial := range c.run.trials() {
 			Measure(kept, trial, slo)
 		}
-		if got := taken(t, c.run).Look(slo, nil, kept); got != c.ends {
+		if _, got := taken(t, c.run).Look(Aim{SLO: slo}, kept); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
+	}
+}
+
+// A gate ends when its expectations are decided, whatever verdicts are open.
+func TestLookForExpectations(t *testing.T) {
+	t.Parallel()
+	slower := func(metric string) synthetic {
+		return synthetic{
+			times: func(block int, arm string, u float64) float64 {
+				if arm == "fasthttp" {
+					return 1.5 * usual(u)
+				}
+				return noisy(block, arm, u)
+			},
+			plan: func(p *record.Plan) { p.Expect = []string{`not slower("` + metric + `", "fasthttp")`} },
+		}
+	}
+	j := taken(t, slower("p50"))
+	if r, ends := j.Look(Aim{Expectations: true}, nil); !ends || r.Expectations[0].Outcome != record.Failed {
+		t.Errorf("the expectation failed: ends %v, %+v", ends, r.Expectations)
+	}
+	if _, ends := j.Look(Aim{}, nil); ends {
+		t.Error("pool is open: the run ends without having been asked for the expectation alone")
+	}
+	open := slower("p50")
+	open.plan = func(p *record.Plan) { p.Expect = []string{`not slower("p50", "pool")`} }
+	if _, ends := taken(t, open).Look(Aim{Expectations: true}, nil); ends {
+		t.Error("the run ends with its expectation open")
 	}
 }

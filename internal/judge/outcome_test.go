@@ -7,38 +7,74 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
-// contest is a result of arms with twelve blocks at each metric, steady at the
-// given values; verdicts are those of stats. A value of 0 refuses the metric.
-func contest(figures map[string][]float64, names ...string) *record.Result {
-	r := &record.Result{}
+// plain is a run in which nothing but the given figures is known: by arm and metric, a value
+// for each block. The first arm is the baseline, the second its copy.
+func plain(names []string, figures map[string]map[string][]float64) (blocks, []record.Arm) {
+	b := blocks{windows: windows{}, judged: map[string]bool{"p50": true, "p90": true, "p99": true}, over: map[string]bool{}}
+	var arms []record.Arm
 	for i, name := range names {
-		a := record.Arm{Name: name, Role: record.Challenger, Blocks: map[string][]float64{}}
-		if i == 0 {
-			a.Role = record.Baseline
-		}
-		for metric, v := range figures {
-			for block := range 12 {
-				a.Blocks[metric] = append(a.Blocks[metric], v[i]*(1+0.001*float64(block%3)))
+		role := []record.Role{record.Baseline, record.Copy, record.Challenger}[min(i, 2)]
+		b.run.Plan.Arms = append(b.run.Plan.Arms, record.PlanArm{Name: name, Role: role})
+		arms = append(arms, record.Arm{Name: name, Role: role, Blocks: figures[name]})
+		for metric, values := range figures[name] {
+			for i, v := range values {
+				if b.windows[i+1] == nil {
+					b.windows[i+1] = map[string]modelled{}
+				}
+				if b.windows[i+1][name].Values == nil {
+					b.windows[i+1][name] = modelled{Window: window.Window{Values: map[string]float64{}}}
+				}
+				b.windows[i+1][name].Values[metric] = v
+				b.windows[i+1][name].Values[metric+window.FromSent] = v
 			}
 		}
-		r.Arms = append(r.Arms, a)
 	}
-	for _, m := range stats.Metrics() {
-		for i := range names {
-			if i == 0 || figures[m.Name] == nil {
+	for block := range b.windows {
+		b.valid = append(b.valid, block)
+	}
+	slices.Sort(b.valid)
+	return b, arms
+}
+
+// contest is a result of arms with twelve blocks at each metric, steady at the given values
+// and judged by them. A value of 0 refuses the metric.
+func contest(figures map[string][]float64, names ...string) *record.Result {
+	return contestOf(12, figures, names...)
+}
+
+func contestOf(n int, figures map[string][]float64, names ...string) *record.Result {
+	names = slices.Insert(names, 1, names[0]+"'")
+	values := map[string]map[string][]float64{}
+	for i, name := range names {
+		values[name] = map[string][]float64{}
+		for metric, v := range figures {
+			for block := range n {
+				values[name][metric] = append(values[name][metric], v[max(i-1, 0)]*(1+0.001*float64(block%3)))
+			}
+		}
+	}
+	b, arms := plain(names, values)
+	v := b.compare(arms)
+	r := &record.Result{Arms: arms}
+	asked := func(all []record.Verdict) (kept []record.Verdict) {
+		for _, v := range all {
+			of := figures[v.Metric]
+			if of == nil {
 				continue
 			}
-			c := stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[i].Blocks[m.Name], 3)
-			var why *refusal
-			if figures[m.Name][i] == 0 {
-				why = refused(record.Fact{Code: record.CauseOverload})
+			for _, arm := range []string{v.Arm, v.Baseline} {
+				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
+					v.Verdict, v.Reason = "REFUSED", record.Fact{Code: record.CauseOverload}
+				}
 			}
-			r.Verdicts = append(r.Verdicts, verdict(c, r.Arms[0], r.Arms[i], why))
+			kept = append(kept, v)
 		}
+		return kept
 	}
-	r.Arms = slices.Insert(r.Arms, 1, record.Arm{Name: names[0] + "'", Role: record.Copy})
+	r.Verdicts, r.Duels = asked(v.all), asked(v.duels)
 	return r
 }
 
@@ -123,37 +159,25 @@ func TestOutcomeInDoubt(t *testing.T) {
 	}
 }
 
-// Two challengers are compared with intervals as wide as if all pairs were: nine verdicts
-// share what six do in the cell's own. So with ten blocks b and c are faster than a, and
-// which of the two is best is open.
-func TestPairsOfAMapShareTheError(t *testing.T) {
+// All that is said of four challengers shares one error: the duels of each two of them have
+// wider intervals than their verdicts on the baseline. So with twelve blocks they are faster
+// than a, and which of them is best is open.
+func TestDuelsShareTheError(t *testing.T) {
 	t.Parallel()
-	r := contest(map[string][]float64{"p50": {10, 8, 8}}, "a", "b", "c")
-	cut := func(blocks int) {
-		for _, arm := range []int{0, 2, 3} { // without a's copy
-			r.Arms[arm].Blocks["p50"] = r.Arms[arm].Blocks["p50"][:blocks]
-		}
+	p50 := map[string][]float64{"p50": {10, 8, 8, 8, 8}}
+	r := contestOf(12, p50, "a", "b", "c", "d", "e")
+	if got := Outcome(r, "p50"); got.Decision != record.InDoubt || r.Verdicts[3].Verdict != "FASTER" {
+		t.Errorf("twelve blocks: got %+v, want four that are faster, and no best", got)
 	}
-	if got := Outcome(r, "p50"); got.Decision != record.Ties {
-		t.Errorf("twelve blocks: got %+v, want b and c to share the lead", got)
-	}
-	cut(10)
-	metric := stats.Metrics()[0]
-	for i, arm := range []int{2, 3} {
-		own := stats.Compare(metric, r.Arms[0].Blocks["p50"], r.Arms[arm].Blocks["p50"], 6)
-		if metric.Name != "p50" || own.Decision != stats.Faster {
-			t.Fatalf("%s of %s: %+v, want it faster by itself", metric.Name, r.Arms[arm].Name, own)
-		}
-		r.Verdicts[i] = verdict(own, r.Arms[0], r.Arms[arm], nil)
-	}
-	if got := Outcome(r, "p50"); got.Decision != record.InDoubt {
-		t.Errorf("ten blocks: got %+v, want it undecided", got)
+	r = contestOf(14, p50, "a", "b", "c", "d", "e")
+	if got := Outcome(r, "p50"); got.Decision != record.Ties || len(r.Duels) != 6 {
+		t.Errorf("fourteen blocks: got %+v of %d duels, want all but a to share the lead", got, len(r.Duels))
 	}
 }
 
 func TestMapBlocks(t *testing.T) {
 	t.Parallel()
-	for arms, want := range map[int]int{2: 10, 3: 12, 4: 12, 5: 12, 8: 14} {
+	for arms, want := range map[int]int{2: 10, 3: 10, 4: 12, 5: 14, 8: 14} {
 		if got := MapBlocks(arms); got != want {
 			t.Errorf("%d arms: got %d blocks, want %d", arms, got, want)
 		}

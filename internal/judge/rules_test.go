@@ -234,7 +234,7 @@ func TestRunRules(t *testing.T) {
 		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "REFUSED" {
 			t.Errorf("got %v, want p99 alone refused", got)
 		}
-		want := "nethttp differs from its own copy at p99 by +20.0 %, so the set-up tells identical programs apart"
+		want := "nethttp differs from its own copy at p99 by +20 % (+20 % to +20 %), and only a difference beyond that stands"
 		if got := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); got[:50] != want[:50] {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -242,6 +242,31 @@ func TestRunRules(t *testing.T) {
 			t.Errorf("A/A: got %+v", v)
 		}
 	})
+}
+
+// The copy is a ruler: what it differs by is the smallest difference that stands, and a
+// difference that clears it does.
+func TestCopyIsARuler(t *testing.T) {
+	t.Parallel()
+	off := func(copied, fasthttp, pool float64) map[string]string {
+		r := synthetic{times: scaled(map[string]float64{"nethttp'": copied, "fasthttp": fasthttp, "pool": pool})}.judged(t)
+		return map[string]string{"fasthttp": decisions(r, "fasthttp")["p99"], "pool": decisions(r, "pool")["p99"]}
+	}
+	for _, c := range []struct {
+		copied, fasthttp, pool float64
+		want                   [2]string
+	}{
+		{1, 1.2, .8, [2]string{"SLOWER", "FASTER"}},
+		{1.07, 1.2, .8, [2]string{"SLOWER", "FASTER"}},
+		{1.07, 1.06, 1 / 1.06, [2]string{"REFUSED", "REFUSED"}},
+		{1 / 1.07, 1.06, 1.2, [2]string{"REFUSED", "SLOWER"}},
+		{1.07, 1, 1.2, [2]string{"REFUSED", "SLOWER"}}, // SAME is no finding where the copy is SLOWER
+		{1.03, 1, 1.2, [2]string{"SAME", "SLOWER"}},
+	} {
+		if got := off(c.copied, c.fasthttp, c.pool); got["fasthttp"] != c.want[0] || got["pool"] != c.want[1] {
+			t.Errorf("a copy of ×%v, ×%v and ×%v: got %v, want %v", c.copied, c.fasthttp, c.pool, got, c.want)
+		}
+	}
 }
 
 // A plan whose windows are too small for a quantile does not judge it.

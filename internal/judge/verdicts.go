@@ -12,52 +12,125 @@ import (
 // verdicts are a run's.
 type verdicts struct {
 	aa, all []record.Verdict
+	duels   []record.Verdict  // every challenger against every challenger before it
 	final   map[finality]bool // those that are refused whatever comes
 	refusal *refusal          // why every one is refused, nil if not
 }
 
-// compare judges every challenger against its reference, and the baseline against its copy.
+// compare judges every challenger against its reference and against every other, and the
+// baseline against its copy.
+//
+// The verdicts on p50, p90 and p99 of k challengers, duels included, are all true with
+// probability 1 - [stats.Alpha]. A challenger's own verdict takes the share 1/3k of Alpha, and
+// a duel, of which there are k(k-1)/2 for each metric, 1/3k(k-1). A duel calls a difference
+// where the interval of one of the two against its reference excludes none. With d of the k
+// truly different from the baseline at a metric, an arm that equals it errs with its whole
+// share, one that differs with half of its share (on one side only), and so do duels: those
+// of two arms that both differ may be of equals, those of one that differs and one that does
+// not are not. In units of Alpha/3k the sum is at most (k-d) + d/2 + [d(d-1)/2 + d(k-d)/2]/(k-1) = k.
+// Elsewhere a duel calls a difference with what the looks, whose ranks are whole numbers,
+// leave unspent of Alpha.
 func (b blocks) compare(arms []record.Arm) verdicts {
 	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, final: map[finality]bool{}, refusal: b.refuseRun()}
 	if len(arms) < 2 {
 		return v
 	}
 	base, twin := arms[0], arms[1]
-	comparisons := Primaries() * (len(arms) - 2)
-	broken := map[string]*refusal{}
+	challengers := len(arms) - 2
+	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), comparisons)
+		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), Primaries()*challengers)
 		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin))
 		if why == nil && c.Decision == stats.Refused {
 			why = refused(unfitFor(c))
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
-		switch {
-		case why != nil:
-			broken[m.Name] = &refusal{record.Fact{Code: record.CauseAA, Because: []record.Fact{why.Fact}}, why.final}
-		case c.Decision == stats.Faster || c.Decision == stats.Slower:
-			broken[m.Name] = refused(record.Fact{Code: record.CauseAA, Baseline: base.Name, Metric: m.Name, Values: record.Values{"ratio": c.Ratio}})
-		}
+		rulers[m.Name] = newRuler(c, base.Name, why)
 	}
+	differs := map[finality]bool{}
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := stats.Compare(m, b.series(against.Name, m.Name), b.series(a.Name, m.Name), comparisons)
-			why := cmp.Or(v.refusal, b.refuseArm(a, against), b.refuseMetric(m, a), b.refuseMetric(m, against), broken[m.Name])
-			switch {
-			case why != nil:
-			case c.Decision == stats.Refused:
-				why = refused(unfitFor(c))
-			case c.Decision != stats.Inconclusive:
-				why = b.check(c, against.Name, a.Name)
-			}
+			c := stats.Compare(m, b.series(against.Name, m.Name), b.series(a.Name, m.Name), Primaries()*challengers)
+			why := b.against(c, m, against, a, v.refusal, rulers[m.Name])
 			if why != nil && why.final {
 				v.final[finality{m.Name, a.Name}] = true
 			}
 			v.all = append(v.all, verdict(c, against, a, why))
+			differs[finality{m.Name, a.Name}] = why == nil && (c.Low > 1 || c.High > 0 && c.High < 1)
+		}
+		for _, other := range arms[2 : i+2] {
+			for _, m := range stats.Metrics() {
+				c := stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), duelists(challengers))
+				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[finality{m.Name, a.Name}] && !differs[finality{m.Name, other.Name}] {
+					c = stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), unspent(challengers))
+				}
+				v.duels = append(v.duels, verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
+			}
 		}
 	}
 	return v
+}
+
+// duelists and unspent are how many comparisons would share Alpha if each had the error of a
+// duel: in general, and of two arms neither of which differs from the baseline.
+func duelists(challengers int) int {
+	return Primaries() * challengers * max(challengers-1, 1)
+}
+
+func unspent(challengers int) int {
+	duels := Primaries() * challengers * (challengers - 1) / 2
+	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(Primaries()*challengers)))
+}
+
+// against is a reason against a verdict on two arms; nil for none.
+func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm, run *refusal, r ruler) *refusal {
+	why := cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), r.broken)
+	switch {
+	case why != nil:
+		return why
+	case c.Decision == stats.Refused:
+		return refused(unfitFor(c))
+	case c.Decision == stats.Inconclusive:
+		return nil
+	case !r.resolves(c):
+		return refused(r.short)
+	}
+	return b.check(c, base.Name, arm.Name)
+}
+
+// A ruler is the smallest difference at one metric that a run can resolve, as the baseline
+// and its copy show it. Where their interval excludes no difference, the run tells identical
+// programs apart by as much as its far end, and only a difference beyond that stands. SAME
+// stands unless the copy is told FASTER or SLOWER itself.
+type ruler struct {
+	gap    float64     // of the logarithm, not negative
+	apart  bool        // the copy is told FASTER or SLOWER
+	short  record.Fact // why a verdict that the gap may have made is refused
+	broken *refusal    // A/A itself is refused, and with it every verdict; nil if not
+}
+
+func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
+	if why != nil {
+		r.broken = &refusal{record.Fact{Code: record.CauseAA, Because: []record.Fact{why.Fact}}, why.final}
+		return r
+	}
+	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
+		r.gap = max(math.Abs(low), math.Abs(high))
+	}
+	r.apart = aa.Decision == stats.Faster || aa.Decision == stats.Slower
+	r.short = record.Fact{Code: record.CauseAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
+		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
+	}}
+	return r
+}
+
+// resolves reports whether a verdict stands beside the gap.
+func (r ruler) resolves(c stats.Comparison) bool {
+	if c.Decision == stats.Same {
+		return !r.apart
+	}
+	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
 // check is a reason against a verdict that the blocks are sure of.

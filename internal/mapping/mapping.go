@@ -284,7 +284,7 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	}
 	label := fmt.Sprintf("measurement %d (%s): ", r.sampled+1, r.name(at.X, at.Y))
 	spent := r.opts.Budget - left
-	c.UntilOutcome(r.Map.Plan.Metric)
+	c.Aim(judge.Aim{Outcome: &r.Map.Plan.Metric})
 	dir, run, err := r.compare(ctx, c, r.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
 		if r.calls.Progress == nil {

@@ -29,10 +29,11 @@ type Result struct {
 	Ran      int        `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
 	Started  time.Time  `json:"started"`
 	Env      Env        `json:"env"`
-	Arms     []Arm      `json:"arms"`     // baseline first, then its copy, then challengers in plan order
-	Verdicts []Verdict  `json:"verdicts"` // challengers × metrics, in plan order
-	AA       []Verdict  `json:"aa"`       // the baseline against its own copy, per metric
-	Winner   string     `json:"winner"`   // an arm's name, "trade" or "undecided"
+	Arms     []Arm      `json:"arms"`            // baseline first, then its copy, then challengers in plan order
+	Verdicts []Verdict  `json:"verdicts"`        // challengers × metrics, in plan order
+	AA       []Verdict  `json:"aa"`              // the baseline against its own copy, per metric
+	Duels    []Verdict  `json:"duels,omitempty"` // every challenger against every challenger before it, per metric
+	Winner   string     `json:"winner"`          // an arm's name, "trade" or "undecided"
 	Answer   Conclusion `json:"answer,omitzero"`
 	// Headline is the answer in one sentence. Records have none: report adds it to the JSON
 	// it prints.
@@ -202,7 +203,7 @@ type Verdict struct {
 	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
 	High     float64 `json:"high,omitzero"`
 	Blocks   int     `json:"blocks"`          // blocks judged
-	Look     int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks after which it was decided
+	Look     int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks since which it is decided so
 	Won      int     `json:"won"`             // blocks in which the arm had the better value
 	Lost     int     `json:"lost"`            // blocks in which it had the worse one
 	Lean     string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there

@@ -186,7 +186,7 @@ var messages = map[record.Code]string{
 	record.CauseOverload:    `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`,
 	record.CauseStarvation:  `starvation: {{.Arm}} left {{n .Values.starved}} of its connections without an answer, and a closed loop has no times of those`,
 	record.CauseUnsent:      `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Values.unsent}} of theirs, which have no times`,
-	record.CauseAA:          `{{range .Because}}its own copy: {{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{signed (sub .Values.ratio 1)}}, so the set-up tells identical programs apart{{end}}`,
+	record.CauseAA:          `{{range .Because}}its own copy: {{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{change .Values.ratio}} ({{change .Values.low}} to {{change .Values.high}}), and only a difference beyond that stands{{end}}`,
 	record.CauseDrift:       `drift: against {{.Baseline}} it is {{change .Values.first}} in the first half of the blocks and {{change .Values.last}} in the last`,
 	record.CauseImbalance: `imbalance: {{if .Names.share}}{{.Names.share}} differs between {{.Baseline}} and {{.Arm}} by {{signed .Values.more}} of the CPU time, and the ratio follows it by enough to make the verdict` +
 		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{ms .Values.more}} at {{.Metric}}, which is enough to make the verdict{{end}}`,

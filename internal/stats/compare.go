@@ -23,7 +23,7 @@ type Comparison struct {
 	Low      float64 // confidence interval of Ratio; 0 when refused, and while no look has an interval
 	High     float64
 	Blocks   int      // pairs given
-	Look     int      // blocks after which it was decided, 0 unless it is FASTER, SLOWER or SAME
+	Look     int      // blocks since which it is decided so, 0 unless it is FASTER, SLOWER or SAME
 	Won      int      // blocks in which the arm had the better value; 0 when refused
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
 	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
@@ -38,14 +38,15 @@ type Comparison struct {
 //
 // It looks after 10, 12, 14, … blocks ([Looks]). With d = ln(arm/base) of the first n
 // blocks, sorted, the interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n,
-// Alpha/comparisons). The intervals hold together, so what holds is their intersection
-// so far, and the first look at which a rule holds decides, whatever comes after:
+// Alpha/comparisons). The intervals of all looks hold together, so Low and High are what
+// they have in common, and a decision may be taken from them after any look:
 //
-//	FASTER, SLOWER   the intersection excludes 0 and |median of n| >= ln(1+Effect)
-//	SAME             the intersection lies within ±ln(1+Same)
+//	FASTER, SLOWER   [Low, High] excludes 1 and the median is at least Effect off
+//	SAME             [Low, High] lies within ±Same
 //
 // Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
 // plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
+// The decision is that of all blocks given, so that word and figures agree.
 //
 // Values that are not positive and finite and slices of different length are REFUSED
 // with a Reason.
@@ -76,16 +77,14 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 		if n > c.Blocks {
 			break
 		}
-		if k := ranks[i]; k > 0 && !c.look(ratios[:n], k) {
+		if k := ranks[i]; k > 0 && !c.narrow(ratios[:n], k) {
 			break // no one median fits all looks: what they showed before stays
 		}
+		c.decide(middleRatio(ratios[:n]), n)
 	}
-	c.Ratio = middleRatio(ratios)
+	c.decide(middleRatio(ratios), c.Blocks)
 	if c.Decision == Inconclusive {
 		c.lean(ranks)
-	}
-	if c.Low > 0 {
-		c.Ratio = min(max(c.Ratio, c.Low), c.High)
 	}
 	return c
 }
@@ -96,9 +95,9 @@ func middleRatio(ratios []float64) float64 {
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// look narrows the interval by that of the first blocks, of rank k, and decides if it
-// can. It reports whether the two have anything in common.
-func (c *Comparison) look(ratios []float64, k int) bool {
+// narrow cuts the interval to what it has in common with that of some first blocks, of rank
+// k. It reports false, and leaves the interval, where they have nothing in common.
+func (c *Comparison) narrow(ratios []float64, k int) bool {
 	sorted := slices.Sorted(slices.Values(ratios))
 	low, high := sorted[k-1], sorted[len(sorted)-k]
 	if c.Low > 0 {
@@ -108,21 +107,31 @@ func (c *Comparison) look(ratios []float64, k int) bool {
 		return false
 	}
 	c.Low, c.High = low, high
-	if c.Decision != Inconclusive {
-		return true
-	}
-	median := math.Log(middleRatio(ratios))
-	same := math.Log1p(c.Metric.Same) + rounding
-	switch {
-	case c.excludesOne() && c.matters(median):
-		c.Decision = c.direction(median)
-	case -same <= math.Log(low) && math.Log(high) <= same:
-		c.Decision = Same
-	default:
-		return true
-	}
-	c.Look = len(ratios)
 	return true
+}
+
+// decide takes the decision after n blocks with that median. Look is the number of blocks
+// since which it has stood.
+func (c *Comparison) decide(median float64, n int) {
+	if c.Low > 0 {
+		median = min(max(median, c.Low), c.High)
+	}
+	c.Ratio = median
+	same := math.Log1p(c.Metric.Same) + rounding
+	d := Inconclusive
+	switch {
+	case c.Low == 0:
+	case c.excludesOne() && c.matters(math.Log(median)):
+		d = c.direction(math.Log(median))
+	case -same <= math.Log(c.Low) && math.Log(c.High) <= same:
+		d = Same
+	}
+	if d != c.Decision {
+		c.Decision, c.Look = d, n
+	}
+	if d == Inconclusive {
+		c.Look = 0
+	}
 }
 
 // matters reports whether a median of the logarithm is at least the effect.

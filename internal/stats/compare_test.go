@@ -139,9 +139,9 @@ func logs(x []float64) (all []float64) {
 	return all
 }
 
-// A decision stands, whatever the blocks after it say, with the look that took it. Looks
-// that have nothing in common leave what was known before them.
-func TestCompareLatches(t *testing.T) {
+// The interval only narrows, with the look that it was decided at. Looks that have nothing
+// in common leave what was known before them.
+func TestCompareKeepsItsInterval(t *testing.T) {
 	t.Parallel()
 	ones := slices.Repeat([]float64{1}, 40)
 	arm := slices.Concat(slices.Repeat([]float64{1.3}, 13), slices.Repeat([]float64{.7}, 27))
@@ -162,6 +162,49 @@ func TestCompareLatches(t *testing.T) {
 	}
 	if c := Compare(m, ones[:5], turns[:5], 1); c.Ratio != 3 || c.Low != 0 {
 		t.Errorf("%+v, want a ratio of 3 without an interval", c)
+	}
+}
+
+// The word is what the figures of all blocks say: ten blocks of +30 % are SLOWER, and no longer when
+// thirty more make the median +1 %.
+func TestCompareWordAndFiguresAgree(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(23, 2))
+	m := metric(t, "p50")
+	ones, arm := slices.Repeat([]float64{1}, 40), slices.Repeat([]float64{1.3}, 10)
+	arm[3] = 1.001
+	arm = append(arm, slices.Repeat([]float64{1.01}, 30)...)
+	if c := Compare(m, ones[:10], arm[:10], 1); c.Decision != Slower || c.Look != 10 {
+		t.Errorf("ten blocks: %+v, want SLOWER", c)
+	}
+	if c := Compare(m, ones, arm, 1); c.Decision != Same || c.Ratio != 1.01 || c.Look < 14 {
+		t.Errorf("forty blocks: %+v, want SAME at +1 %%", c)
+	}
+	for range 2000 {
+		var arm []float64
+		for range 10 + rng.IntN(31) {
+			arm = append(arm, math.Exp(.06+.1*rng.NormFloat64()))
+		}
+		c := Compare(m, ones[:len(arm)], arm, 3)
+		differs := (c.Low > 1 || c.High < 1) && math.Abs(math.Log(c.Ratio)) >= math.Log1p(m.Effect)-1e-9
+		within := c.Low > 0 && math.Abs(math.Log(c.Low)) <= math.Log1p(m.Same)+1e-9 && math.Abs(math.Log(c.High)) <= math.Log1p(m.Same)+1e-9
+		switch c.Decision {
+		case Faster, Slower:
+			if !differs || (c.Decision == Slower) != (c.Ratio > 1) {
+				t.Fatalf("%+v", c)
+			}
+		case Same:
+			if differs || !within {
+				t.Fatalf("%+v", c)
+			}
+		default:
+			if differs || within {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if c.Ratio < c.Low || c.Low > 0 && c.Ratio > c.High || (c.Look > 0) != (c.Decision != Inconclusive) {
+			t.Fatalf("%+v", c)
+		}
 	}
 }
 

@@ -74,6 +74,13 @@ func FirstLook(comparisons int) int {
 	return 0
 }
 
+// Unspent returns what so many comparisons that share Alpha leave of it, since the ranks of
+// intervals are whole numbers: not negative.
+func Unspent(comparisons int) float64 {
+	_, spent := spend(Alpha / float64(max(comparisons, 1)))
+	return Alpha - float64(max(comparisons, 1))*spent
+}
+
 // settles returns the first look after n at which the sign test would be sure if the
 // blocks to come fell as those so far, of which minority fell the other way; 0 for none.
 func settles(n, minority int, ranks [len(looks)]int) int {
