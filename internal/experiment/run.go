@@ -235,13 +235,14 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		if block > 0 {
 			each = time.Since(first) / time.Duration(block)
 		}
-		if time.Since(r.began)+max(each, last)+closing+time.Duration(number)*judging > p.budget {
+		room := r.room(block, number, max(each, last))
+		if room <= block {
 			if block < scenario.MinBlocks {
 				p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
 					"budget": p.budget.Seconds(), "blocks": float64(block), "first": float64(scenario.MinBlocks),
 					"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
 				}})
-			} else if p.aim.SLO == nil && p.aim.Outcome == nil {
+			} else {
 				r.tellOpen(soFar, block, each)
 			}
 			return nil
@@ -267,8 +268,11 @@ func (r *runner) runBlocks(ctx context.Context) error {
 			judge.Measure(figures, t, p.aim.SLO)
 		}
 		last = time.Since(begun)
-		result, ends := soFar.Look(p.aim, figures)
+		aim := p.aim
+		aim.Room = r.room(block+1, number, max(last, time.Since(first)/time.Duration(block+1)))
+		result, ends := soFar.Look(aim, figures)
 		if ends {
+			r.tellOpen(soFar, block+1, last)
 			return nil
 		}
 		if result != nil && r.onLook != nil {
@@ -278,9 +282,20 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	return nil
 }
 
-// tellOpen says that the budget ended the run with verdicts open, and what would decide
-// them.
+// room is how many blocks the budget has time for in all, after so many blocks and trials,
+// when another block takes each.
+func (r *runner) room(blocks, trials int, each time.Duration) int {
+	left := r.plan.budget - time.Since(r.began) - closing - time.Duration(trials)*judging
+	more := max(0, int(left/(each+time.Duration(len(r.plan.arms))*judging)))
+	return min(blocks+more, r.plan.Blocks)
+}
+
+// tellOpen says which verdicts are open when a run ends that was to decide them, and what
+// would.
 func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
+	if a := r.plan.aim; a.SLO != nil || a.Outcome != nil || a.Expectations {
+		return
+	}
 	open, needed := soFar.Open()
 	if open == 0 {
 		return

@@ -13,6 +13,7 @@ type Aim struct {
 	Expectations bool      // the expectations alone, whatever verdicts are open
 	SLO          stats.SLO // whether each arm keeps it, if not nil
 	Outcome      *string   // the [Outcome] of this metric, if not nil
+	Room         int       // the blocks that there is time for in all, 0 if not known: verdicts that need more are not waited for
 }
 
 // Look judges what was taken so far, as an end that may come at any time would, if as many
@@ -28,11 +29,11 @@ func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result,
 		ends = !slices.ContainsFunc(now.keepings(aim.SLO, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
 	case aim.Outcome != nil:
 		v := Outcome(now.result, *aim.Outcome)
-		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
+		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(aim.Room))
 	case aim.Expectations:
 		ends = now.expectationsDecided()
 	default:
-		ends = now.settled()
+		ends = now.settled(aim.Room)
 	}
 	return now.result, ends
 }
@@ -48,14 +49,16 @@ func (j *Judge) Open() (open, needed int) {
 	return open, needed
 }
 
-// settled reports whether more blocks can change nothing that was asked for: every
-// primary verdict is decided or refused for good, by its goodput where an arm is
+// settled reports whether the blocks that there is room for can change nothing that was asked
+// for: every primary verdict is decided or can not be, by its goodput where an arm is
 // overloaded, so is every duel of two that may be the best, and so is every expectation.
-func (g judgement) settled() bool {
+func (g judgement) settled(room int) bool {
+	open := func(v record.Verdict) bool {
+		least := g.verdicts.least[pairing{v.Metric, v.Arm, v.Baseline}]
+		return least > 0 && (room == 0 || least <= room)
+	}
 	for _, v := range g.verdicts.all {
-		open := v.Verdict == string(stats.Inconclusive) || v.Verdict == string(stats.Refused) && !g.verdicts.final[finality{v.Metric, v.Arm}]
-		asked := v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])
-		if open && asked {
+		if open(v) && (v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])) {
 			return false
 		}
 	}
@@ -66,7 +69,7 @@ func (g judgement) settled() bool {
 		}
 	}
 	for _, v := range g.verdicts.duels {
-		if v.Primary && v.Verdict == string(stats.Inconclusive) && !slices.Contains(beaten, v.Arm) && !slices.Contains(beaten, v.Baseline) {
+		if open(v) && v.Primary && !slices.Contains(beaten, v.Arm) && !slices.Contains(beaten, v.Baseline) {
 			return false
 		}
 	}

@@ -142,3 +142,24 @@ func TestLookForExpectations(t *testing.T) {
 		t.Error("the run ends with its expectation open")
 	}
 }
+
+// A run does not wait for verdicts that the blocks it has time for cannot decide.
+func TestLookKnowsItsRoom(t *testing.T) {
+	t.Parallel()
+	for room, want := range map[int]bool{0: false, 14: true, 40: true} {
+		if _, ends := taken(t, synthetic{times: noisy}).Look(Aim{Room: room}, nil); ends != want {
+			t.Errorf("half of the blocks differ, room for %d: ends %v, want %v", room, ends, want)
+		}
+	}
+	once := func(block int, arm string, u float64) float64 { // two of twelve blocks say otherwise
+		if arm == "pool" && block > 2 {
+			return 1.5 * usual(u)
+		}
+		return usual(u)
+	}
+	for room, want := range map[int]bool{14: true, 20: false, 40: false} {
+		if _, ends := taken(t, synthetic{times: once}).Look(Aim{Room: room}, nil); ends != want {
+			t.Errorf("two of twelve blocks do not differ, room for %d: ends %v, want %v", room, ends, want)
+		}
+	}
+}

@@ -12,9 +12,9 @@ import (
 // verdicts are a run's.
 type verdicts struct {
 	aa, all []record.Verdict
-	duels   []record.Verdict  // every challenger against every challenger before it
-	final   map[finality]bool // those that are refused whatever comes
-	refusal *refusal          // why every one is refused, nil if not
+	duels   []record.Verdict // every challenger against every challenger before it
+	least   map[pairing]int  // fewest blocks that may decide one, where more may
+	refusal *refusal         // why every one is refused, nil if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
@@ -31,7 +31,7 @@ type verdicts struct {
 // Elsewhere a duel calls a difference with what the looks, whose ranks are whole numbers,
 // leave unspent of Alpha.
 func (b blocks) compare(arms []record.Arm) verdicts {
-	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, final: map[finality]bool{}, refusal: b.refuseRun()}
+	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, least: map[pairing]int{}, refusal: b.refuseRun()}
 	if len(arms) < 2 {
 		return v
 	}
@@ -47,25 +47,22 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Name] = newRuler(c, base.Name, why)
 	}
-	differs := map[finality]bool{}
+	differs := map[pairing]bool{}
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := stats.Compare(m, b.series(against.Name, m.Name), b.series(a.Name, m.Name), Primaries()*challengers)
 			why := b.against(c, m, against, a, v.refusal, rulers[m.Name])
-			if why != nil && why.final {
-				v.final[finality{m.Name, a.Name}] = true
-			}
-			v.all = append(v.all, verdict(c, against, a, why))
-			differs[finality{m.Name, a.Name}] = why == nil && (c.Low > 1 || c.High > 0 && c.High < 1)
+			v.all = append(v.all, v.verdict(c, against, a, why))
+			differs[pairing{m.Name, a.Name, ""}] = why == nil && (c.Low > 1 || c.High > 0 && c.High < 1)
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
 				c := stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), duelists(challengers))
-				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[finality{m.Name, a.Name}] && !differs[finality{m.Name, other.Name}] {
+				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[pairing{m.Name, a.Name, ""}] && !differs[pairing{m.Name, other.Name, ""}] {
 					c = stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), unspent(challengers))
 				}
-				v.duels = append(v.duels, verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
+				v.duels = append(v.duels, v.verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
 			}
 		}
 	}
@@ -207,8 +204,19 @@ func noun(name string) string {
 	return name
 }
 
-// A finality names a verdict.
-type finality struct{ metric, arm string }
+// A pairing names a verdict.
+type pairing struct{ metric, arm, baseline string }
+
+// verdict is a comparison's, with a note of the blocks that may decide it.
+func (v verdicts) verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
+	switch {
+	case why != nil && !why.final:
+		v.least[pairing{c.Metric.Name, arm.Name, base.Name}] = c.Blocks + 1
+	case why == nil && c.Decision == stats.Inconclusive:
+		v.least[pairing{c.Metric.Name, arm.Name, base.Name}] = c.Least
+	}
+	return verdict(c, base, arm, why)
+}
 
 // disturbed are an arm's disturbances over the valid blocks; nil without any.
 func (b blocks) disturbed(arm string) *record.Disturbed {

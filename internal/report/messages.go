@@ -83,7 +83,7 @@ var messages = map[record.Code]string{
 	record.UnevenProbe:         `the halves of its probe of X_max were {{percent .Values.apart}} apart, and a share of it is as unsure`,
 	record.BudgetTooShort: `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{n .Values.first}} that the first look needs: ` +
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`,
-	record.BudgetEnded: `the budget of {{time .Values.budget}} ended the run after {{plural .Values.blocks "block"}} with {{plural .Values.open "verdict"}} open: ` +
+	record.BudgetEnded: `{{plural .Values.open "verdict"}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide: ` +
 		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{n .Values.room}} blocks, which may decide them{{else}}{{n .Values.most}} blocks, the most, would not be enough; lengthen --window{{end}}`,
 	record.RateLowered:     `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`,
 	record.RateShared:      `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`,

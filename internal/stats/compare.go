@@ -28,6 +28,7 @@ type Comparison struct {
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
 	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
 	Needed   int      // INCONCLUSIVE: blocks that would decide it, an estimate; else 0
+	Least    int      // INCONCLUSIVE: blocks that decide it if those to come are kinder than those so far; else 0
 	Reason   string   // why it was refused; "" otherwise
 }
 
@@ -164,6 +165,10 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 	c.Needed = max(c.Needed, c.Blocks+1)
 	if i, _ := slices.BinarySearch(looks[:], c.Needed); i < len(looks) {
 		c.Needed = looks[i]
+	}
+	c.Least = c.Needed
+	if luck := settles(c.Blocks, max(minority-1, 0), ranks); luck > 0 && c.matters(median) {
+		c.Least = min(c.Least, luck)
 	}
 }
 
