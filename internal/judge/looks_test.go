@@ -146,20 +146,27 @@ func TestLookForExpectations(t *testing.T) {
 // A run does not wait for verdicts that the blocks it has time for cannot decide.
 func TestLookKnowsItsRoom(t *testing.T) {
 	t.Parallel()
-	for room, want := range map[int]bool{0: false, 14: true, 40: true} {
-		if _, ends := taken(t, synthetic{times: noisy}).Look(Aim{Room: room}, nil); ends != want {
-			t.Errorf("half of the blocks differ, room for %d: ends %v, want %v", room, ends, want)
-		}
+	slowerIn := func(blocks int) synthetic { // of twelve; in the others pool is faster
+		return synthetic{times: func(block int, arm string, u float64) float64 {
+			switch {
+			case arm != "pool":
+				return usual(u)
+			case block > 12-blocks:
+				return 1.5 * usual(u)
+			}
+			return .7 * usual(u)
+		}}
 	}
-	once := func(block int, arm string, u float64) float64 { // two of twelve blocks say otherwise
-		if arm == "pool" && block > 2 {
-			return 1.5 * usual(u)
-		}
-		return usual(u)
-	}
-	for room, want := range map[int]bool{14: true, 20: false, 40: false} {
-		if _, ends := taken(t, synthetic{times: once}).Look(Aim{Room: room}, nil); ends != want {
-			t.Errorf("two of twelve blocks do not differ, room for %d: ends %v, want %v", room, ends, want)
+	for _, c := range []struct {
+		blocks, room int
+		ends         bool
+	}{
+		{6, 0, false}, {6, 14, true}, {6, 40, true}, // half of them: nothing decides it
+		{10, 14, true}, {10, 20, false}, {10, 40, false}, // one in twelve may be all that is left of two
+		{12, 14, true}, // decided
+	} {
+		if _, ends := taken(t, slowerIn(c.blocks)).Look(Aim{Room: c.room}, nil); ends != c.ends {
+			t.Errorf("slower in %d of 12 blocks, room for %d: ends %v, want %v", c.blocks, c.room, ends, c.ends)
 		}
 	}
 }
