@@ -50,12 +50,17 @@ func (j *Judge) Open() (open, needed int) {
 }
 
 // settled reports whether the blocks that there is room for can change nothing that was asked
-// for: every primary verdict is decided or can not be, by its goodput where an arm is
-// overloaded, so is every duel of two that may be the best, and so is every expectation.
+// for: every primary verdict is decided or cannot be, by its goodput where an arm is
+// overloaded, so is every duel of two that may be the best, and so is every expectation. An
+// arm of which nothing is decided is given all the room there is.
 func (g judgement) settled(room int) bool {
+	known := map[string]bool{}
+	for _, v := range g.verdicts.all {
+		known[v.Arm] = known[v.Arm] || v.Primary && g.verdicts.least[pairing{v.Metric, v.Arm, v.Baseline}] == 0
+	}
 	open := func(v record.Verdict) bool {
 		least := g.verdicts.least[pairing{v.Metric, v.Arm, v.Baseline}]
-		return least > 0 && (room == 0 || least <= room)
+		return least > 0 && (room == 0 || least <= room || !known[v.Arm])
 	}
 	for _, v := range g.verdicts.all {
 		if open(v) && (v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])) {

@@ -149,7 +149,7 @@ func TestLookKnowsItsRoom(t *testing.T) {
 	slowerIn := func(blocks int) synthetic { // of twelve; in the others pool is faster
 		return synthetic{times: func(block int, arm string, u float64) float64 {
 			switch {
-			case arm != "pool":
+			case arm != "pool" || u < .6: // p50 is the same
 				return usual(u)
 			case block > 12-blocks:
 				return 1.5 * usual(u)
@@ -168,5 +168,8 @@ func TestLookKnowsItsRoom(t *testing.T) {
 		if _, ends := taken(t, slowerIn(c.blocks)).Look(Aim{Room: c.room}, nil); ends != c.ends {
 			t.Errorf("slower in %d of 12 blocks, room for %d: ends %v, want %v", c.blocks, c.room, ends, c.ends)
 		}
+	}
+	if _, ends := taken(t, synthetic{times: noisy}).Look(Aim{Room: 14}, nil); ends {
+		t.Error("nothing is known of the pool: the run ends")
 	}
 }
