@@ -41,14 +41,15 @@ rows() { { grep -sF "$code	" "$results" || true; } | cut -f2-; }
 slice_over() { ((${SLICE:-0} > 0 && SECONDS >= ${SLICE:-0})); }
 
 # disturb LEVEL SEED has a program use 30 % of a CPU in bursts of 5 to 50 ms: of CPU 0 or
-# of CPU 1 in turn with the seed (either), or of each (both), or not at all (none), until
-# calm. It ends by itself, too.
+# of CPU 1 in turn with the seed (either), of CPU 0 (server), of each (both), or of none
+# (none), until calm. It ends by itself, too.
 hogs=()
 disturb() {
 	local cpu cpus=()
 	case $1 in
 	none) ;;
 	either) cpus=($(($2 / 3 % 2))) ;;
+	server) cpus=(0) ;;
 	both) cpus=(0 1) ;;
 	*) die "no such noise: $1" ;;
 	esac
