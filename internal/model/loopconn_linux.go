@@ -274,7 +274,8 @@ func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 // transfer reads or writes the socket while it is open. The lock is contended in a drain only
 // and costs some 10 ns. The call cannot block, so it is raw, hidden from Go's scheduler: a
 // busy loop's thread, which has not entered the scheduler for 10 ms, would lose its P in
-// every ordinary system call, thousands of times a second.
+// every ordinary system call, thousands of times a second. A read with stamps is as raw as one
+// without.
 func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
 	c.mu.Lock()
 	if c.closed.Load() {

@@ -58,12 +58,13 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	return k.n, k.times(k.n), nil
 }
 
-// try reads once and reports whether there was something to read, or an error. The call cannot
-// block, so it is raw, hidden from Go's scheduler, which makes up for some of the cost of
-// recvmsg.
+// try reads once and reports whether there was something to read, or an error. Go's scheduler
+// sees the call, as it sees the read of a connection without stamps: an unseen one wakes no
+// sysmon, and the server would use less CPU time than it does unstamped
+// (docs/findings-syscalls.md).
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)
 		k.n, k.errno = int(n), errno
 		switch errno {
 		case unix.EINTR:

@@ -1,12 +1,16 @@
 package model_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/trace"
 	"strings"
 	"testing"
 	"time"
+
+	exptrace "golang.org/x/exp/trace"
 
 	"schedlab/internal/model"
 	"schedlab/internal/timeline"
@@ -140,4 +144,69 @@ func TestServerTiming(t *testing.T) {
 			t.Errorf("not asked for timing: got %q, %v", a.field("Server-Timing"), err)
 		}
 	})
+}
+
+// Stamps leave a read as it is: Go's scheduler is told of the system call of every read with
+// stamps and without, or, by an event loop, of none.
+func TestSchedulerSeesReads(t *testing.T) { // not parallel: a trace is of the whole process
+	const requests = 10
+	for _, mode := range model.Modes() {
+		for _, level := range []string{"off", "basic", "full"} {
+			if level == "full" && runtime.GOOS != "linux" {
+				continue
+			}
+			t.Run(mode.Name+"/"+level, func(t *testing.T) {
+				s := start(t, mode, func(with *setup) {
+					if level != "off" {
+						with.Socket.Timeline, with.Socket.KernelStamps = timeline.NewRing(requests), level == "full"
+					}
+				})
+				c := s.dial()
+				defer c.Close()
+				var recorded bytes.Buffer
+				if err := trace.Start(&recorded); err != nil {
+					t.Fatal(err)
+				}
+				for range requests {
+					if a, err := c.ask(get("/plaintext")); err != nil || a.Status != 200 {
+						t.Errorf("answered %d, %v", a.Status, err)
+					}
+				}
+				trace.Stop()
+				seen := seenReads(t, &recorded)
+				if mode.Loops && seen > 0 || !mode.Loops && seen < requests {
+					t.Errorf("the scheduler saw %d system calls of reads for %d requests", seen, requests)
+				}
+			})
+		}
+	}
+}
+
+// seenReads counts the system calls of connections' reads in an execution trace.
+func seenReads(t *testing.T, recorded io.Reader) (n int) {
+	r, err := exptrace.NewReader(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e, err := r.ReadEvent()
+		if err == io.EOF {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind() != exptrace.EventStateTransition || e.StateTransition().Resource.Kind != exptrace.ResourceGoroutine {
+			continue
+		}
+		if _, to := e.StateTransition().Goroutine(); to != exptrace.GoSyscall {
+			continue
+		}
+		for f := range e.Stack().Frames() {
+			if strings.HasSuffix(f.Func, "onn).Read") && strings.Contains(f.Func, "/model.(*") {
+				n++
+				break
+			}
+		}
+	}
 }
