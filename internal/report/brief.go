@@ -214,15 +214,15 @@ func briefReasons(r *record.Result) (lines []string) {
 		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
 			continue
 		}
-		l, by := difference(r, a, onAverage)
-		if l == "" && slowest(r) >= tailRequests {
-			l, by = difference(r, a, inTheTail)
-		}
-		if l != "" && denies(r, a.Name, by) {
-			l = a.Name + ": its mean points the other way, by a few long requests; --verbose has both"
-		}
-		if l != "" {
-			lines = append(lines, l)
+		i := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
+			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
+		})
+		switch {
+		case i < 0:
+		case denies(r, a.Name, r.Differences[i].By):
+			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
+		default:
+			lines = append(lines, difference(r.Differences[i]))
 		}
 	}
 	return lines
