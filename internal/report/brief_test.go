@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"schedlab/internal/record"
 )
 
 // The answer of every run fits a screen, and stands first.
@@ -44,5 +46,45 @@ func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 	d.By, d.Low, d.High = -d.By, -d.High, -d.Low
 	if got, want := strings.Join(briefReasons(r), "\n"), "pool: its mean points the other way, by a few long requests; --verbose has both"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The copy does not differ where its intervals are within SAME; else the widest is told.
+func TestHowLikeTheCopyIs(t *testing.T) {
+	t.Parallel()
+	narrow := record.Verdict{Metric: "p50", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .98, High: 1.02}
+	wide := record.Verdict{Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
+	early := record.Verdict{Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
+	for want, aa := range map[string][]record.Verdict{
+		"nethttp and its own copy do not differ":                                 {narrow},
+		"nethttp and its own copy cannot be told apart (-64 % to +175 % at p99)": {narrow, wide},
+		"nethttp and its own copy cannot be told apart yet":                      {narrow, early},
+	} {
+		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every request got a good reply only where none failed or was not sent, nobody is overloaded,
+// and no arm has surely less goodput.
+func TestEveryRequestGotAGoodReply(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*record.Result){
+		"":           func(*record.Result) {},
+		"failed":     func(r *record.Result) { r.Arms[2].Errors = 1 },
+		"not sent":   func(r *record.Result) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
+		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, record.Fact{Code: record.Overloaded, Arm: "pool"}) },
+		"starved":    func(r *record.Result) { r.Arms[2].StarvedConnections = 1 },
+		"lower goodput": func(r *record.Result) {
+			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: "goodput", Verdict: "LOWER", Arm: "pool", Ratio: .48})
+		},
+	} {
+		r := quick()
+		spoil(r)
+		told := strings.Join(append(sure(r), complaints(r)...), "\n")
+		if got := strings.Contains(told, "every request got a good reply") || strings.Contains(told, "every one of "); got != (name == "") {
+			t.Errorf("%q: got %q", name, told)
+		}
 	}
 }
