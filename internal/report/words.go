@@ -290,7 +290,9 @@ func allGood(r *record.Result) bool {
 		}
 	}
 	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool { return f.Code == record.Overloaded || f.Code == record.GeneratorLimit }) &&
-		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == "goodput" && find("goodput").Decision(v.Verdict) == stats.Slower })
+		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+			return v.Metric == "goodput" && find("goodput").Decision(v.Verdict) == stats.Slower
+		})
 }
 
 // complaints says what went wrong with requests, per arm; one reassuring line
