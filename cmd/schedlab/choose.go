@@ -56,10 +56,12 @@ out. The size of a pool is from 'schedlab size'; with --slo it keeps that.
 The answer ends with the comparison that tests it: the advised model against
 net/http and others that may do. --verify runs that comparison, two minutes at
 most, and says whether the advice held: it did unless another model is surely
-better at what matters.
+better at what matters, the SLO is broken, or a request got no good reply (which
+overload is about).
 
 Exit codes: 0 there is advice, and with --verify it held; 3 --verify found the
-advised model SLOWER; 4 this machine could not decide.`,
+advised model SLOWER, or its SLO broken; 4 this machine could not decide, or
+requests of the advised model got no good reply.`,
 		Example: `  schedlab choose --cpu 'exp(200us)' --rate 2000/s --slo 'p99<=10ms'
   schedlab choose --cpu 20us --sleep 28ms --connections 200 --rate 2080/s --matters throughput
   schedlab choose --cpu 100us --idle 4000 --rate 1000/s --matters memory

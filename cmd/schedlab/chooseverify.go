@@ -77,13 +77,14 @@ func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t c
 	if err != nil {
 		return nil, err
 	}
-	v := choose.Verify(arms, t.Metrics, verdicts)
-	v.Dir = dir.Path()
+	var slo []record.Expectation
 	for _, e := range run.Result.Expectations {
 		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {
-			v.SLO = append(v.SLO, e)
+			slo = append(slo, e)
 		}
 	}
+	v := choose.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
+	v.Dir = dir.Path()
 	return v, nil
 }
 

@@ -105,7 +105,7 @@ decide.`,
 
 func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
-	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker")
+	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker; exponential, unless --cv or --cpu says otherwise")
 	fl.Float64Var(&f.cv, "cv", 1, "coefficient of variation of what --held leaves beside --cpu: 0 always the same, 1 exponential, above that a heavier tail, up to 10")
 	fl.DurationVar(&f.cpu, "cpu", 0, "CPU time within the time held, of --held, --histogram and --csv; workers share the cores for it")
 	fl.StringVar(&f.workload, "workload", "", "what a request asks, as scenarios write it: cpu=200us,sleep=exp(10ms)")

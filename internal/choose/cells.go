@@ -116,9 +116,25 @@ func Cells(pack Pack, modes []Mode) (all []record.ChoiceCell) {
 			}
 			c.Arms = append(c.Arms, record.ChoiceArm{Name: name, Mode: mode})
 		}
+		c.Lacks = lacks(c)
 		all = append(all, pack.answer(c, modes))
 	}
 	return all
+}
+
+// belowCapacity are the scenarios that stand for overload without being one.
+var belowCapacity = []string{"backlog", "survivors"}
+
+// lacks says why a cell's experiment does not compare the right arms.
+func lacks(c record.ChoiceCell) (why []record.Fact) {
+	names := record.Names{"scenario": c.Scenario, "mode": c.Arms[0].Mode}
+	if !slices.ContainsFunc(c.Arms, func(a record.ChoiceArm) bool { return a.Mode != c.Arms[0].Mode }) {
+		why = append(why, record.Fact{Code: record.ChooseOneMode, Names: names})
+	}
+	if c.Matters == Overload && slices.Contains(belowCapacity, c.Scenario) {
+		why = append(why, record.Fact{Code: record.ChooseBelow, Names: names})
+	}
+	return why
 }
 
 // answer is the cell with what the pack's verdicts come to.

@@ -90,8 +90,25 @@ const loadTrace = 50_000
 
 func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Seed) }
 
-// busy is the share of the cores that the requests need.
-func (a Ask) busy() float64 { return a.Rate * a.Demand.CPU.Mean().Seconds() / float64(a.Cores) }
+// CPU seconds that HTTP itself costs a request. The least is that of a loop on a CPU that never
+// sleeps (docs/benchmarks.md, kept-64). A request that finds its CPU asleep costs a wake-up more:
+// net/http took 69 us at 2,000/s (docs/experiments/keepalive-vs-close.md).
+const (
+	leastHTTP = 5e-6
+	wakeUp    = 74e-6
+)
+
+// busy is the share of the cores that the requests need, HTTP's own cost included. Poisson arrivals
+// find a core asleep with probability 1-busy: busy = rate (cpu + leastHTTP + wakeUp (1-busy)) / cores.
+func (a Ask) busy() float64 {
+	cores := float64(a.Cores)
+	return a.Rate * (a.Demand.CPU.Mean().Seconds() + leastHTTP + wakeUp) / (cores + a.Rate*wakeUp)
+}
+
+// http is HTTP's own part of busy.
+func (a Ask) http() float64 {
+	return a.busy() - a.Rate*a.Demand.CPU.Mean().Seconds()/float64(a.Cores)
+}
 
 // Carry is the rate that the connections can carry at most, each with one request under way at
 // a time (Little's law); short reports that this is what limits the requests, not the cores.
@@ -157,7 +174,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 		Code: record.ChooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
 		Values: record.Values{
 			"cpu": a.Demand.CPU.Mean().Seconds(), "sleep": (a.Demand.Held() - a.Demand.CPU.Mean()).Seconds(), "lock": a.Lock.Seconds(), "rate": a.Rate,
-			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(),
+			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(), "http": a.http(),
 		},
 	}
 	c.Unless = unless(kinds[0])
@@ -165,6 +182,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFull, Values: record.Values{"busy": a.busy()}})
 	}
 	if c.Cell != nil {
+		c.Doubts = append(c.Doubts, c.Cell.Lacks...)
 		i := slices.IndexFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
 			stands, _ := a.stands(b.Mode, modes)
 			return stands.Name == mode.Name && b.Mode != mode.Name
@@ -236,13 +254,16 @@ func (a Ask) best(cell record.ChoiceCell, modes []Mode) (Mode, bool) {
 }
 
 // candidatesOf are the modes that may serve these requests, each once, the plainest first:
-// net/http and those of the cell.
+// net/http and those of the cell, or another plain one.
 func (a Ask) candidatesOf(cell record.ChoiceCell, modes []Mode) (all []Mode) {
 	names := []string{modes[0].Name}
 	for _, arm := range cell.Arms {
 		if m, ok := a.stands(arm.Mode, modes); ok && !slices.Contains(names, m.Name) {
 			names = append(names, m.Name)
 		}
+	}
+	if len(names) == 1 { // a test needs two
+		names = append(names, modes[1].Name)
 	}
 	slices.SortFunc(names, func(a, b string) int { return rank(modes, a) - rank(modes, b) })
 	for _, name := range names {

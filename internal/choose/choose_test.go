@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,39 @@ func TestTableIsWhole(t *testing.T) {
 	}
 	if len(cells) != len(Kinds())*len(Matters()) {
 		t.Errorf("%d cells", len(cells))
+	}
+}
+
+// Net/http's 69 us of CPU time at 2,000/s are in what requests need, and on a busy CPU hardly more
+// than the least that HTTP costs.
+func TestHTTPCostsCPU(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		workload string
+		rate     float64
+		want     float64
+	}{{"cpu=0us,sleep=1ms", 2000, 0.138}, {"cpu=100us", 3000, 0.44}, {"cpu=200us", 4850, 0.995}} {
+		if got := asking(t, c.workload, c.rate, nil).busy(); math.Abs(got-c.want) > 0.005 {
+			t.Errorf("%s at %g/s: %.3f of the CPU time, want %.3f", c.workload, c.rate, got, c.want)
+		}
+	}
+}
+
+// An advice says when its experiment has no other models, or no overload.
+func TestCellsSayWhatTheyLack(t *testing.T) {
+	t.Parallel()
+	pack := rows("backlog", "p90 short long SLOWER\np90 enough long SAME\np90 enough short FASTER")
+	got, test, err := Advise(asking(t, "cpu=500us", 100, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Overload }), pack, someModes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(test.Arms) < 2 {
+		t.Errorf("tested by %v alone", test.Arms)
+	}
+	for _, want := range []record.Code{record.ChooseOneMode, record.ChooseBelow} {
+		if !slices.ContainsFunc(got.Doubts, func(f record.Fact) bool { return f.Code == want }) {
+			t.Errorf("no doubt %s in %v", want, got.Doubts)
+		}
 	}
 }
 
@@ -301,24 +335,30 @@ func TestTestOfAnAdvice(t *testing.T) {
 // undecided, or bought elsewhere.
 func TestVerify(t *testing.T) {
 	t.Parallel()
+	broken := []record.Expectation{{Outcome: record.Failed}}
 	for _, c := range []struct {
 		name, verdicts string
 		want           record.Answer
+		errors         int
+		slo            []record.Expectation
 	}{
-		{"slower others", "p99 b a SLOWER\np99 c a SAME", record.Passed},
-		{"undecided", "p99 b a INCONCLUSIVE\np99 c a REFUSED", record.Passed},
-		{"a faster one", "p99 b a FASTER\np99 c a SAME", record.Failed},
-		{"two faster ones", "p99 b a FASTER\np99 c a FASTER", record.Failed},
-		{"less memory", "memory b a LOWER\nmemory c a SAME", record.Failed},
-		{"a trade", "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", record.Passed},
-		{"all refused", "p99 b a REFUSED\np99 c a REFUSED", record.Undecided},
+		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed},
+		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.Undecided},
+		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: record.Passed},
+		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: record.Failed},
+		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed},
+		{name: "a faster one", verdicts: "p99 b a FASTER\np99 c a SAME", want: record.Failed},
+		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: record.Failed},
+		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: record.Failed},
+		{name: "a trade", verdicts: "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", want: record.Passed},
+		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: record.Undecided},
 	} {
 		var verdicts []record.Verdict
 		var metrics []string
 		for _, r := range rows("x", c.verdicts) {
 			verdicts, metrics = append(verdicts, r.Verdict), append(metrics, r.Metric)
 		}
-		got := Verify([]string{"a", "b", "c"}, metrics, verdicts)
+		got := Verify(record.Arm{Errors: c.errors, Requests: 1000}, []string{"a", "b", "c"}, metrics, verdicts, c.slo)
 		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) {
 			t.Errorf("%s: got %s because of %v, want %s", c.name, got.Answer, got.Why, c.want)
 		}

@@ -20,13 +20,16 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 }
 
 // Verify says whether an advice held: no other arm is better than the advised one at one of the
-// metrics without being worse at another.
-func Verify(arms, metrics []string, verdicts []record.Verdict) *record.ChoiceTest {
+// metrics without being worse at another, the advised one keeps the SLO, and unless overload is
+// what matters each of its requests got a good reply.
+func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
 	r := record.Result{Verdicts: verdicts}
 	for i, name := range arms {
 		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
 	}
-	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, Why: record.Fact{Code: record.ChooseWrong, Names: record.Names{"mode": arms[0]}}}
+	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, SLO: slo, Why: record.Fact{
+		Code: record.ChooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
+	}}
 	for _, v := range verdicts {
 		t.Why.Because = append(t.Why.Because, Said(v))
 	}
@@ -35,7 +38,12 @@ func Verify(arms, metrics []string, verdicts []record.Verdict) *record.ChoiceTes
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
 		t.Answer, t.Why.Code = record.Undecided, record.ChooseOpen
-	case slices.Contains(best, arms[0]):
+	case !slices.Contains(best, arms[0]):
+	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
+		t.Why.Code = record.ChooseBroken
+	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
+		t.Answer, t.Why.Code = record.Undecided, record.ChooseShed
+	default:
 		t.Answer, t.Why.Code = record.Passed, record.ChooseHeld
 	}
 	return &t

@@ -13,7 +13,7 @@ func PhaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())
 	}
-	names = append(names, record.PhaseCPU, record.PhaseSleep, record.PhaseRest)
+	names = append(names, record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler)
 	for _, st := range record.Stretches() {
 		if !slices.Contains(names, st.Name) {
 			names = append(names, st.Name)

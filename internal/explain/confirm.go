@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -137,9 +138,9 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 		base := test.series(figure, test.Result.Arms[0].Name, test.Result.Arms[1].Name)
 		fast := test.series(figure, test.Result.Arms[2].Name)
 		knob, control := test.series(figure, cause.Knob), test.series(figure, cause.Control)
-		moved, still := Paired(base, knob), Paired(base, control)
+		moved, still := judge.Paired(base, knob), judge.Paired(base, control)
 		cause.Moved, cause.Still, cause.State = &moved, &still, record.NotConfirmed
-		if takesAway(Paired(fast, base), moved, still, Paired(control, knob)) {
+		if takesAway(judge.Paired(fast, base), moved, still, judge.Paired(control, knob)) {
 			cause.State = record.Confirmed
 		}
 	}

@@ -1,5 +1,5 @@
 // Package explain says where the time between two arms of a run went, and why. It reads a
-// record, divides the difference by the stamps (waterfall.go), holds what else is known of the
+// record, divides the difference by the stamps (judge.Waterfall), holds what else is known of the
 // arms beside it (witness.go), asks a table of rules for causes (rules.go, suspect.go), and
 // says which extra arms would confirm them and what they did (confirm.go). It runs nothing.
 package explain
@@ -115,7 +115,7 @@ func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
 	x.Witnesses = told(f.figures(), t.figures())
-	all := whatDiffers(x)
+	all := c.whatDiffers(x)
 	if len(all) == 0 {
 		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
 		return x, nil
@@ -140,9 +140,9 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 		Schema: record.Schema, Run: c.run.Name, Dir: c.Result.Dir, Scenario: c.run.Plan.Scenario, From: from, To: to,
 		Blocks: c.Result.Valid, Witnesses: []record.Witness{}, Causes: []record.Suspect{},
 	}
-	var blocks []Block
+	var blocks []judge.Block
 	for i := range f.windows {
-		blocks = append(blocks, Block{f.windows[i].Phases.List(), t.windows[i].Phases.List()})
+		blocks = append(blocks, judge.Block{From: f.windows[i].Phases.List(), To: t.windows[i].Phases.List()})
 	}
 	stretches := record.Stretches()
 	if f.Joined == 0 || t.Joined == 0 { // one of them stamps nothing: what is not the client's cannot be split
@@ -152,7 +152,7 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 		}
 		stretches = []record.Stretch{stretches[0], rest}
 	}
-	x.Mean, x.Tail = Waterfall(blocks, stretches, Mean), Waterfall(blocks, stretches, Tail)
+	x.Mean, x.Tail = judge.Waterfall(blocks, stretches, judge.MeanOf), judge.Waterfall(blocks, stretches, judge.TailOf)
 	return x
 }
 
@@ -163,7 +163,7 @@ func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
 	for i := range f.windows {
 		was, is = append(was, of(f, i)), append(is, of(t, i))
 	}
-	return Paired(was, is)
+	return judge.Paired(was, is)
 }
 
 // A difference is what of two arms is to be explained.
@@ -182,18 +182,23 @@ func (d difference) slower(from, to string) string {
 }
 
 // whatDiffers is what there is to explain, in the order in which causes are sought: lost requests
-// before times, for times are those of the others; the mean, or else the slowest 1 %.
-func whatDiffers(x *record.Explanation) (all []difference) {
-	matters := func(s record.Step) bool {
-		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds)
+// before times, for times are those of the others; the mean, or else the slowest 1 %. A difference
+// that the baseline and its own copy may have, or that the load itself adds, is none.
+func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
+	var copied record.Explanation
+	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
+		copied = *c.waterfalls(arms[0].Name, arms[1].Name)
+	}
+	matters := func(s, copied record.Step) bool {
+		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds, judge.Noise(copied, c.run.Env.Floor))
 	}
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}
 	switch {
-	case matters(x.Mean.Step):
+	case matters(x.Mean.Step, copied.Mean.Step):
 		all = append(all, difference{step: x.Mean.Step})
-	case matters(x.Tail.Step):
+	case matters(x.Tail.Step, copied.Tail.Step):
 		all = append(all, difference{step: x.Tail.Step, tail: true})
 	}
 	return all

@@ -62,7 +62,7 @@ var rules = []rule{
 		control:   another,
 	},
 	{
-		code: record.CauseThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference"),
+		code: record.CauseThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.Locked] != "" || s.asked.Flags["locked"] == "true" },
 		witnesses: []says{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -74,7 +74,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference"),
+		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Without stealing, requests would wait behind others.
@@ -98,7 +98,7 @@ var rules = []rule{
 		control:   another,
 	},
 	{
-		code: record.CauseLock, part: whole("the wait for a lock", "interference", "run queue", "kernel", "queue"),
+		code: record.CauseLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []says{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -110,7 +110,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseGC, part: whole("the server's own time", "interference", "run queue", "http", "kernel", "cpu", "queue"),
+		code: record.CauseGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []says{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.withEnv("GOGC", "400") },
@@ -164,7 +164,7 @@ var rules = []rule{
 		shown:     true,
 	},
 	{
-		code: record.CauseCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "cpu", "queue"),
+		code: record.CauseCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []says{{witness: cpuCost, times: 1.1, must: true}},
 	},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -72,9 +73,9 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 	if len(r.part.Phases) == 0 {
 		return func(a *arm, i int) float64 { return a.windows[i].Values["errors"] }
 	}
-	of := Mean
+	of := judge.MeanOf
 	if tail {
-		of = Tail
+		of = judge.TailOf
 	}
 	return func(a *arm, i int) float64 { return r.part.In(a.windows[i].Phases.List(), of) }
 }

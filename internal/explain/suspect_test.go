@@ -206,6 +206,34 @@ func TestTimesBesideLosses(t *testing.T) {
 	}
 }
 
+// What the baseline and its own copy may differ by, or the load itself adds, is not explained.
+func TestNoCauseOfNoise(t *testing.T) {
+	t.Parallel()
+	e := evidence[record.CauseWorkers]
+	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
+	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
+	apart := quick
+	apart.parts = parts(timeline.Service, 6e-3)
+	for _, c := range []struct {
+		name   string
+		copied seen
+		floor  *record.Floor
+		want   record.Finding
+	}{
+		{"a copy like the baseline", quick, &record.Floor{P50: 40e-6}, record.Correlated},
+		{"a copy that is as far off", apart, nil, record.NoDifference},
+		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, record.NoDifference},
+	} {
+		made := madeCase(quick, e.pro, e.asked, "")
+		made.arms["fast'"] = c.copied.arm("fast'")
+		made.Result.Arms = []record.Arm{{Name: "fast"}, {Name: "fast'", Role: record.Copy}}
+		made.run.Env.Floor = c.floor
+		if x, err := made.Explain("fast", "slow", modes); err != nil || x.Outcome != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, x.Outcome, err, c.want)
+		}
+	}
+}
+
 // A cause is confirmed when the knob takes most of the longer part away and the control does
 // not; it is not when the knob does nothing or too little, or the control does as much.
 func TestConfirm(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -132,7 +133,7 @@ var witnesses = []witness{
 		}
 		held := 0.0
 		for _, p := range w.Phases.List() {
-			if p.Name == record.PhaseCPU || p.Name == record.PhaseSleep || p.Name == record.PhaseRest {
+			if slices.Contains(window.Handled.Phases, p.Name) {
 				held += p.Mean
 			}
 		}

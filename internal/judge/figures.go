@@ -123,8 +123,6 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	return w.Phases.List(), nil
 }
 
-func meanOf(p record.Phase) float64 { return p.Mean }
-
 func (a asked) Spent(block int, arm string) (sum float64) {
 	phases, _ := a.phases(block, arm)
 	for _, p := range phases {
@@ -149,7 +147,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 	}
 	for _, st := range append(record.Stretches(), window.Handled) {
 		if st.Name == name {
-			return st.In(phases, meanOf), nil
+			return st.In(phases, MeanOf), nil
 		}
 	}
 	return 0, record.Fact{Code: record.NoSuchPhase, Names: record.Names{"phase": name}}

@@ -17,8 +17,8 @@ type Keeping struct {
 	Kept   int           `json:"kept"`            // of those, blocks in which every term held
 	Answer record.Answer `json:"answer"`          // Passed: it keeps the SLO; Failed: it breaks it
 	Reason record.Fact   `json:"reason,omitzero"` // of an undecided answer
-	// Median is each term's figure, the median over the blocks, in the term's unit.
-	Median map[string]float64 `json:"median"`
+	// Figures are each term's over the blocks, in the term's unit.
+	Figures map[string]*record.Spread `json:"figures"`
 }
 
 // Keep puts an SLO to every block of a run whose data are right: the baseline's and the
@@ -71,7 +71,7 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 }
 
 func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
-	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Median: map[string]float64{}}
+	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
 	if g.verdicts.refusal != nil {
 		k.Reason = g.verdicts.refusal.Fact
 		return k
@@ -97,7 +97,7 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 		}
 	}
 	for metric, v := range values {
-		k.Median[metric] = stats.Median(v)
+		k.Figures[metric] = spread(v)
 	}
 	switch {
 	case k.Answer != record.Undecided:

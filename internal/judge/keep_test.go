@@ -36,7 +36,7 @@ func TestKeep(t *testing.T) {
 		if k.Arm != want.arm || k.Kept != want.kept || k.Answer != want.answer || k.Blocks != 12 {
 			t.Errorf("got %+v, want %+v", k, want)
 		}
-		if p99 := k.Median["p99"]; p99 < 0.95*want.p99 || p99 > 1.05*want.p99 {
+		if p99 := k.Figures["p99"].Median; p99 < 0.95*want.p99 || p99 > 1.05*want.p99 {
 			t.Errorf("%s: median p99 %g, want %g", k.Arm, p99, want.p99)
 		}
 	}

@@ -65,13 +65,13 @@ func TestExplainedAndPhase(t *testing.T) {
 	want := map[string]record.Answer{
 		`within(phase("pool", "queue"), mean("pool") - 160us, 0.001)`:                                          record.Passed,
 		`phase("nethttp", "queue") == 0`:                                                                       record.Passed,
-		`within(phase("nethttp", "unexplained"), mean("nethttp") - 100us, 0.001)`:                              record.Passed,
+		`within(phase("nethttp", "handler"), mean("nethttp") - 100us, 0.001)`:                              record.Passed,
 		`phase("pool", "interference") == phase("pool", "unexplained")`:                                        record.Passed,
 		`within(phase("pool", "kernel"), 35us, 0.001)`:                                                         record.Passed,
 		`within(explained("queue"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`:         record.Undecided, // of fasthttp there is nothing to explain
 		`within(explained("queue", "pool"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`: record.Passed,
 		`explained("queue", "pool") > 1`:                                                                       record.Passed,
-		`explained("interference", "pool") < 0`:                                                                record.Passed,
+		`explained("handler", "pool") < 0`:                                                                record.Passed,
 		`explained("queue", "pool") < 0.8`:                                                                     record.Failed,
 		`phase("pool", "nowhere") < 1`:                                                                         record.Undecided,
 	}

@@ -47,6 +47,7 @@ type ChoiceCell struct {
 	Outcome  AnswerKind  `json:"outcome,omitempty"` // "": not measured yet; NoVerdict: every verdict was refused
 	Best     []ChoiceArm `json:"best"`              // that wins, that share the first place, or that none is surely better than
 	Verdicts []Verdict   `json:"verdicts"`          // each arm against each before it, at the metrics
+	Lacks    []Fact      `json:"lacks,omitempty"`   // why its arms are not the right ones
 }
 
 // A ChoiceArm is a candidate: an arm of the scenario, and its mode.
@@ -57,7 +58,7 @@ type ChoiceArm struct {
 
 // A ChoiceTest is what the comparison of the advised model with others found.
 type ChoiceTest struct {
-	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is; Undecided: all verdicts were refused
+	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is, or the SLO is broken; Undecided: all verdicts were refused, or requests got no good reply
 	Why      Fact          `json:"why"`
 	Verdicts []Verdict     `json:"verdicts"`      // each other against the advised model
 	SLO      []Expectation `json:"slo,omitempty"` // the terms of the SLO that its windows could tell, of the advised model

@@ -94,6 +94,15 @@ type Waterfall struct {
 	Pieces []Piece `json:"pieces"` // in the order in which a request meets them
 }
 
+// A Difference is a waterfall from the arm that an arm is compared with, with the pieces of which
+// the intervals exclude 0.
+type Difference struct {
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"`
+	Tail     bool   `json:"tail,omitempty"` // of the slowest 1 % of requests, not of all
+	Waterfall
+}
+
 // A Piece is one stretch's share of a waterfall.
 type Piece struct {
 	Stretch string `json:"stretch"`

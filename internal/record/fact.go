@@ -242,6 +242,10 @@ const (
 	ChooseHeld        Code = "choose-held"
 	ChooseWrong       Code = "choose-wrong"
 	ChooseOpen        Code = "choose-open"
+	ChooseShed        Code = "choose-shed"
+	ChooseBroken      Code = "choose-broken"
+	ChooseOneMode     Code = "choose-one-mode"
+	ChooseBelow       Code = "choose-below"
 
 	// When it does not matter, by what requests do.
 	UnlessShortCPU  Code = "choose-unless-short-cpu"

@@ -18,6 +18,9 @@ const (
 	// core was slower than calibrated. It can be below 0, where it was faster
 	// (docs/decisions/0014-one-interference.md).
 	PhaseRest = "unexplained"
+	// PhaseHandler is all of Service where the plan knows no demand: the path asks for it, or
+	// another program decides. The three above are 0 then.
+	PhaseHandler = "handler"
 )
 
 // A Stretch is phases that have one cause, under the name that people read.
@@ -39,6 +42,7 @@ func Stretches() []Stretch {
 		{"cpu", "the handler's demand, as calibrated", []string{PhaseCPU}},
 		{"sleep", "the handler's demand", []string{PhaseSleep}},
 		{"interference", "the handler's time beyond its demand: others had the CPU, or its sleep ended late", []string{PhaseRest}},
+		{"handler", "the handler's time, of which the plan knows no demand", []string{PhaseHandler}},
 	}
 }
 

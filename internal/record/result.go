@@ -13,28 +13,31 @@ const Schema = 1
 // computed from its trials. Times are seconds, ratios are 0..1 or plain
 // quotients (1.42 is "42 % more").
 type Result struct {
-	Schema   int        `json:"schema"`
-	Run      string     `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
-	Dir      string     `json:"dir"`                // where its record lies
-	Scenario string     `json:"scenario"`           // scenario name
-	Question string     `json:"question"`           // what the scenario asks, one sentence
-	Status   Status     `json:"status"`             // complete, interrupted or partial
-	Seed     uint64     `json:"seed"`               // seed of every trace and order
-	Rate     float64    `json:"rate"`               // offered requests per second
-	Sendable float64    `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
-	Asked    string     `json:"asked,omitempty"`    // what the requests are when a file says so, in words
-	Window   float64    `json:"window"`             // measured seconds of one trial
-	Planned  int        `json:"planned"`            // blocks planned, at most
-	Valid    int        `json:"valid"`              // blocks that entered the verdicts: all whose data are right
-	Ran      int        `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
-	Started  time.Time  `json:"started"`
-	Env      Env        `json:"env"`
-	Arms     []Arm      `json:"arms"`            // baseline first, then its copy, then challengers in plan order
-	Verdicts []Verdict  `json:"verdicts"`        // challengers × metrics, in plan order
-	AA       []Verdict  `json:"aa"`              // the baseline against its own copy, per metric
-	Duels    []Verdict  `json:"duels,omitempty"` // every challenger against every challenger before it, per metric
-	Winner   string     `json:"winner"`          // an arm's name, "trade" or "undecided"
-	Answer   Conclusion `json:"answer,omitzero"`
+	Schema   int       `json:"schema"`
+	Run      string    `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
+	Dir      string    `json:"dir"`                // where its record lies
+	Scenario string    `json:"scenario"`           // scenario name
+	Question string    `json:"question"`           // what the scenario asks, one sentence
+	Status   Status    `json:"status"`             // complete, interrupted or partial
+	Seed     uint64    `json:"seed"`               // seed of every trace and order
+	Rate     float64   `json:"rate"`               // offered requests per second
+	Sendable float64   `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
+	Asked    string    `json:"asked,omitempty"`    // what the requests are when a file says so, in words
+	Window   float64   `json:"window"`             // measured seconds of one trial
+	Planned  int       `json:"planned"`            // blocks planned, at most
+	Valid    int       `json:"valid"`              // blocks that entered the verdicts: all whose data are right
+	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
+	Started  time.Time `json:"started"`
+	Env      Env       `json:"env"`
+	Arms     []Arm     `json:"arms"`            // baseline first, then its copy, then challengers in plan order
+	Verdicts []Verdict `json:"verdicts"`        // challengers × metrics, in plan order
+	AA       []Verdict `json:"aa"`              // the baseline against its own copy, per metric
+	Duels    []Verdict `json:"duels,omitempty"` // every challenger against every challenger before it, per metric
+	// Differences are where the mean times of arms surely differ, by more than the baseline's from
+	// its own copy's.
+	Differences []Difference `json:"differences,omitempty"`
+	Winner      string       `json:"winner"` // an arm's name, "trade" or "undecided"
+	Answer      Conclusion   `json:"answer,omitzero"`
 	// Headline is the answer in one sentence. Records have none: report adds it to the JSON
 	// it prints.
 	Headline string    `json:"headline,omitempty"`

@@ -214,15 +214,15 @@ func briefReasons(r *record.Result) (lines []string) {
 		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
 			continue
 		}
-		l, by := difference(r, a, onAverage)
-		if l == "" && slowest(r) >= tailRequests {
-			l, by = difference(r, a, inTheTail)
-		}
-		if l != "" && denies(r, a.Name, by) {
-			l = a.Name + ": its mean points the other way, by a few long requests; --verbose has both"
-		}
-		if l != "" {
-			lines = append(lines, l)
+		i := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
+			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
+		})
+		switch {
+		case i < 0:
+		case denies(r, a.Name, r.Differences[i].By):
+			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
+		default:
+			lines = append(lines, difference(r.Differences[i]))
 		}
 	}
 	return lines
@@ -269,7 +269,7 @@ func sure(r *record.Result) []string {
 	}
 	text += "; " + aaBriefly(r.AA, r.Valid)
 	lines := failings(r.Arms)
-	if len(lines) == 0 && r.Valid > 0 {
+	if len(lines) == 0 && allGood(r) {
 		text += "; every request got a good reply"
 	}
 	lines = append([]string{text}, lines...)
@@ -324,7 +324,26 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	case len(bad) > 0:
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))
 	}
-	return aa[0].Baseline + " and its own copy do not differ"
+	return aa[0].Baseline + " and its own copy " + alike(aa)
+}
+
+// alike says how like each other the baseline and its copy are: they do not differ where every
+// interval is within SAME, else the widest interval is told.
+func alike(aa []record.Verdict) string {
+	var widest record.Verdict
+	for _, v := range aa {
+		switch {
+		case !judgedControl(v) || find(v.Metric).Decision(v.Verdict) == stats.Same:
+		case v.Low == 0:
+			return "cannot be told apart yet"
+		case widest.Low == 0 || v.High/v.Low > widest.High/widest.Low:
+			widest = v
+		}
+	}
+	if widest.Low == 0 {
+		return "do not differ"
+	}
+	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), find(widest.Metric).label)
 }
 
 // unmet are the expectations that did not pass, after how many there are.

@@ -38,22 +38,53 @@ func TestBriefGolden(t *testing.T) {
 // no reason for the verdict.
 func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 	t.Parallel()
-	r := results()["quick"]
-	arm := func(name string) *record.Arm {
-		for i := range r.Arms {
-			if r.Arms[i].Name == name {
-				return &r.Arms[i]
-			}
-		}
-		t.Fatalf("no arm %s", name)
-		return nil
-	}
+	r := quick()
 	if got := strings.Join(briefReasons(r), "\n"); !strings.Contains(got, "pool is 1.19"+nbsp+"ms slower on average than nethttp") {
 		t.Fatalf("got %q", got)
 	}
-	pool, base := arm("pool"), arm("nethttp")
-	pool.Phases, base.Phases = base.Phases, pool.Phases
+	d := &r.Differences[0].Step
+	d.By, d.Low, d.High = -d.By, -d.High, -d.Low
 	if got, want := strings.Join(briefReasons(r), "\n"), "pool: its mean points the other way, by a few long requests; --verbose has both"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The copy does not differ where its intervals are within SAME; else the widest is told.
+func TestHowLikeTheCopyIs(t *testing.T) {
+	t.Parallel()
+	narrow := record.Verdict{Metric: "p50", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .98, High: 1.02}
+	wide := record.Verdict{Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
+	early := record.Verdict{Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
+	for want, aa := range map[string][]record.Verdict{
+		"nethttp and its own copy do not differ":                                 {narrow},
+		"nethttp and its own copy cannot be told apart (-64 % to +175 % at p99)": {narrow, wide},
+		"nethttp and its own copy cannot be told apart yet":                      {narrow, early},
+	} {
+		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every request got a good reply only where none failed or was not sent, nobody is overloaded,
+// and no arm has surely less goodput.
+func TestEveryRequestGotAGoodReply(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*record.Result){
+		"":           func(*record.Result) {},
+		"failed":     func(r *record.Result) { r.Arms[2].Errors = 1 },
+		"not sent":   func(r *record.Result) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
+		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, record.Fact{Code: record.Overloaded, Arm: "pool"}) },
+		"starved":    func(r *record.Result) { r.Arms[2].StarvedConnections = 1 },
+		"lower goodput": func(r *record.Result) {
+			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: "goodput", Verdict: "LOWER", Arm: "pool", Ratio: .48})
+		},
+	} {
+		r := quick()
+		spoil(r)
+		told := strings.Join(append(sure(r), complaints(r)...), "\n")
+		if got := strings.Contains(told, "every request got a good reply") || strings.Contains(told, "every one of "); got != (name == "") {
+			t.Errorf("%q: got %q", name, told)
+		}
 	}
 }

@@ -71,7 +71,7 @@ func choiceInWords(c record.Choice) record.Choice {
 	}
 	if c.Cell != nil {
 		cell := *c.Cell
-		cell.Verdicts = reasoned(cell.Verdicts)
+		cell.Verdicts, cell.Lacks = reasoned(cell.Verdicts), Texts(cell.Lacks)
 		c.Cell = &cell
 	}
 	return c
@@ -160,6 +160,9 @@ func measuredDifference(c record.ChoiceCell) string {
 			names = append(names, arm.Name)
 		}
 		lead += ": " + strings.Join(names, ", ")
+	}
+	for _, why := range c.Lacks {
+		lead += ". But " + Say(why)
 	}
 	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"html"
-	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,51 +13,25 @@ import (
 	"schedlab/internal/record"
 )
 
-func phasesWith(figures map[string]float64) (all []record.Phase) {
-	for _, name := range []string{"lag", "accept", "wakeup", "parse", "queue", "cpu", "sleep", "unexplained"} {
-		all = append(all, record.Phase{Name: name, Mean: figures[name], Tail: figures[name]})
-	}
-	return all
-}
-
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	base := map[string]float64{"lag": 60e-6, "accept": 40e-6, "wakeup": 50e-6, "parse": 10e-6, "cpu": 100e-6, "sleep": 1e-3}
-	with := func(changes map[string]float64) []record.Phase {
-		own := maps.Clone(base)
-		for name, v := range changes {
-			own[name] += v
-		}
-		return phasesWith(own)
-	}
+	step := func(by float64) record.Step { return record.Step{By: by, Low: by - 9e-6, High: by + 11e-6} }
+	piece := func(stretch string, by float64) record.Piece { return record.Piece{Stretch: stretch, Step: step(by)} }
 	for _, c := range []struct {
-		name    string
-		changes map[string]float64
-		want    string
+		name string
+		d    record.Difference
+		want string
 	}{
-		{"largest first, the small ones together", map[string]float64{"accept": 50e-6, "queue": 1.9e-3, "wakeup": -60e-6, "parse": 10e-6, "lag": 4e-6},
-			"pool is 1.90 ms slower on average than nethttp: queue +1.90 ms, run queue -0.06 ms, kernel +0.05 ms, the rest +0.01 ms"},
-		{"faster", map[string]float64{"sleep": -400e-6, "unexplained": 50e-6}, "pool is 350 µs faster on average than nethttp: sleep -400 µs, the handler held up by others or a late timer +50 µs"},
-		{"a rest that rounds to nothing", map[string]float64{"queue": 2e-3, "lag": 3e-6}, "pool is 2.00 ms slower on average than nethttp: queue +2.00 ms, the rest ±0.00 ms"},
-		{"under 5 %", map[string]float64{"queue": 60e-6}, ""},
-		{"just 5 %", map[string]float64{"queue": 64e-6}, "pool is 64.0 µs slower on average than nethttp: queue +64.0 µs"},
+		{"largest first, what no piece is sure of as the rest", record.Difference{Waterfall: record.Waterfall{Step: step(1.904e-3), Pieces: []record.Piece{piece("kernel", 50e-6), piece("run queue", -60e-6), piece("queue", 1.9e-3)}}},
+			"pool is 1.90 ms slower on average than nethttp (1.90 ms to 1.92 ms): queue +1.90 ms, run queue -0.06 ms, kernel +0.05 ms, the rest +0.01 ms"},
+		{"faster", record.Difference{Tail: true, Waterfall: record.Waterfall{Step: step(-350e-6), Pieces: []record.Piece{piece("sleep", -400e-6), piece("interference", 50e-6)}}},
+			"pool is 350 µs faster in the slowest 1 % than nethttp (339 µs to 359 µs): sleep -400 µs, the handler held up by others or a late timer +50 µs"},
+		{"no piece is sure", record.Difference{Waterfall: record.Waterfall{Step: step(64e-6)}}, "pool is 64.0 µs slower on average than nethttp (55.0 µs to 75.0 µs): in which part is not decided"},
 	} {
-		r := &record.Result{Arms: []record.Arm{
-			{Name: "nethttp", Role: record.Baseline, Phases: phasesWith(base), Joined: 1},
-			{Name: "nethttp'", Role: record.Copy, Phases: with(map[string]float64{"queue": 1}), Joined: 1},
-			{Name: "pool", Role: record.Challenger, Phases: with(c.changes), Joined: 1},
-			{Name: "mine", Role: record.Challenger, Phases: with(map[string]float64{"accept": 1}), Joined: 0},
-		}}
-		if got := strings.ReplaceAll(strings.Join(differences(r), "\n"), nbsp, " "); got != c.want {
+		c.d.Arm, c.d.Baseline = "pool", "nethttp"
+		if got := strings.ReplaceAll(difference(c.d), nbsp, " "); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
-	}
-	small := &record.Result{Arms: []record.Arm{
-		{Name: "nethttp", Role: record.Baseline, Phases: phasesWith(map[string]float64{"cpu": 50e-6}), Joined: 1},
-		{Name: "pool", Role: record.Challenger, Phases: phasesWith(map[string]float64{"cpu": 69e-6}), Joined: 1},
-	}}
-	if got := differences(small); got != nil {
-		t.Errorf("19 µs: got %q, want nothing under 20 µs", got)
 	}
 }
 
@@ -90,7 +63,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 			}
 		}
 		whole := plainText(rendered(t, format, quick()))
-		if !strings.Contains(whole, "pool is 1.19 ms slower on average than nethttp: queue +1.20 ms, the rest -0.01 ms") || strings.Contains(whole, "too few") || strings.Contains(whole, "no finding") {
+		if !strings.Contains(whole, "pool is 1.19 ms slower on average than nethttp (1.07 ms to 1.31 ms): queue +1.20 ms, the rest -0.01 ms") || strings.Contains(whole, "too few") || strings.Contains(whole, "no finding") {
 			t.Errorf("%s of a whole run: no difference is told, or it is taken back", format)
 		}
 		for _, want := range []string{"Medians over the blocks", "Where the time went on average (means over the blocks)", "only nearly"} {

@@ -144,7 +144,7 @@ var messages = map[record.Code]string{
 	record.ChooseAsked: `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, ` +
 		`{{if gt .Values.pipeline 1.0}}{{n .Values.pipeline}} at a time on each of {{n .Values.connections}} connections` +
 		`{{else}}{{per .Values.rate}} on {{n .Values.connections}} kept connections{{with .Values.idle}} beside {{n .}} idle ones{{end}}{{end}}: ` +
-		`{{kind .Names.does}}, {{percent .Values.busy}} of the CPU time; what matters: {{.Names.matters}}`,
+		`{{kind .Names.does}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`,
 	record.ChooseMeasured: `the experiment {{.Names.scenario}} (docs/experiments/{{.Names.scenario}}.md, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`,
 	record.ChooseVerdict: `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}` +
 		`{{range .Because}}, {{say .}}{{end}}`,
@@ -166,15 +166,19 @@ var messages = map[record.Code]string{
 	record.ChooseHeld:     `the advice held: nothing is surely better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`,
 	record.ChooseWrong:    `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`,
 	record.ChooseOpen:     `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseShed:     `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{n .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseBroken:   `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`,
+	record.ChooseOneMode:  `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`,
+	record.ChooseBelow:    `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`,
 
-	record.UnlessShortCPU:  `while few requests meet, below a third of the CPU time: then nobody waits for a worker or for the CPU`,
-	record.UnlessBlocking:  `as long as there are more workers than Little's law keeps busy, rate x time held: nobody waits for one then`,
+	record.UnlessShortCPU:  `while few requests meet, below a third of the CPU time: under Poisson arrivals a third of them at most find the CPU busy then`,
+	record.UnlessBlocking:  `as long as there are many more workers than Little's law keeps busy, rate x time held: few requests find all of them busy then`,
 	record.UnlessMixed:     `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`,
 	record.UnlessHeavyTail: `when all requests are about as long: with one demand for all, the order of service changes no mean`,
 	record.UnlessIdle:      `below a hundred connections for memory, some thousand for the rest: an idle one costs kilobytes and no time`,
 	record.UnlessBursts:    `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`,
 	record.UnlessPipelined: `when a request takes more than about 200 µs: a model adds 10 to 20 to each`,
-	record.UnlessLocks:     `as long as the lock is free most of the time, rate x time held below a half: then nobody waits for it`,
+	record.UnlessLocks:     `as long as the lock is mostly free: under Poisson arrivals the share of requests that find it taken is rate x time held`,
 
 	record.CauseNoBlocks:    `{{if .Values.ran}}the data of {{plural .Values.ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if ne .Names.status "complete"}}: the run was cut short{{end}}`,
 	record.CauseUnfit:       `{{.Names.error}}`,

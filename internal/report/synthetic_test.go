@@ -47,6 +47,7 @@ func quick() *record.Result {
 		r.Arms[i].Phases, r.Arms[i].Joined = passed(i), 1
 	}
 	effect := [][5]float64{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {0.985, 1.004, 0.99, 1, 0.9}, {1.01, 1.18, 1.42, 1, 1.04}}
+	r.Differences = []record.Difference{differing(r.Arms[0], r.Arms[3])}
 	level := [5]float64{0.00041, 0.0107, 0.0131, 1126, 0.00021}
 	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
 	for i := range r.Arms {
@@ -86,6 +87,26 @@ func quick() *record.Result {
 		}
 	}
 	return r
+}
+
+// differing is where an arm's time surely differs from another's, by a tenth more or less.
+func differing(from, to record.Arm) record.Difference {
+	d := record.Difference{Arm: to.Name, Baseline: from.Name}
+	step := func(was, is float64) record.Step {
+		by := digits(is - was)
+		return record.Step{From: digits(was), To: digits(is), By: by, Low: digits(min(.9*by, 1.1*by)), High: digits(max(.9*by, 1.1*by))}
+	}
+	var was, is float64
+	for _, st := range record.Stretches() {
+		mean := func(p record.Phase) float64 { return p.Mean }
+		f, t := st.In(from.Phases, mean), st.In(to.Phases, mean)
+		was, is = was+f, is+t
+		if math.Abs(t-f) > 20e-6 {
+			d.Pieces = append(d.Pieces, record.Piece{Stretch: st.Name, Step: step(f, t)})
+		}
+	}
+	d.Step = step(was, is)
+	return d
 }
 
 // digits keeps six, so that golden files hold on every processor.
@@ -146,7 +167,7 @@ func interrupted() *record.Result {
 // hopeless is a run in which every verdict was refused, its strings hostile.
 func hopeless() *record.Result {
 	r := quick()
-	r.Status, r.Valid, r.Winner = record.Partial, 4, "undecided"
+	r.Status, r.Valid, r.Winner, r.Differences = record.Partial, 4, "undecided", nil
 	r.Ran = 13
 	r.Question = `Is <b>5 > 3 & "true"</b>? </script><script>alert(1)</script> | \x1b[31m` + "\x1b[2J"
 	r.Headline = "No verdict: errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset."
@@ -245,7 +266,7 @@ func passed(i int) []record.Phase {
 func swept() *record.Result {
 	r := quick()
 	arm := r.Arms[2]
-	r.Arms, r.Verdicts = r.Arms[:2], nil
+	r.Arms, r.Verdicts, r.Differences = r.Arms[:2], nil, nil
 	r.Arms[0].NEff, r.Env.Pause = 412.3, .0031
 	r.Arms[0].Generator = &record.Proofs{Busy: .31, LongestLag: .0021}
 	for i, workers := range []string{"1", "4", "16", "64"} {
@@ -268,7 +289,7 @@ func swept() *record.Result {
 func scaled() *record.Result {
 	r := quick()
 	arm := r.Arms[2]
-	r.Arms, r.Verdicts = r.Arms[:2], nil
+	r.Arms, r.Verdicts, r.Differences = r.Arms[:2], nil, nil
 	law := record.Scale{
 		Line: "goroutine", Off: .012, PeakAt: 105, Peak: 8_890,
 		Gain:       &record.Estimate{Value: 5_000, Low: 4_800, High: 5_210},

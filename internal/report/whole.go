@@ -100,7 +100,7 @@ func figures(r *record.Result) document.Part {
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
-	says := complaints(r.Arms)
+	says := complaints(r)
 	if r.Valid > 0 {
 		says = append([]string{mediansOf(r)}, says...)
 	}

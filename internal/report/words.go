@@ -281,18 +281,32 @@ func conditions(r *record.Result) string {
 	return server + together
 }
 
+// allGood reports whether every request was sent and got a good reply, no arm is overloaded, and
+// none has surely less goodput.
+func allGood(r *record.Result) bool {
+	for _, a := range r.Arms {
+		if a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0 {
+			return false
+		}
+	}
+	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool { return f.Code == record.Overloaded || f.Code == record.GeneratorLimit }) &&
+		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+			return v.Metric == "goodput" && find("goodput").Decision(v.Verdict) == stats.Slower
+		})
+}
+
 // complaints says what went wrong with requests, per arm; one reassuring line
 // when nothing did.
-func complaints(arms []record.Arm) []string {
-	lines := failings(arms)
-	requests, errors := 0, 0
-	for _, a := range arms {
-		requests, errors = requests+a.Requests, errors+a.Errors
+func complaints(r *record.Result) []string {
+	lines := failings(r.Arms)
+	requests := 0
+	for _, a := range r.Arms {
+		requests += a.Requests
 	}
-	if a := leastWorth(arms); a != nil {
+	if a := leastWorth(r.Arms); a != nil {
 		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
 	}
-	if requests > 0 && errors == 0 {
+	if requests > 0 && allGood(r) {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
 	}
 	return lines

@@ -35,7 +35,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	arm := record.Arm{Name: "new", Errors: 2007, Requests: 6023, Failures: map[string]int{"timed out": 7, "status 500": 2000}}
-	if got, want := complaints([]record.Arm{arm})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, nbsp, " ") != want {
+	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, nbsp, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

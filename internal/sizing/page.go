@@ -32,13 +32,14 @@ func (s *Page) document(verbose bool) document.Document {
 		doubts = append(doubts, report.Say(f))
 	}
 	if !verbose {
+		d.Parts = []document.Part{document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}}
 		switch {
 		case s.SLO == nil:
-			d.Parts = s.waits()
+			d.Parts = append(d.Parts, s.waits()...)
 		case s.Advice.Workers == 0:
-			d.Parts = []document.Part{s.expected("a worker for each request", "", false)}
+			d.Parts = append(d.Parts, s.expected("a worker for each request", "", false))
 		default:
-			d.Parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure()}
+			d.Parts = append(d.Parts, s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure())
 			d.Parts = append(d.Parts, s.tests()...)
 		}
 		d.Parts = append(d.Parts, document.Below(doubts))
@@ -100,7 +101,9 @@ func (s *Page) sure() document.Facts {
 	}
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
 	if s.Verified != nil {
-		facts = append(facts, document.Fact{Label: "Tested", Text: s.Verified.text()[0]})
+		for _, line := range s.Verified.text() {
+			facts = append(facts, document.Fact{Label: "Tested", Text: line})
+		}
 	}
 	return facts
 }

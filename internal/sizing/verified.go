@@ -43,14 +43,18 @@ func (v *Verification) text() []string {
 	}{{v.Workers, v.Advised}, {v.Fewer, v.Less}} {
 		var figures []string
 		for _, t := range v.slo {
-			if m, ok := k.Median[t.Metric]; ok {
-				figures = append(figures, t.Metric+" "+termText(t, m))
+			if f := k.Figures[t.Metric]; f != nil {
+				figures = append(figures, fmt.Sprintf("%s %s (%s to %s)", t.Metric, termText(t, f.Median), termText(t, f.Low), termText(t, f.High)))
 			}
 		}
 		if figures == nil {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("Measured with %s, medians of blocks of %g s: %s.", prose.Plural(k.workers, "worker"), v.Window, strings.Join(figures, ", ")))
+		spread := "95 % intervals"
+		if stats.IntervalRank(k.Blocks, stats.Alpha) == 0 {
+			spread = "extremes"
+		}
+		lines = append(lines, fmt.Sprintf("Measured with %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
 	}
 	for _, d := range v.Doubts {
 		lines = append(lines, "Doubt of the test: "+report.Say(d)+".")

@@ -108,18 +108,25 @@ func TestVerificationText(t *testing.T) {
 	}
 	v := Verification{
 		Verdict: AdviceRight, Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
-		Advised: judge.Keeping{Blocks: 12, Kept: 11, Median: map[string]float64{"p99": 0.0713, "errors": 0}},
-		Less:    judge.Keeping{Blocks: 12, Kept: 0, Median: map[string]float64{"p99": 0.2, "errors": 0.034}},
+		Advised: judge.Keeping{Blocks: 12, Kept: 11, Figures: map[string]*record.Spread{"p99": {Median: 0.0713, Low: 0.065, High: 0.08}, "errors": {}}},
+		Less:    judge.Keeping{Blocks: 12, Kept: 0, Figures: map[string]*record.Spread{"p99": {Median: 0.2, Low: 0.18, High: 0.21}, "errors": {Median: 0.034, Low: 0.03, High: 0.04}}},
 		Doubts:  []record.Fact{{Code: "test", Text: "it asked less"}},
 	}
 	want := []string{
 		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
-		"Measured with 20 workers, medians of blocks of 1.5 s: p99 71.3 ms, errors 0 %.",
-		"Measured with 16 workers, medians of blocks of 1.5 s: p99 200 ms, errors 3.4 %.",
+		"Measured with 20 workers, medians over 12 blocks of 1.5 s and their 95 % intervals: p99 71.3 ms (65 ms to 80 ms), errors 0 % (0 % to 0 %).",
+		"Measured with 16 workers, medians over 12 blocks of 1.5 s and their 95 % intervals: p99 200 ms (180 ms to 210 ms), errors 3.4 % (3 % to 4 %).",
 		"Doubt of the test: it asked less.",
 		"Record: runs/x",
 	}
 	if diff := cmp.Diff(want, v.text()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	var short []string
+	for _, f := range (&Page{Verified: &v}).sure()[1:] {
+		short = append(short, f.Text)
+	}
+	if diff := cmp.Diff(want, short); diff != "" {
+		t.Errorf("the short answer (-want +got):\n%s", diff)
 	}
 }

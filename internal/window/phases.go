@@ -86,7 +86,7 @@ func (p *Phases) Unjoined() float64 {
 }
 
 // Handled is the handler's time as the server stamps it, before it is divided.
-var Handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{record.PhaseCPU, record.PhaseSleep, record.PhaseRest}}
+var Handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler}}
 
 // List is p as the record has it, in the order in which time passes.
 func (p *Phases) List() (list []record.Phase) {
@@ -95,10 +95,14 @@ func (p *Phases) List() (list []record.Phase) {
 			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.tail[part]})
 			continue
 		}
+		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.tail[part] - p.tailCPU - p.tailWait}
+		handler := record.Phase{Name: record.PhaseHandler}
+		if p.meanCPU+p.meanWait == 0 {
+			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail
+		}
 		list = append(list,
 			record.Phase{Name: record.PhaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
-			record.Phase{Name: record.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait},
-			record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.tail[part] - p.tailCPU - p.tailWait})
+			record.Phase{Name: record.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait}, rest, handler)
 	}
 	return list
 }

@@ -301,6 +301,19 @@ func TestPhases(t *testing.T) {
 		t.Errorf("the phases add up to %v and %v s, want 86.5 and 160.5 ms", mean, tail)
 	}
 
+	// Without a known demand the handler's time is no interference: a path may ask for all of it.
+	unknown := record.TrialRecord{Trial: trial.Trial, Requests: slices.Clone(trial.Requests), Stamps: trial.Stamps}
+	for i := range unknown.Requests {
+		unknown.Requests[i].Iters, unknown.Requests[i].Sleep = 0, 0
+	}
+	p = PhasesOf(unknown, 1e-6)
+	for _, phase := range p.List() {
+		want, service := map[string]float64{record.PhaseCPU: 0, record.PhaseSleep: 0, record.PhaseRest: 0, record.PhaseHandler: 7 + 74.5}[phase.Name]
+		if service && !near(phase.Mean*1e3, want) {
+			t.Errorf("no known demand: %s takes %v s, want %v ms", phase.Name, phase.Mean, want)
+		}
+	}
+
 	// Of those that the server did not account for nothing is known but the client's part,
 	// and where it lost stamps they are left out.
 	for i := 2; i < 52; i++ {

@@ -1,0 +1,126 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// A Block is where the time of two arms' good requests went in one block.
+type Block struct {
+	From, To []record.Phase
+}
+
+// Waterfall divides the difference of two arms' means over the blocks, of which there is one
+// or more, by stretch and phase. of says of which mean: of all requests, or of the slowest.
+// Its pieces add up to the difference, because each is the mean over the blocks of what the
+// phase takes longer, and phases add up to a response time (docs/timeline.md).
+func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
+	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
+		for _, p := range phases {
+			sum += of(p)
+		}
+		return sum
+	})
+	for _, st := range stretches {
+		piece := record.Piece{Stretch: st.Name, Step: step(blocks, func(phases []record.Phase) float64 { return st.In(phases, of) })}
+		if len(st.Phases) > 1 {
+			for _, name := range st.Phases {
+				one := record.Stretch{Phases: []string{name}}
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: step(blocks, func(phases []record.Phase) float64 { return one.In(phases, of) })})
+			}
+		}
+		w.Pieces = append(w.Pieces, piece)
+	}
+	return w
+}
+
+// step is a figure of the blocks' two arms.
+func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
+	from, to := make([]float64, len(blocks)), make([]float64, len(blocks))
+	for i, b := range blocks {
+		from[i], to[i] = figure(b.From), figure(b.To)
+	}
+	return Paired(from, to)
+}
+
+// Paired is what to differs by from from, block by block. Its interval is Student's for the
+// mean of the differences; of one block it is everything.
+func Paired(from, to []float64) (s record.Step) {
+	n := float64(len(from))
+	for i := range from {
+		s.From += from[i] / n
+		s.To += to[i] / n
+	}
+	s.By = s.To - s.From
+	squares := 0.0
+	for i := range from {
+		d := to[i] - from[i] - s.By
+		squares += d * d
+	}
+	half := math.Inf(1)
+	if n > 1 {
+		half = stats.StudentT(len(from)-1) * math.Sqrt(squares/(n-1)/n)
+	}
+	s.Low, s.High = s.By-half, s.By+half
+	return s
+}
+
+// MeanOf and TailOf choose what a waterfall is of: all requests, or the slowest 1 % of each window.
+func MeanOf(p record.Phase) float64 { return p.Mean }
+
+// TailOf is the other.
+func TailOf(p record.Phase) float64 { return p.Tail }
+
+// Noise is what a difference of means must exceed to be explained: how far the baseline's own copy
+// may be off, and the time that the load itself adds (floor, nil where it was not measured).
+func Noise(copied record.Step, floor *record.Floor) float64 {
+	least := max(math.Abs(copied.Low), math.Abs(copied.High))
+	if floor != nil {
+		least = max(least, floor.P50)
+	}
+	return least
+}
+
+// The least difference of means that a result tells, and the least piece of it.
+const (
+	leastShare   = .05 // of the mean of the arm that is compared with
+	leastSeconds = 20e-6
+	leastPiece   = .02 // of the difference
+)
+
+// differences are where the time went by which challengers' good requests surely take longer or
+// shorter than those of the arm that they are compared with. Both need stamps.
+func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
+	for i, a := range arms {
+		base := arms[reference(b.run.Plan.Arms, i)]
+		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
+			continue
+		}
+		for _, tail := range []bool{false, true} {
+			of := MeanOf
+			if tail {
+				of = TailOf
+			}
+			w := b.waterfall(base.Name, a.Name, of)
+			noise := Noise(b.waterfall(arms[0].Name, arms[1].Name, of).Step, b.run.Env.Floor)
+			if !w.Sure() || math.Abs(w.By) < max(leastShare*w.From, leastSeconds, noise) {
+				continue
+			}
+			w.Pieces = slices.DeleteFunc(w.Pieces, func(p record.Piece) bool { return !p.Sure() || math.Abs(p.By) < leastPiece*math.Abs(w.By) })
+			all = append(all, record.Difference{Arm: a.Name, Baseline: base.Name, Tail: tail, Waterfall: w})
+		}
+	}
+	return all
+}
+
+func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
+	var all []Block
+	for _, block := range b.valid {
+		f, t := b.windows[block][from], b.windows[block][to]
+		all = append(all, Block{f.Phases.List(), t.Phases.List()})
+	}
+	return Waterfall(all, record.Stretches(), of)
+}
