@@ -78,6 +78,7 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	stamps, _, err := s.stamped(n)
+	writeWithin(w, adminWrite)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -91,6 +92,11 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// writeWithin gives the client that time from now to read its answer.
+func writeWithin(w http.ResponseWriter, limit time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a test's writer has none
+}
+
 // dump answers with the whole timeline. Further callers wait for a place.
 func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 	select {
@@ -100,12 +106,11 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stamps, lost, err := s.stamped(timeline.MaxRing)
+	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	limit := adminWrite + time.Duration(len(stamps))*time.Second/dumpRate
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a test's writer has none
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
 	_ = timeline.Write(w, stamps) // the client is gone

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,6 +155,22 @@ func TestTimelineCopiesWhatIsAskedFor(t *testing.T) {
 	<-r.dumps
 	if _, page := r.fetch(t, http.MethodGet, "/debug/timeline?format=binary"); len(page) < 72*r.cfg.Timeline {
 		t.Errorf("got %d bytes, want a whole timeline", len(page))
+	}
+}
+
+// While a process is stuck the timeline's caller hears of it, and scrapes are answered.
+func TestTimelineOfAStuckProcess(t *testing.T) {
+	t.Parallel()
+	cfg := stamped("prefork")
+	cfg.Processes, cfg.DrainTimeout = 2, time.Second
+	r := run(t, cfg)
+	if err := r.ln.(*fleet).running[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for page, status := range map[string]int{"/debug/timeline?n=1": 503, "/metrics": 200} {
+		if res, body := r.fetch(t, http.MethodGet, page); res.StatusCode != status {
+			t.Errorf("%s: got %d %.100q, want %d", page, res.StatusCode, body, status)
+		}
 	}
 }
 
