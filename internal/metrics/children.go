@@ -47,8 +47,8 @@ func (s Snapshot) Gather() (families []*dto.MetricFamily, err error) {
 }
 
 // AddSnapshots puts the snapshots that read returns into every scrape from now on. Their
-// series carry the label process. read is called once for a scrape, before the registry is
-// read, and several scrapes may call it at a time.
+// series carry the label process. read is called once for each reading of the registry,
+// before it.
 func (m *Metrics) AddSnapshots(read func() []Snapshot) {
 	m.gatherer = prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		var all prometheus.Gatherers

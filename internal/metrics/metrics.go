@@ -4,15 +4,18 @@
 package metrics
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
@@ -197,21 +200,53 @@ func (m *Metrics) times(name, help string) func(time.Duration) {
 	return func(d time.Duration) { h.Observe(d.Seconds()) }
 }
 
-// scrapesAtOnce bounds what scrapes cost at a time.
-const scrapesAtOnce = 4
+// writeLimit is the time to receive a scrape. A client that reads more slowly is cut off.
+const writeLimit = 5 * time.Second
 
-// Handler serves the registry, as OpenMetrics to clients that ask for it. Scrapes
-// beyond [scrapesAtOnce] wait for their turn.
+// Handler serves the registry, as OpenMetrics to clients that ask for it. A client that does
+// not read its answer delays no other: the page is complete before it is written.
 func (m *Metrics) Handler() http.Handler {
-	scrape := promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
-	turns := make(chan struct{}, scrapesAtOnce)
+	scrape := promhttp.HandlerFor(prometheus.GathererFunc(m.shared()), promhttp.HandlerOpts{EnableOpenMetrics: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case turns <- struct{}{}:
-		case <-r.Context().Done():
-			return
-		}
-		defer func() { <-turns }()
-		scrape.ServeHTTP(w, r)
+		p := page{header: w.Header(), status: http.StatusOK}
+		scrape.ServeHTTP(&p, r)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // a test's writer has none
+		w.WriteHeader(p.status)
+		_, _ = w.Write(p.Bytes()) // the client is gone
 	})
+}
+
+// A page is an answer that is yet to be written.
+type page struct {
+	bytes.Buffer
+	header http.Header
+	status int
+}
+
+func (p *page) Header() http.Header    { return p.header }
+func (p *page) WriteHeader(status int) { p.status = status }
+
+// shared returns a function that reads the registry. One reading runs at a time and is for all
+// who came before it began, so that everybody waits for two readings at most.
+func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
+	var turn, mu sync.Mutex // of a reading, and of next
+	var next func() ([]*dto.MetricFamily, error)
+	var renew func()
+	renew = func() {
+		next = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
+			turn.Lock()
+			defer turn.Unlock()
+			mu.Lock()
+			renew() // who comes from now on wants newer values
+			mu.Unlock()
+			return m.gatherer.Gather()
+		})
+	}
+	renew()
+	return func() ([]*dto.MetricFamily, error) {
+		mu.Lock()
+		read := next
+		mu.Unlock()
+		return read()
+	}
 }

@@ -6,10 +6,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 
@@ -312,6 +315,80 @@ func TestHandler(t *testing.T) {
 		if got := w.Header().Get("Content-Type"); w.Code != 200 || !strings.HasPrefix(got, want) {
 			t.Errorf("Accept %q: got %d %q, want 200 %s", accept, w.Code, got, want)
 		}
+	}
+}
+
+// stuck is the connection of a client that does not read.
+type stuck struct {
+	*httptest.ResponseRecorder
+	unstick <-chan struct{}
+}
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s.unstick
+	return len(p), nil
+}
+
+// Clients that do not read their scrapes delay no other.
+func TestScrapesDoNotWaitForClients(t *testing.T) {
+	t.Parallel()
+	h := full().Handler()
+	unstick := make(chan struct{})
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer close(unstick)
+	for range 20 {
+		clients.Go(func() {
+			h.ServeHTTP(stuck{httptest.NewRecorder(), unstick}, httptest.NewRequest("GET", "/metrics", nil))
+		})
+	}
+	scraped := make(chan int, 100)
+	for range cap(scraped) {
+		clients.Go(func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+			scraped <- w.Code
+		})
+	}
+	late := time.After(20 * time.Second)
+	for range cap(scraped) {
+		select {
+		case code := <-scraped:
+			if code != 200 {
+				t.Errorf("got %d, want 200", code)
+			}
+		case <-late:
+			t.Fatal("a scrape waits for a client that does not read")
+		}
+	}
+}
+
+// Scrapes at the same time share a reading, which began after each of them came.
+func TestScrapesShareReadings(t *testing.T) {
+	t.Parallel()
+	m := full()
+	var begun atomic.Int64
+	m.gatherer = prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		n := begun.Add(1)
+		time.Sleep(time.Millisecond)
+		return make([]*dto.MetricFamily, n), nil
+	})
+	read := m.shared()
+	const callers, rounds = 50, 20
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range rounds {
+				came := begun.Load()
+				if got, err := read(); err != nil || int64(len(got)) <= came {
+					t.Errorf("came after %d readings and got number %d, %v", came, len(got), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := begun.Load(); got > callers*rounds/2 {
+		t.Errorf("%d scrapes took %d readings, want them shared", callers*rounds, got)
 	}
 }
 

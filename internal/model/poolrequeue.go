@@ -124,6 +124,8 @@ type burstConn struct {
 	ended  bool // the client has closed its side
 }
 
+var endOfHead = []byte("\r\n\r\n")
+
 // Read returns what has come, without what follows the last whole head: so a client that
 // sends all the time waits for its turn like the others, and one that sends a head in pieces
 // occupies no worker. It waits only in the middle of a request.
@@ -143,13 +145,18 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	}
 	n := copy(p, c.buffered)
 	c.buffered = c.buffered[n:]
+	searched := max(0, n-len(endOfHead)) // buffered holds no whole head
 	var err error
 	if (c.fresh || n == 0) && n < len(p) {
 		var more int
 		more, err = c.receive(p[n:])
 		n += more
 	}
-	if whole := heads(p[:n]); err == nil && whole < n && (whole > 0 || c.fresh && n < len(p)) {
+	whole := 0 // where the last whole head ends: a body may contain an empty line, which does no harm
+	if i := bytes.LastIndex(p[searched:n], endOfHead); i >= 0 {
+		whole = searched + i + len(endOfHead)
+	}
+	if err == nil && whole < n && (whole > 0 || c.fresh && n < len(p)) {
 		c.buffered = append(bytes.Clone(p[whole:n]), c.buffered...)
 		n = whole
 	}
@@ -163,17 +170,6 @@ func (c *burstConn) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return 0, err
-}
-
-// heads returns where the last whole head in b ends, judged by its empty line: a body may
-// contain one, which does no harm. It looks at the last 4 KiB only.
-func heads(b []byte) int {
-	from := max(0, len(b)-4<<10)
-	i := bytes.LastIndex(b[from:], []byte("\r\n\r\n"))
-	if i < 0 {
-		return 0
-	}
-	return from + i + 4
 }
 
 // Close does nothing between two bursts.

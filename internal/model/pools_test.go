@@ -95,6 +95,26 @@ func TestRequeueKeepsSlowHeadsWaiting(t *testing.T) {
 	}
 }
 
+// Whole requests are answered at once, on a worker, whatever part of the next one follows them.
+func TestRequeueAnswersBeforeALongHead(t *testing.T) {
+	t.Parallel()
+	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers, with.HeaderTimeout = 1, soon })
+	for _, request := range []string{get("/plaintext"), "PUT /kv/k HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nvalue"} {
+		for _, size := range []int{1, 4 << 10, 5 << 10, 15 << 10} {
+			c := s.dial()
+			c.SetDeadline(time.Now().Add(soon / 6))
+			part := "GET /json HTTP/1.1\r\nHost: test\r\nX: " + strings.Repeat("x", size)
+			io.WriteString(c, request+part)
+			if a, err := c.read("GET"); err != nil || a.Status/100 != 2 {
+				t.Errorf("%.3s before %d bytes of a head: got %d %v, want an answer at once", request, len(part), a.Status, err)
+			}
+			if a, err := c.ask("\r\n\r\n"); err != nil || a.Status != 200 {
+				t.Errorf("the head of %d bytes: got %d %v, want 200", len(part), a.Status, err)
+			}
+		}
+	}
+}
+
 // A client that never stops sending does not keep its worker from the others.
 func TestRequeueSharesItsWorker(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 const (
 	adminConns   = 64
 	adminHeader  = 5 * time.Second
-	adminWrite   = 90 * time.Second // a CPU profile takes 30 s by default
+	adminWrite   = 5 * time.Second // pprof adds the seconds that a profile takes
 	adminIdle    = 30 * time.Second
 	adminMaxHead = 16 << 10
 )

@@ -8,12 +8,15 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // fetch returns an answer of the admin listener.
@@ -179,28 +182,107 @@ func TestAdminAnswersAtMaxConns(t *testing.T) {
 	}
 }
 
-// Scrapes at the same time wait for each other; none is refused.
-func TestParallelScrapes(t *testing.T) {
-	t.Parallel()
-	s := run(t, testConfig("pool"))
-	client := browser(t)
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			for range 5 {
-				res, err := client.Get(s.adminURL("/metrics"))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
-					t.Errorf("got %d %v, want 200", res.StatusCode, err)
-				}
-				res.Body.Close()
+// rude connects to the admin listener, with small buffers on both sides, and sends text.
+func (r *running) rude(t *testing.T, text string) net.Conn {
+	t.Helper()
+	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<10) })
+	}}
+	c, err := small.Dial("tcp", r.admin.ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	ln := r.admin.ln.(*cappedListener)
+	eventually(t, "the connection is accepted", func() bool {
+		ln.mu.Lock()
+		defer ln.mu.Unlock()
+		for ours := range ln.open {
+			if ours.RemoteAddr().String() == c.LocalAddr().String() {
+				return ours.(*net.TCPConn).SetWriteBuffer(4<<10) == nil
 			}
+		}
+		return false
+	})
+	io.WriteString(c, text)
+	return c
+}
+
+// Scrapes at the same time are all answered soon and add up, beside clients that do not read,
+// read slowly, or send rubbish.
+func TestParallelScrapes(t *testing.T) {
+	for _, mode := range []string{"pool", "prefork"} {
+		t.Run(mode, func(t *testing.T) {
+			s := run(t, testConfig(mode))
+			many := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n", 20)
+			for i := range 8 {
+				s.rude(t, many) // never read
+				slow := s.rude(t, many)
+				go func() {
+					for b := make([]byte, 1); ; time.Sleep(time.Millisecond) {
+						if _, err := slow.Read(b); err != nil {
+							return
+						}
+					}
+				}()
+				s.rude(t, strings.Repeat([]string{"\x00", "GET ", "\r\n", "HTTP/1.1 200 OK\r\n"}[i%4], 1000))
+			}
+			client := browser(t)
+			client.Timeout = 10 * time.Second // within 1 s where the machine is idle
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					for range 3 {
+						if res, err := http.Get(s.url("/plaintext")); err == nil { // so that the counters move
+							res.Body.Close()
+						}
+						res, err := client.Get(s.adminURL("/metrics"))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						page, err := io.ReadAll(res.Body)
+						res.Body.Close()
+						if err != nil || res.StatusCode != 200 {
+							t.Errorf("got %d %v, want 200", res.StatusCode, err)
+						}
+						sums := map[string]float64{}
+						for line := range strings.Lines(string(page)) {
+							if name, rest, ok := strings.Cut(line, "{"); ok {
+								value, _ := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndex(rest, " ")+1:]), 64)
+								sums[strings.TrimPrefix(name, "schedlab_connections_")] += value
+							}
+						}
+						if sums["accepted_total"] != sums["done_total"]+sums["rejected_total"]+sums["dropped_total"]+sums["open"] {
+							t.Errorf("got %v accepted, %v done, %v rejected, %v dropped, %v open", sums["accepted_total"], sums["done_total"], sums["rejected_total"], sums["dropped_total"], sums["open"])
+						}
+					}
+				})
+			}
+			all.Wait()
 		})
 	}
-	all.Wait()
+}
+
+// Clients that do not read their answers, as many as the admin listener takes, keep it for
+// seconds at the most.
+func TestUnreadAnswersEndSoon(t *testing.T) {
+	t.Parallel()
+	s := run(t, testConfig("nethttp"))
+	for range adminConns {
+		s.rude(t, strings.Repeat("GET /debug/pprof/goroutine?debug=2 HTTP/1.1\r\nHost: test\r\n\r\n", 20))
+	}
+	ln := s.admin.ln.(*cappedListener)
+	eventually(t, "all wait for their clients", func() bool {
+		ln.mu.Lock()
+		defer ln.mu.Unlock()
+		return len(ln.open) == adminConns && len(ln.waiting) == 0
+	})
+	began := time.Now()
+	s.fetch(t, http.MethodGet, "/healthz")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("an answer took %v, want it when the first of the others is cut off", took)
+	}
 }
 
 // Clients that do not finish their heads, more than the admin listener takes,

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/metrics"
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 )
 
 // A Child is a process of a prefork server as it knows itself: its number, and
@@ -26,13 +27,13 @@ type Child struct {
 
 // An order asks a child for a full report, or to drain.
 type order struct {
-	Seq      uint64 // the report's number
-	Timeline bool   // with the stamps
-	Stop     bool
+	Seq    uint64 // the report's number
+	Stamps int    // report the newest stamps, so many of them, instead of everything
+	Stop   bool
 }
 
-// A report is what a child tells: its connections, at every change and at most
-// ten times a second; everything, when it is asked and at its end.
+// A report tells the parent a child's connections, at every change and at most ten times a
+// second, and everything when the parent asks and at the child's end.
 type report struct {
 	Seq      uint64 // of the order it answers; 0: of none
 	Ready    bool   // it listens
@@ -40,9 +41,12 @@ type report struct {
 	Full     bool // with what follows
 	Requests model.RequestCounts
 	Metrics  metrics.Snapshot
-	Timeline *ringed // only when asked for
-	Final    bool    // it drained, and nothing will change any more
-	Forced   int     // connections its drain cut
+	Final    bool // it drained, and nothing will change any more
+	Forced   int  // connections its drain cut
+
+	// Only when asked for.
+	Stamps []timeline.Server
+	Older  uint64 // stamps there were before these
 }
 
 // orphanLife is the time to answer what is in flight when the parent is gone.
@@ -62,11 +66,12 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 	return &Child{Index: index, conn: conn, enc: gob.NewEncoder(conn)}, nil
 }
 
-// send reports. It fails when the parent is gone, which the orders tell.
-func (c *Child) send(r report) {
+// send sends the report that read returns. It reads under the lock, so that no report
+// overtakes a newer one. It fails when the parent is gone, which obey finds out.
+func (c *Child) send(read func() report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.enc.Encode(r)
+	_ = c.enc.Encode(read())
 }
 
 var (
@@ -75,7 +80,7 @@ var (
 )
 
 // obey answers orders until the parent says stop or is gone, which ends ctx.
-func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped func() *ringed) {
+func (c *Child) obey(stop context.CancelCauseFunc, answer func(order) report) {
 	dec := gob.NewDecoder(c.conn)
 	for {
 		var o order
@@ -87,12 +92,7 @@ func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped f
 			stop(errStop)
 			continue // a stopping child still answers scrapes
 		}
-		r := full()
-		r.Seq = o.Seq
-		if o.Timeline {
-			r.Timeline = stamped()
-		}
-		c.send(r)
+		c.send(func() report { return answer(o) })
 	}
 }
 
@@ -100,9 +100,11 @@ func (c *Child) obey(stop context.CancelCauseFunc, full func() report, stamped f
 func (c *Child) tell(ctx context.Context, counts func() model.Counts) {
 	var told model.Counts
 	everyTick(ctx, 0, func() {
-		if now := counts(); now != told {
-			c.send(report{Counts: now})
-			told = now
+		if counts() != told {
+			c.send(func() report {
+				told = counts()
+				return report{Counts: told}
+			})
 		}
 	})
 }
@@ -118,14 +120,26 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 		}
 		return report{Counts: s.ln.Counts(), Full: err == nil, Requests: s.model.Requests(), Metrics: snapshot}
 	}
+	answer := func(o order) (r report) {
+		if o.Stamps == 0 {
+			r = full()
+		} else {
+			r.Counts = s.ln.Counts()
+			r.Stamps, r.Older = s.ring.Newest(o.Stamps)
+		}
+		r.Seq = o.Seq
+		return r
+	}
 	var helpers sync.WaitGroup
 	telling, quiet := context.WithCancel(context.Background())
 	defer quiet()
-	helpers.Go(func() { c.obey(stop, full, func() *ringed { return encodeRing(s.ring) }) })
+	helpers.Go(func() { c.obey(stop, answer) })
 	helpers.Go(func() { c.tell(telling, s.ln.Counts) })
 	served := make(chan ended, 1)
 	go func() {
-		drain, err := s.ln.serve(ctx, s.cfg.DrainTimeout, func() { c.send(report{Ready: true}) })
+		drain, err := s.ln.serve(ctx, s.cfg.DrainTimeout, func() {
+			c.send(func() report { return report{Ready: true, Counts: s.ln.Counts()} })
+		})
 		served <- ended{drain, err}
 	}()
 	var end ended
@@ -135,9 +149,11 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 		return errOrphan
 	}
 	quiet()
-	last := full()
-	last.Final, last.Forced = true, end.Forced
-	c.send(last)
+	c.send(func() report {
+		last := full()
+		last.Final, last.Forced = true, end.Forced
+		return last
+	})
 	c.conn.Close()
 	helpers.Wait()
 	if end.err != nil {

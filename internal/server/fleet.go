@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"schedlab/internal/metrics"
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
 
@@ -22,13 +24,11 @@ type fleet struct {
 	log      *slog.Logger
 	held     *model.Reservation
 	draining atomic.Bool
-	asked    atomic.Uint64 // number of the last report asked for
 	complete chan struct{} // closed when every process has got to serve
 
 	mu       sync.Mutex   // of everything below
 	running  []*process   // by index; nil while there is none
 	begun    map[int]bool // that have got to serve
-	once     sync.Once    // of complete
 	gone     model.Counts
 	requests model.RequestCounts // of processes that have ended
 	restarts uint64
@@ -41,6 +41,7 @@ const (
 	healthyLife  = 10 * time.Second // a process that lived longer starts the back-off anew
 	startLimit   = 10 * time.Second
 	scrapeLimit  = time.Second // for a process to report; past it, its last report stands
+	stampsLimit  = 10 * time.Second
 )
 
 // newFleet reserves the address. Nothing runs until serve.
@@ -144,6 +145,16 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 	}
 }
 
+// begin notes that the process under that index serves. f.mu is held.
+func (f *fleet) begin(index int) {
+	if f.begun[index] {
+		return
+	}
+	if f.begun[index] = true; len(f.begun) == len(f.running) {
+		close(f.complete)
+	}
+}
+
 func (f *fleet) hasBegun(index int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,35 +248,35 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
-		if p.ready.Load() {
+		if p.ready {
 			serving++
 		}
 	}
 	return serving, f.restarts
 }
 
-// ask has every process report, and waits until they have or it took too long. All
-// are told at once: one that does not read its orders delays none of the others.
-func (f *fleet) ask(o order) {
-	o.Seq = f.asked.Add(1)
+// ask sends an order to every process and returns their reports, and whether each that lives
+// answered within limit. All are told at once: one that does not read its orders delays none
+// of the others.
+func (f *fleet) ask(o order, limit time.Duration) (reports []*report, all bool) {
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
-	late, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	reports = make([]*report, len(running))
 	var asked sync.WaitGroup
-	for _, p := range running {
-		asked.Go(func() {
-			p.order(o)
-			p.await(late, o.Seq)
-		})
+	for i, p := range running {
+		asked.Go(func() { reports[i] = p.ask(ctx, f, o) })
 	}
 	asked.Wait()
+	all = ctx.Err() == nil
+	return slices.DeleteFunc(reports, func(r *report) bool { return r == nil }), all
 }
 
-// snapshots asks every process for a report, once, and returns the metrics of all.
+// snapshots asks every process for a report, once, and returns the newest metrics of all.
 func (f *fleet) snapshots() (all []metrics.Snapshot) {
-	f.ask(order{})
+	f.ask(order{}, scrapeLimit)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
@@ -274,16 +285,15 @@ func (f *fleet) snapshots() (all []metrics.Snapshot) {
 	return all
 }
 
-// timelines asks every process for its stamps.
-func (f *fleet) timelines() (all []*ringed) {
-	f.ask(order{Timeline: true})
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.alive() {
-		if p.timeline != nil {
-			all = append(all, p.timeline)
-			p.timeline = nil
-		}
+// stamped returns the newest n stamps of every process, oldest first of each, and how many
+// older ones there were.
+func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
+	reports, all := f.ask(order{Stamps: n}, stampsLimit)
+	if !all {
+		return nil, 0, fmt.Errorf("a process did not report its stamps within %v", stampsLimit)
 	}
-	return all
+	for _, r := range reports {
+		stamps, older = append(stamps, r.Stamps...), older+r.Older
+	}
+	return stamps, older, nil
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,19 +18,19 @@ import (
 
 // A process is a child as its parent knows it.
 type process struct {
-	index int
-	cmd   *exec.Cmd
-	conn  net.Conn
-	ready atomic.Bool
-	last  report // newest of every field; guarded by the fleet's lock
-
-	timeline *ringed // that came last and nobody has read; guarded likewise
-
-	mu     sync.Mutex // of enc and told
-	enc    *gob.Encoder
-	told   chan struct{} // closed and renewed when a full report has come
-	seen   atomic.Uint64 // number of the last full report
+	index  int
+	cmd    *exec.Cmd
+	conn   net.Conn
 	exited chan struct{}
+
+	mu  sync.Mutex // of enc
+	enc *gob.Encoder
+
+	// The fleet's lock guards what follows.
+	last    report // newest of every field
+	ready   bool
+	asked   uint64                 // number of the last report asked for
+	waiting map[uint64]chan report // for the report of that number
 }
 
 // ChildFD is the descriptor at which a child finds the socket to its parent: the
@@ -60,10 +59,13 @@ func startProcess(cfg Config, index int) (*process, error) {
 		conn.Close()
 		return nil, err
 	}
-	return &process{
-		index: index, cmd: cmd, conn: conn, enc: gob.NewEncoder(conn),
-		told: make(chan struct{}), exited: make(chan struct{}),
-	}, nil
+	p := newProcess(index, conn)
+	p.cmd = cmd
+	return p, nil
+}
+
+func newProcess(index int, conn net.Conn) *process {
+	return &process{index: index, conn: conn, enc: gob.NewEncoder(conn), exited: make(chan struct{}), waiting: map[uint64]chan report{}}
 }
 
 // exitTime is the part of a drain's timeout that is left for a process that has
@@ -91,23 +93,28 @@ func (p *process) order(o order) {
 	_ = p.enc.Encode(o)
 }
 
-// await waits for report seq, until late ends at most, or until the process has ended.
-func (p *process) await(late context.Context, seq uint64) {
-	for {
-		p.mu.Lock()
-		told := p.told
-		p.mu.Unlock()
-		if p.seen.Load() >= seq {
-			return
-		}
-		select {
-		case <-told:
-		case <-p.exited:
-			return
-		case <-late.Done():
-			return
-		}
+// ask sends an order and returns the report that answers it, nil if ctx or the process ends
+// before that comes.
+func (p *process) ask(ctx context.Context, f *fleet, o order) *report {
+	answer := make(chan report, 1)
+	f.mu.Lock()
+	p.asked++
+	o.Seq = p.asked
+	p.waiting[o.Seq] = answer
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(p.waiting, o.Seq)
+		f.mu.Unlock()
+	}()
+	p.order(o)
+	select {
+	case r := <-answer:
+		return &r
+	case <-p.exited:
+	case <-ctx.Done():
 	}
+	return nil
 }
 
 var errExited = errors.New("it exited without being told to")
@@ -115,17 +122,16 @@ var errExited = errors.New("it exited without being told to")
 // wait takes the process's reports until it ends, gives f its counts, and says why
 // it ended: nil after an orderly drain.
 func (p *process) wait(f *fleet) error {
-	slow := time.AfterFunc(startLimit, func() {
-		if !p.ready.Load() {
-			p.kill()
-		}
-	})
+	slow := time.AfterFunc(startLimit, p.kill)
 	defer slow.Stop()
 	dec := gob.NewDecoder(p.conn)
 	for {
 		var r report
 		if dec.Decode(&r) != nil {
 			break // it ended, or wrote nonsense
+		}
+		if r.Ready {
+			slow.Stop()
 		}
 		p.take(f, r)
 	}
@@ -142,33 +148,27 @@ func (p *process) wait(f *fleet) error {
 	return err
 }
 
-// take keeps the newest of everything.
+// take hands a report to its asker and keeps the newest of every field. Nothing follows a
+// final report, whenever it comes.
 func (p *process) take(f *fleet, r report) {
 	f.mu.Lock()
-	was := p.last
-	p.last = r
-	if r.Timeline != nil {
-		p.timeline, p.last.Timeline = r.Timeline, nil
+	defer f.mu.Unlock()
+	if answer := p.waiting[r.Seq]; answer != nil {
+		answer <- r
+		delete(p.waiting, r.Seq)
 	}
-	if !r.Full {
-		p.last.Requests, p.last.Metrics = was.Requests, was.Metrics
-	}
-	if r.Ready {
-		p.last.Counts = was.Counts
-		p.ready.Store(true)
-		if f.begun[p.index] = true; len(f.begun) == len(f.running) {
-			f.once.Do(func() { close(f.complete) })
-		}
-	}
-	f.mu.Unlock()
-	if r.Seq == 0 {
+	if p.last.Final {
 		return
 	}
-	p.seen.Store(r.Seq)
-	p.mu.Lock()
-	close(p.told)
-	p.told = make(chan struct{})
-	p.mu.Unlock()
+	if !r.Full {
+		r.Requests, r.Metrics = p.last.Requests, p.last.Metrics
+	}
+	r.Stamps = nil
+	p.last = r
+	if r.Ready {
+		p.ready = true
+		f.begin(p.index)
+	}
 }
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }

@@ -30,7 +30,8 @@ type Server struct {
 	ring    *timeline.Ring // nil: nothing is stamped, or not in this process
 	ln      backend
 	admin   *admin
-	history history // of the connections; empty without an admin side
+	history history       // of the connections; empty without an admin side
+	dumps   chan struct{} // a place for each whole timeline that is being sent
 	begun   atomic.Bool
 }
 
@@ -69,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	mode.Axes = cfg.axes(mode)
-	s := &Server{cfg: cfg, mode: mode}
+	s := &Server{cfg: cfg, mode: mode, dumps: make(chan struct{}, dumpsAtOnce)}
 	labels := metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision, Parent: s.supervises()}
 	if cfg.Child != nil {
 		labels.Process = strconv.Itoa(cfg.Child.Index)

@@ -1,8 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -36,26 +36,22 @@ func (c *Config) newRing() *timeline.Ring {
 	return timeline.NewRing(c.Timeline)
 }
 
-// stamped are the stamps kept, oldest first of each process, and how many more
+// stamped returns the newest n stamps of each process, oldest first, and how many older ones
 // there were.
-func (s *Server) stamped() (all []timeline.Server, lost uint64, err error) {
-	f, ok := s.ln.(*fleet)
-	if !ok {
-		all, _, lost = s.ring.Since(0)
-		return all, lost, nil
+func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
+	if f, ok := s.ln.(*fleet); ok {
+		return f.stamped(n)
 	}
-	for _, r := range f.timelines() {
-		stamps, err := timeline.Read(bytes.NewReader(r.Stamps))
-		if err != nil {
-			return nil, 0, err
-		}
-		all, lost = append(all, stamps...), lost+r.Lost
-	}
-	return all, lost, nil
+	stamps, older = s.ring.Newest(n)
+	return stamps, older, nil
 }
 
-// shownRequests is how many requests a person gets to see.
-const shownRequests = 100
+const (
+	shownRequests     = 100    // that a person gets to see
+	mostShownRequests = 10_000 // more are for programs
+	dumpsAtOnce       = 2      // each holds a copy of the ring
+	dumpRate          = 50_000 // stamps a second that a client must read: 3.6 MB
+)
 
 // timeline answers with the newest requests' stamps as JSON, a request a line
 // (?n= how many), or with all of them for a program (?format=binary).
@@ -64,17 +60,10 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
 		return
 	}
-	stamps, lost, err := s.stamped()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
 	switch r.FormValue("format") {
 	case "":
 	case "binary":
-		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
-		_ = timeline.Write(w, stamps) // the client is gone
+		s.dump(w, r)
 		return
 	default:
 		http.Error(w, "format is binary, or left out for a line of JSON for each request", http.StatusBadRequest)
@@ -82,10 +71,17 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 	n := shownRequests
 	if asked := r.FormValue("n"); asked != "" {
-		if n, err = strconv.Atoi(asked); err != nil || n < 1 {
-			http.Error(w, "n is the number of requests to show, 1 or more", http.StatusBadRequest)
+		var err error
+		if n, err = strconv.Atoi(asked); err != nil || n < 1 || n > mostShownRequests {
+			http.Error(w, fmt.Sprintf("n is the number of requests to show, 1 to %d; format=binary has them all", mostShownRequests), http.StatusBadRequest)
 			return
 		}
+	}
+	stamps, _, err := s.stamped(n)
+	writeWithin(w, adminWrite)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
@@ -94,6 +90,30 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// writeWithin gives the client that time from now to read its answer.
+func writeWithin(w http.ResponseWriter, limit time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a test's writer has none
+}
+
+// dump answers with the whole timeline. Further callers wait for a place.
+func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.dumps <- struct{}{}:
+		defer func() { <-s.dumps }()
+	case <-r.Context().Done():
+		return
+	}
+	stamps, lost, err := s.stamped(timeline.MaxRing)
+	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
+	_ = timeline.Write(w, stamps) // the client is gone
 }
 
 // A shownRequest is one request's stamps for people: the machine's monotonic
@@ -121,21 +141,4 @@ func shown(st timeline.Server) shownRequest {
 		r.Queue = new(us(st.Enqueue, st.Dequeue))
 	}
 	return r
-}
-
-// ringed is what a child tells of its ring.
-type ringed struct {
-	Stamps []byte // as timeline.Write writes them
-	Lost   uint64 // more requests, whose place others took
-}
-
-// encodeRing is a ring as a child tells it, nil without one.
-func encodeRing(ring *timeline.Ring) *ringed {
-	if ring == nil {
-		return nil
-	}
-	var b bytes.Buffer
-	stamps, _, lost := ring.Since(0)
-	_ = timeline.Write(&b, stamps) // a buffer takes all
-	return &ringed{b.Bytes(), lost}
 }

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,8 +82,10 @@ func TestTimelinePage(t *testing.T) {
 			if res, page := r.fetch(t, http.MethodGet, "/debug/timeline?format=xml"); res.StatusCode != http.StatusBadRequest || !strings.Contains(page, "binary") {
 				t.Errorf("format=xml is answered %d %q, want 400 and what there is", res.StatusCode, page)
 			}
-			if res, _ := r.fetch(t, http.MethodGet, "/debug/timeline?n=x"); res.StatusCode != http.StatusBadRequest {
-				t.Errorf("n=x is answered %d, want 400", res.StatusCode)
+			for _, n := range []string{"x", "0", "10001"} {
+				if res, _ := r.fetch(t, http.MethodGet, "/debug/timeline?n="+n); res.StatusCode != http.StatusBadRequest {
+					t.Errorf("n=%s is answered %d, want 400", n, res.StatusCode)
+				}
 			}
 		})
 	}
@@ -118,6 +124,52 @@ func TestTimelineTellsWhatItLost(t *testing.T) {
 		stamps, err := timeline.Read(strings.NewReader(binary))
 		if lost := res.Header.Get(timeline.LostHeader); err != nil || len(stamps) != 2 || lost != "3" {
 			t.Errorf("%s: read %d requests, %q lost, %v; want the newest 2 of 5, and 3 lost", mode, len(stamps), lost, err)
+		}
+	}
+}
+
+// Who asks for one request's stamps gets these alone, not a copy of the whole ring, also while as
+// many whole timelines are sent as may be. One more waits for its place.
+func TestTimelineCopiesWhatIsAskedFor(t *testing.T) {
+	r := run(t, stamped("nethttp"))
+	for range r.cfg.Timeline {
+		r.ring.Put(timeline.Server{})
+	}
+	for range dumpsAtOnce {
+		r.dumps <- struct{}{}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, page := r.fetch(t, http.MethodGet, "/debug/timeline?n=1")
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 || strings.Count(page, "\n") != 1 {
+		t.Errorf("one request takes %d bytes, want less than 1 MiB: %q", got, page)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	asked := httptest.NewRequestWithContext(ctx, http.MethodGet, "/debug/timeline?format=binary", nil)
+	answer := httptest.NewRecorder()
+	if r.timeline(answer, asked); answer.Body.Len() > 0 {
+		t.Errorf("got %d bytes beside %d whole timelines, want none until one is sent", answer.Body.Len(), dumpsAtOnce)
+	}
+	<-r.dumps
+	if _, page := r.fetch(t, http.MethodGet, "/debug/timeline?format=binary"); len(page) < 72*r.cfg.Timeline {
+		t.Errorf("got %d bytes, want a whole timeline", len(page))
+	}
+}
+
+// While a process is stuck the timeline's caller hears of it, and scrapes are answered.
+func TestTimelineOfAStuckProcess(t *testing.T) {
+	t.Parallel()
+	cfg := stamped("prefork")
+	cfg.Processes, cfg.DrainTimeout = 2, time.Second
+	r := run(t, cfg)
+	if err := r.ln.(*fleet).running[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for page, status := range map[string]int{"/debug/timeline?n=1": 503, "/metrics": 200} {
+		if res, body := r.fetch(t, http.MethodGet, page); res.StatusCode != status {
+			t.Errorf("%s: got %d %.100q, want %d", page, res.StatusCode, body, status)
 		}
 	}
 }

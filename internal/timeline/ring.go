@@ -37,20 +37,44 @@ func (r *Ring) Put(stamps ...Server) {
 	r.mu.Unlock()
 }
 
+// perLock is how many stamps a reader copies under one lock, for which requests wait: some 10 µs.
+const perLock = 1024
+
 // Since returns, oldest first, the stamps put after the first n ever, how many
 // have been put by now, and how many of those asked for are no longer held.
 func (r *Ring) Since(n uint64) (stamps []Server, put, lost uint64) {
+	put = r.count()
+	n = min(n, put)
+	stamps = r.between(n, put)
+	return stamps, put, put - n - uint64(len(stamps))
+}
+
+// Newest returns the newest n stamps, oldest first, or as many as it holds, and how many were
+// ever put before them.
+func (r *Ring) Newest(n int) (stamps []Server, older uint64) {
+	put := r.count()
+	stamps = r.between(put-min(uint64(n), put), put)
+	return stamps, put - uint64(len(stamps))
+}
+
+func (r *Ring) count() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.put
+}
+
+// between copies the stamps from number from to number to that are held when their turn comes.
+func (r *Ring) between(from, to uint64) []Server {
 	size := uint64(len(r.slots))
-	from := min(n, r.put)
-	if r.put-from > size {
-		lost = r.put - from - size
-		from += lost
+	from = max(from, to-min(size, to))
+	stamps := make([]Server, 0, to-from)
+	for from < to {
+		r.mu.Lock()
+		from = max(from, r.put-min(size, r.put)) // those before were overwritten meanwhile
+		for end := min(from+perLock, to); from < end; from++ {
+			stamps = append(stamps, r.slots[from%size])
+		}
+		r.mu.Unlock()
 	}
-	stamps = make([]Server, 0, r.put-from)
-	for i := from; i < r.put; i++ {
-		stamps = append(stamps, r.slots[i%size])
-	}
-	return stamps, r.put, lost
+	return stamps
 }

@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"bytes"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -141,8 +142,47 @@ func TestRingKeepsTheNewest(t *testing.T) {
 	if seqs, put, lost := since(1); !slices.Equal(seqs, []uint64{12, 13, 14}) || put != 5 || lost != 1 {
 		t.Errorf("after five, from the second: got %v, %d put, %d lost", seqs, put, lost)
 	}
+	if stamps, older := r.Newest(2); len(stamps) != 2 || stamps[0].Seq != 13 || older != 3 {
+		t.Errorf("the newest two: got %v after %d older, want 13 and 14 after 3", stamps, older)
+	}
+	if stamps, older := r.Newest(timeline.MaxRing); len(stamps) != 3 || older != 2 {
+		t.Errorf("the newest: got %v after %d older, want 3 after 2", stamps, older)
+	}
 	if seqs, put, lost := since(5); len(seqs) != 0 || put != 5 || lost != 0 {
 		t.Errorf("nothing new: got %v, %d put, %d lost", seqs, put, lost)
+	}
+}
+
+// Somebody who reads a large ring does not keep requests from it meanwhile. The least of several
+// longest waits counts: the machine may be busy.
+func TestReadersDelayPutsLittle(t *testing.T) {
+	const size = 1 << 20
+	r := timeline.NewRing(size)
+	for range size {
+		r.Put(timeline.Server{})
+	}
+	least := math.Inf(1)
+	for range 10 {
+		read := make(chan time.Duration)
+		go func() {
+			began := time.Now()
+			r.Since(0)
+			read <- time.Since(began)
+		}()
+		longest := time.Duration(0)
+		for took := time.Duration(0); took == 0; {
+			began := time.Now()
+			r.Put(timeline.Server{})
+			longest = max(longest, time.Since(began))
+			select {
+			case took = <-read:
+				least = min(least, longest.Seconds()/took.Seconds())
+			default:
+			}
+		}
+	}
+	if least > .2 {
+		t.Errorf("a put waits for %.0f %% of the time that a reader takes, want next to none", 100*least)
 	}
 }
 
