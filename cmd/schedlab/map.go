@@ -19,6 +19,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/report/document"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
@@ -276,8 +277,8 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	p := m.Plan
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, m.Question)
 	fmt.Fprintf(w, "arms        %s\n", strings.Join(m.Arms, ", "))
-	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
-	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
+	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, document.Harmless(strings.Join(p.X.Values, ", ")))
+	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, document.Harmless(strings.Join(p.Y.Values, ", ")))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", m.Rate, p.Seed)
 	window := o.Windows[0].Round(time.Millisecond).String()
 	if o.Windows[0] < o.Windows[1] {
