@@ -51,7 +51,9 @@ type Options struct {
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
-	Machine   record.Fact // why the machine is not fit, a doubt of the plan; none if it is
+	// Sign is called with the plan as it ran, when a run has ended; nil for nobody.
+	Sign    func(*record.Dir, record.Plan) error
+	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }
 
 const (
