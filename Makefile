@@ -22,10 +22,8 @@ empty :=
 space := $(empty) $(empty)
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-# go test as it is, but that a test that fails is run again by itself, at most twice, unless
-# more than five failed: other programs can starve a test of its time. The end of the output lists
-# what failed, also where it passed later.
-RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/bin/gotestsum --format standard-quiet --rerun-fails=2 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --packages='$(1)' -- -shuffle=on -timeout 15m
+# go test, which runs the tests of tools/flaky again when they fail, and no others.
+RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -shuffle=on -timeout 15m
 
 .PHONY: help build arms run test test-explain check race lint fuzz golden bench deps clean experiments-short mutate timed
 
@@ -62,7 +60,7 @@ RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 # do what they do in other tests; commands that plan, refuse and print. A test that is not
 # named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
-	TestClockIsSet Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
+	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|scenarios|size|version|.*_mistakes)$$
 

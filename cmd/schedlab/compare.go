@@ -38,6 +38,7 @@ type compareFlags struct {
 	progress      string
 	adhoc         adhocFlags
 	allowRemote   bool
+	runCommands   bool // of a record that somebody else made
 }
 
 func newCompare() *cobra.Command {
@@ -282,6 +283,7 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 	}
 	if f.why && err == nil && run.Result.Valid > 1 {
 		e := explainFlags{compareFlags: *f, testBudget: testBudget}
+		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
 	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))

@@ -48,6 +48,9 @@ control did not move; and of a late load, which is measured directly.
 stay until they run again. The tests have a record of their own, and 'latest' still
 names the run.
 
+What a record from somebody else names beside schedlab's own servers (other programs,
+addresses, environment variables) is printed, and runs only with --run-commands.
+
 --profiles starts each of the two arms once more, under the run's load, and captures
 its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
 ten seconds for each arm. They go to profiles/ARM in the run's record with flame
@@ -67,6 +70,8 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
+	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
@@ -145,10 +150,10 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	}
 	var stopped error
 	if !f.noInterventions {
-		x, stopped = f.test(cmd, c, x, show)
+		x, stopped = f.test(cmd, dir, run.Plan, c, x, show)
 	}
 	if f.profiles && stopped == nil {
-		x, stopped = f.profile(cmd, dir, c, x, show)
+		x, stopped = f.profile(cmd, dir, run.Plan, c, x, show)
 	}
 	x, keep, err := beside(dir, x)
 	if err != nil || !keep {
@@ -181,31 +186,34 @@ func beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, k
 
 // test runs the comparison that would confirm the causes. What stops it is told beside the
 // explanation without it.
-func (f *explainFlags) test(cmd *cobra.Command, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
+func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, ok, err := c.Test(x, f.Modes, f.testBudget)
 	if err != nil || !ok {
+		return x, err
+	}
+	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
 		return x, err
 	}
 	planned, err := experiment.Plan(t.Scenario, experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Seed: f.Seed, Budget: f.testBudget, Iters: workload.Calibrate(),
 		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
-		Asks: []string{"p50"}, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble,
+		Asks: []string{"p50"}, Sign: f.Sign, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble,
 	})
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
-	dir, run, err := planned.Run(cmd.Context(), f.out, show.update)
+	tests, run, err := planned.Run(cmd.Context(), f.out, show.update)
 	show.done()
-	if dir != nil { // the newest run stays the one that is explained
-		err = errors.Join(err, dir.StepBack())
+	if tests != nil { // the newest run stays the one that is explained
+		err = errors.Join(err, tests.StepBack())
 	}
 	if err != nil {
-		return x, f.failure(err, dir, run)
+		return x, f.failure(err, tests, run)
 	}
-	if err := writeReports(dir, run.Result); err != nil {
+	if err := writeReports(tests, run.Result); err != nil {
 		return x, err
 	}
-	tested, err := explain.Read(dir, run)
+	tested, err := explain.Read(tests, run)
 	if err != nil {
 		return x, err
 	}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/report/document"
 )
 
 // Exit codes of every command.
@@ -84,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		for line := range strings.SplitSeq(sourced(cmd, exit.err.Error()), "\n") { // joined errors are a line each
+		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, exit.err.Error())), "\n") { // joined errors are a line each
 			fmt.Fprintf(stderr, "schedlab: %s\n", line)
 		}
 	}

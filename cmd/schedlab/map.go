@@ -90,6 +90,7 @@ is kept).`,
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
+	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.StringVar(&f.output, "output", "text", strings.Join(mapFormatNames(), ", "))
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the grid, the time of a cell and of all, and run nothing")
 	complete(cmd, "metric", metricNames()...)
@@ -136,6 +137,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	iters := workload.Calibrate()
 	if dir == nil {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
+			return err
+		}
+		if err := sign(dir, signedMap(r.Map.Plan)); err != nil {
 			return err
 		}
 	}
@@ -241,7 +245,12 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if s, err = f.withArms(s); err != nil {
 		return nil, nil, err
 	}
-	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
+	for _, axis := range []record.Factor{p.X, p.Y} {
+		if _, err := scenario.ParseFactor(axis.Name + "=" + strings.Join(axis.Values, ",")); err != nil {
+			return nil, nil, usagef("%s: %w", dir.Path(), err)
+		}
+	}
+	if err := f.mayRun(cmd.Context(), dir, signedMap(p), s); err != nil {
 		return nil, nil, err
 	}
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note

@@ -22,10 +22,13 @@ const mostMoved = 5
 
 // profile captures the profiles of an explanation's arms, keeps them in the run's record with
 // their flame graphs, and says in the explanation what they show.
-func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
+func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, err := c.Profiled(x)
 	if err != nil {
 		return x, usage(err)
+	}
+	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+		return x, err
 	}
 	planned, err := experiment.Plan(t.Scenario, experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Seed: c.Seed(), Iters: workload.Calibrate(),

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/report/document"
 )
 
 // plainEvery is how often progress is printed where a line cannot be redrawn.
@@ -42,7 +43,7 @@ func newProgress(w io.Writer, kind string) (*progress, error) {
 }
 
 func (p *progress) update(doing string, done, total int, left time.Duration) {
-	line := fmt.Sprintf("%3d %%  %-40s about %v left", min(99, 100*done/max(total, 1)), doing, left.Round(time.Second))
+	line := fmt.Sprintf("%3d %%  %-40s about %v left", min(99, 100*done/max(total, 1)), document.Harmless(doing), left.Round(time.Second))
 	switch {
 	case p.off:
 	case p.live:
@@ -63,7 +64,7 @@ func (p *progress) note(key, text string) {
 	}
 	p.told[key] = true
 	p.done() // the line that is redrawn gives way
-	fmt.Fprintf(p.w, "schedlab: %s\n", text)
+	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
 
 // soFar says the answer as it stands after a look, so that an interrupted run is no loss.

@@ -52,12 +52,13 @@ func drawSeed(cmd *cobra.Command, seed *uint64) {
 	}
 }
 
-// knowSelf fills in what a plan must know of this program.
+// knowSelf fills in what a plan must know of this program, and has records signed.
 func knowSelf(o *experiment.Options) (err error) {
 	if o.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	o.Version, o.Modes = programVersion(), modeFacts()
+	o.Sign = func(dir *record.Dir, plan record.Plan) error { return sign(dir, plan) }
 	return nil
 }
 

@@ -53,7 +53,9 @@ type Options struct {
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
 	// OnLook is told the result so far after each look that does not end the run; nil for nobody.
-	OnLook  func(*record.Result)
+	OnLook func(*record.Result)
+	// Sign is called with the plan as it ran, when a run has ended; nil for nobody.
+	Sign    func(*record.Dir, record.Plan) error
 	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }
 

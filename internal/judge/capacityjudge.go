@@ -204,6 +204,7 @@ func (a *searched) diedOverloaded(f capacity.Finding) bool {
 
 // capacityDoubts are what belongs beside every answer.
 func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
+	all = Planted(run.Plan)
 	if r.Status != record.Complete {
 		all = append(all, notComplete(run))
 	}

@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -20,6 +22,7 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 
 // standing are the doubts that belong beside every verdict.
 func (b blocks) standing(r *record.Result) (all []record.Fact) {
+	all = Planted(b.run.Plan)
 	add := func(f record.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
 		f := notComplete(b.run)
@@ -45,6 +48,19 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	}
 	if oneCPU(r) {
 		add(record.Fact{Code: record.OneCPU})
+	}
+	return all
+}
+
+// plantFlags are those of serve that plant a fault, with their value.
+var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
+
+// Planted returns a doubt for each arm that is started with a planted fault.
+func Planted(p record.Plan) (all []record.Fact) {
+	for _, a := range p.Arms {
+		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
+			all = append(all, record.Fact{Code: record.FaultPlanted, Arm: a.Name, Names: record.Names{"flags": strings.Join(flags, " ")}})
+		}
 	}
 	return all
 }

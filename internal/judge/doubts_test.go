@@ -2,7 +2,10 @@ package judge
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
 )
@@ -19,6 +22,28 @@ func TestOneCPU(t *testing.T) {
 		if got != c.want {
 			t.Errorf("servers on CPU %s, b on %q: got %v, want %v", c.cpus, c.attached, got, c.want)
 		}
+	}
+}
+
+// A planted fault is told beside every result of its arm, first of all doubts.
+func TestPlantedFaultIsTold(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{{"--plant", "lock=1ms"}, {"--plant-cpu=1.10"}, {"--plant", "pin", "--plant-cpu", "2"}} {
+		argv := append([]string{"A=b", "schedlab", "serve", "--mode", "pool"}, flags...)
+		plant := func(p *record.Plan) { p.Arms[0].Command, p.Arms[1].Command = argv, argv } // and the copy
+		want := record.Fact{Code: record.FaultPlanted, Arm: "nethttp", Names: record.Names{"flags": strings.Join(flags, " ")}}
+		r := synthetic{servers: "0,2", plan: plant}.judged(t)
+		if len(r.Doubts) != 2 || !cmp.Equal(r.Doubts[0], want) {
+			t.Errorf("%q: got %v, want %v first", flags, r.Doubts, want)
+		}
+		run := record.Run{Status: record.Complete}
+		run.Plan.Arms = []record.PlanArm{{Name: "nethttp", Command: argv}}
+		if got := capacityDoubts(&record.Result{Status: record.Complete, Env: record.Env{ServerCPUs: "0,2"}}, run, nil); len(got) == 0 || !cmp.Equal(got[0], want) {
+			t.Errorf("%q, a search for capacity: got %v, want %v first", flags, got, want)
+		}
+	}
+	if got := Planted(record.Plan{Arms: []record.PlanArm{{Name: "a", Command: []string{"./server", "--plants", "--addr", "{addr}"}}}}); got != nil {
+		t.Errorf("nothing planted: got %v", got)
 	}
 }
 

@@ -169,7 +169,7 @@ func (r *Run) describe(c *experiment.Comparison) {
 		r.Map.Rate = "each cell's rate"
 	}
 	r.Map.Plan.Warmup, r.Map.Plan.Blocks = p.Warmup, p.Blocks
-	r.Map.Doubts = nil
+	r.Map.Doubts = judge.Planted(p)
 	for _, d := range p.Doubts {
 		if d.Arm == "" {
 			r.Map.Doubts = append(r.Map.Doubts, d)

@@ -227,3 +227,17 @@ func TestADeadServerRefusesItsCellAlone(t *testing.T) {
 		}
 	})
 }
+
+// A planted fault is told beside the map.
+func TestPlantedFaultIsTold(t *testing.T) {
+	t.Parallel()
+	r := newFake(t, &fakeLab{}, t.TempDir(), time.Hour, record.Map{})
+	r.scenario.Arms[0].Flags = map[string]string{"plant": "accept=1ms"}
+	c, err := r.plan(0, 0, 10, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.describe(c); len(r.Map.Doubts) == 0 || r.Map.Doubts[0].Code != record.FaultPlanted {
+		t.Errorf("got %v, want the planted fault first", r.Map.Doubts)
+	}
+}

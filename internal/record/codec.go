@@ -9,11 +9,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
-// MaxRequests is the largest number of requests one file may hold. Both
-// Encode and Decode refuse more.
-const MaxRequests = 50_000_000
+const (
+	// MaxRequests is the largest number of requests one file may hold. Encode and Decode
+	// refuse more. It is twice what a plan allows a trial (judge.MostRequests), with room for
+	// random arrivals, and for a closed loop of 40 s at 250,000/s.
+	MaxRequests = 10_000_000
+
+	// The times of real requests are nanoseconds and compress to 2 bytes a request or more.
+	// Decode refuses a file that claims mostPerByte requests for each of its bytes and
+	// fewRequests besides: a few kilobytes must not fill the memory.
+	mostPerByte = 4
+	fewRequests = 20_000
+)
 
 const requestsMagic = "schedlab requests"
 
@@ -85,11 +95,12 @@ func Encode(w io.Writer, requests []Request) error {
 	return requestLayout().encode(w, requests)
 }
 
-// Decode reads what Encode wrote, to the end of r. Memory grows with what is
-// really there, never with what the count claims, and stays below MaxRequests
-// requests. Errors name the column, the request and the offset in the
-// uncompressed data; a file of a newer version is named as such.
-func Decode(r io.Reader) ([]Request, error) { return requestLayout().decode(r) }
+// Decode reads what Encode wrote, to the end of r, a file of size bytes. Memory grows with
+// size and stays below MaxRequests requests. Errors name the column, the request and the
+// offset in the uncompressed data; a file of a newer version is named as such.
+func Decode(r io.Reader, size int64) ([]Request, error) {
+	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, MaxRequests)))
+}
 
 func (l layout[T]) encode(w io.Writer, rows []T) error {
 	if len(rows) > MaxRequests {
@@ -120,27 +131,25 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	return nil
 }
 
-func (l layout[T]) decode(r io.Reader) ([]T, error) {
+// decode reads at most most rows.
+func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
 	}
 	in := &offsetReader{r: bufio.NewReader(zip)}
-	count, err := l.decodeHeader(in)
+	count, err := l.decodeHeader(in, most)
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
-	var rows []T
-	for i, c := range l.columns {
+	rows := slices.Grow([]T(nil), count)[:count] // nil when empty
+	for _, c := range l.columns {
 		var prev T
 		for n := range count {
 			at := in.offset
 			v, err := binary.ReadVarint(in)
 			if err != nil {
 				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
-			}
-			if i == 0 {
-				rows = append(rows, *new(T))
 			}
 			if !c.set(&rows[n], prev, v) {
 				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
@@ -158,7 +167,7 @@ func (l layout[T]) decode(r io.Reader) ([]T, error) {
 	return rows, nil
 }
 
-func (l layout[T]) decodeHeader(in *offsetReader) (count int, err error) {
+func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
 	head := make([]byte, len(l.magic)+1)
 	if _, err := io.ReadFull(in, head); err != nil {
 		return 0, fmt.Errorf("header: %w", whole(err))
@@ -173,8 +182,8 @@ func (l layout[T]) decodeHeader(in *offsetReader) (count int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", whole(err))
 	}
-	if n > MaxRequests {
-		return 0, fmt.Errorf("count: %d requests are more than the limit of %d", n, MaxRequests)
+	if n > uint64(most) {
+		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", n, most)
 	}
 	return int(n), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -40,6 +41,8 @@ func encoded(t testing.TB, requests []Request) []byte {
 	return buf.Bytes()
 }
 
+func decoded(file []byte) ([]Request, error) { return Decode(bytes.NewReader(file), int64(len(file))) }
+
 func TestRequestsRoundTrip(t *testing.T) {
 	t.Parallel()
 	edge := Request{Scheduled: math.MaxInt64, Sent: math.MinInt64, Done: -1, Bytes: math.MaxUint32,
@@ -51,7 +54,7 @@ func TestRequestsRoundTrip(t *testing.T) {
 		"edges":  {edge, {}, edge, {Scheduled: math.MinInt64, Sent: math.MaxInt64}},
 		"unsent": {{Scheduled: 5, Sent: -1, Done: 9, Outcome: Cut}},
 	} {
-		got, err := Decode(bytes.NewReader(encoded(t, want)))
+		got, err := decoded(encoded(t, want))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -107,18 +110,37 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"other":     {zipped([]byte("vegeta results, or something")), "not a schedlab requests file"},
 		"short":     {zipped(magic[:4]), "header: unexpected EOF"},
 		"newer":     {zipped(magic, []byte{2}), "format version 2, this schedlab reads version 1: use a newer schedlab"},
-		"count":     {zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests+1)), "50000001 requests are more than the limit"},
-		"bomb":      {zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests)), `column "scheduled", request 0 of 50000000, offset 22: unexpected EOF`},
+		"count":     {append(zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests+1)), make([]byte, MaxRequests)...), "10000001 requests, and the file may hold 10000000"},
+		"claim":     {zipped(magic, v1, binary.AppendUvarint(nil, MaxRequests)), "10000000 requests, and the file may hold 20"},
+		"cut":       {zipped(magic, v1, binary.AppendUvarint(nil, fewRequests)), `column "scheduled", request 0 of 20000, offset 21: unexpected EOF`},
 		"truncated": {good[:len(good)/2], "unexpected EOF"},
 		"sum":       {flipped, "checksum"},
 		"range":     {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 65536)), `column "status", request 0 of 1, offset 23: difference 65536 leaves`},
 		"outcome":   {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 200, 5)), `column "outcome"`},
 		"trailing":  {zipped(magic, v1, []byte{0}, []byte("x")), "data after the last column, offset 19"},
 	} {
-		_, err := Decode(bytes.NewReader(c.file))
+		_, err := decoded(c.file)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want one line with %q", name, err, c.want)
 		}
+	}
+}
+
+// A small file fills no memory: 2 million requests that are all the same are some 15 KB, and
+// schedlab never wrote them.
+func TestSmallFilesTakeLittleMemory(t *testing.T) {
+	const n = 2_000_000
+	file := encoded(t, make([]Request, n))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := decoded(file)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 || err == nil {
+		t.Errorf("%d bytes took %d of memory, error %v; want 1 MiB at most, and an error", len(file), took, err)
+	}
+	// Up to fewRequests any file is readable.
+	if got, err := decoded(encoded(t, make([]Request, fewRequests))); err != nil || len(got) != fewRequests {
+		t.Errorf("got %d requests, %v, want %d", len(got), err, fewRequests)
 	}
 }
 
@@ -131,11 +153,11 @@ func FuzzDecode(f *testing.F) {
 		if zip { // spare the fuzzer from having to invent gzip's sums
 			data = zipped(data)
 		}
-		requests, err := Decode(bytes.NewReader(data))
+		requests, err := decoded(data)
 		if err != nil {
 			return
 		}
-		again, err := Decode(bytes.NewReader(encoded(t, requests)))
+		again, err := decoded(encoded(t, requests))
 		if err != nil {
 			t.Fatal(err)
 		}

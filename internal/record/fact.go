@@ -92,6 +92,7 @@ const (
 	OtherProgram        Code = "other-program"
 	RunsAlready         Code = "runs-already"
 	PipelineTooDeep     Code = "pipeline-too-deep"
+	FaultPlanted        Code = "fault-planted"
 	ExpectationsLeftOut Code = "expectations-left-out"
 	LogLinesLeftOut     Code = "log-lines-left-out"
 	WholeSeconds        Code = "whole-seconds"

@@ -161,7 +161,7 @@ func readTrial(path string) (TrialRecord, error) {
 	if err != nil {
 		return TrialRecord{Path: path}, err
 	}
-	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), DecodeStamps)
+	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), func(r io.Reader, _ int64) ([]Stamps, error) { return DecodeStamps(r, len(t.Requests)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -172,13 +172,17 @@ func readTrial(path string) (TrialRecord, error) {
 	return t, nil
 }
 
-func readColumns[T any](file string, decode func(io.Reader) ([]T, error)) ([]T, error) {
+func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, error)) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a trial: %w", err)
 	}
 	defer f.Close()
-	rows, err := decode(f)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading a trial: %w", err)
+	}
+	rows, err := decode(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", file, err)
 	}

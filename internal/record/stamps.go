@@ -78,5 +78,6 @@ func stampsLayout() layout[Stamps] {
 // more than MaxRequests.
 func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().encode(w, stamps) }
 
-// DecodeStamps reads what EncodeStamps wrote, as carefully as Decode.
-func DecodeStamps(r io.Reader) ([]Stamps, error) { return stampsLayout().decode(r) }
+// DecodeStamps reads what EncodeStamps wrote, as Decode does, and refuses the stamps of more
+// than most requests.
+func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout().decode(r, most) }

@@ -41,7 +41,7 @@ func TestStampsRoundTrip(t *testing.T) {
 		"unasked": {{}, {Ready: 5}, {}},
 		"edges":   {{Wrote: 1 << 60, Read: 1, Write: 1 << 61}, {Wrote: 1, Read: 1 << 62, Write: -1}},
 	} {
-		got, err := DecodeStamps(bytes.NewReader(encodedStamps(t, want)))
+		got, err := DecodeStamps(bytes.NewReader(encodedStamps(t, want)), len(want))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -53,8 +53,17 @@ func TestStampsRoundTrip(t *testing.T) {
 
 func TestStampsAreNotRequests(t *testing.T) {
 	t.Parallel()
-	_, err := DecodeStamps(bytes.NewReader(encoded(t, sample(3))))
+	_, err := DecodeStamps(bytes.NewReader(encoded(t, sample(3))), 3)
 	if want := "decoding stamps: header: not a schedlab stamps file"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Stamps are never of more requests than the trial has.
+func TestStampsOfTooManyRequests(t *testing.T) {
+	t.Parallel()
+	_, err := DecodeStamps(bytes.NewReader(encodedStamps(t, stamped(4))), 3)
+	if want := "decoding stamps: count: 4 requests, and the file may hold 3"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -66,11 +75,11 @@ func FuzzDecodeStamps(f *testing.F) {
 		if zip {
 			data = zipped(data)
 		}
-		stamps, err := DecodeStamps(bytes.NewReader(data))
+		stamps, err := DecodeStamps(bytes.NewReader(data), 1000)
 		if err != nil {
 			return
 		}
-		again, err := DecodeStamps(bytes.NewReader(encodedStamps(t, stamps)))
+		again, err := DecodeStamps(bytes.NewReader(encodedStamps(t, stamps)), len(stamps))
 		if err != nil {
 			t.Fatal(err)
 		}

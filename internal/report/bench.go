@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // Bench writes the Go benchmark format: the environment as configuration
@@ -98,8 +99,8 @@ func token(s string) string {
 	}, s)
 }
 
-// oneLine makes s a value that cannot begin a line of its own.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine makes s a value that cannot begin a line of its own, or drive a terminal.
+func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
 
 // HGRM writes each arm's response-time distribution over all valid windows in
 // HdrHistogram's text format, in milliseconds, each after a line #[Arm = name]

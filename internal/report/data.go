@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
@@ -78,7 +79,12 @@ func CSV(w io.Writer, r *record.Result) error {
 func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
 	return emit(w, "csv", func(b *bytes.Buffer) {
 		out := csv.NewWriter(b)
-		rows(func(cells ...string) { _ = out.Write(cells) }) // into memory: no error
+		rows(func(cells ...string) {
+			for i := range cells {
+				cells[i] = document.Harmless(cells[i])
+			}
+			_ = out.Write(cells) // into memory: no error
+		})
 		out.Flush()
 	})
 }

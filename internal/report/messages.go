@@ -77,6 +77,7 @@ var messages = map[record.Code]string{
 	record.OtherProgram:        `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`,
 	record.RunsAlready:         `runs already: its trials share its state, and it is neither pinned nor fresh`,
 	record.PipelineTooDeep:     `where its time went is not told: a server stamps at most {{n .Values.most}} requests under way on a connection, and its pipeline has {{n .Values.pipeline}}`,
+	record.FaultPlanted:        `has a fault on purpose ({{.Names.flags}}): its figures test schedlab and say nothing about a server`,
 	record.ExpectationsLeftOut: `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`,
 	record.LogLinesLeftOut:     `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`,
 	record.WholeSeconds:        `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`,

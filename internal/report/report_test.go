@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -243,6 +244,31 @@ func TestTextFitsItsWidthAndTerminal(t *testing.T) {
 	bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured.String(), "")
 	if diff := cmp.Diff(plain.String(), bare); diff != "" {
 		t.Errorf("colour changed the text: %s", diff)
+	}
+}
+
+// What a record says cannot drive a terminal, in any format.
+func TestNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[31mevil\u009b2J\x07"
+	r := quick()
+	r.Scenario, r.Question, r.Note, r.Headline, r.Dir = evil, evil, evil, evil, evil
+	r.Doubts = append(r.Doubts, record.Fact{Code: record.OtherProgram, Arm: evil, Names: record.Names{"path": evil}})
+	name := r.Arms[2].Name
+	r.Arms[2].Name, r.Arms[2].Role = evil, record.Challenger
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Arm == name {
+			v.Arm = evil
+		}
+	}
+	for _, f := range Formats() {
+		text := rendered(t, f.Name, r)
+		if i := strings.IndexFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }); i >= 0 && f.Name != "json" {
+			t.Errorf("%s: a control character after %q", f.Name, text[max(0, i-80):i])
+		}
+		if f.Name != "json" && !strings.Contains(text, "evil") {
+			t.Errorf("%s: the arm is not there", f.Name)
+		}
 	}
 }
 

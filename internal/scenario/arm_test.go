@@ -82,6 +82,7 @@ func TestParseArm(t *testing.T) {
 		{"mine=./server -l 8080", `"mine=./server -l 8080" is none of MODE[,setting=value...], name='CMD {addr}' and name=http://HOST:PORT: a command must say {addr} where it listens`},
 		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
 		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},
+		{"mine=\x1b[31m./server {addr}", `"mine=\x1b[31m./server {addr}" has the control character U+001B; leave it out`},
 		{"mine='./server {addr}", `unfinished quote in "'./server {addr}"`},
 	} {
 		if _, err := ParseArm(c.text); err == nil || err.Error() != c.want {

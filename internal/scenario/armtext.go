@@ -17,6 +17,9 @@ const metricsWord = "metrics="
 //	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
 //	NAME='[metrics=WHERE] http://HOST:PORT'           a server that runs already
 func ParseArm(s string) (Arm, error) {
+	if err := checkValue(s); err != nil {
+		return Arm{}, err
+	}
 	name, rest, named := strings.Cut(s, "=")
 	named = named && !strings.Contains(name, ","+envPrefix) // a variable's value may look like either
 	switch {

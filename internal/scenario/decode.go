@@ -92,13 +92,24 @@ func checkText(text []byte) error {
 			return at.errorf("a byte order mark; save the file as UTF-8 without one")
 		case r == utf8.RuneError && size == 1:
 			return at.errorf("byte 0x%02x is not UTF-8; save the file as UTF-8", rest[0])
-		case unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r):
+		case isControl(r):
 			return at.errorf("control character %U; remove it, or save the file as UTF-8", r)
 		case r == '\n':
 			at = place{at.line + 1, 0}
 		}
 		at.column++
 		rest = rest[size:]
+	}
+	return nil
+}
+
+// isControl reports whether r could drive a terminal. Tabs and line ends may be in texts.
+func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+
+// checkValue refuses control characters that a value spells, like "\e[31m".
+func checkValue(text string) error {
+	if i := strings.IndexFunc(text, isControl); i >= 0 {
+		return fmt.Errorf("%q has the control character %U; leave it out", text, []rune(text[i:])[0])
 	}
 	return nil
 }
@@ -281,6 +292,9 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 func (d *decoder) text(path string, n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
+		if err := checkValue(n.Value); err != nil {
+			return "", d.errorf(path, "%w", err)
+		}
 		return n.Value, nil
 	case *ast.LiteralNode:
 		return n.Value.Value, nil

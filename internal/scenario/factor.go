@@ -36,6 +36,9 @@ func VaryFactors() []string {
 func ParseFactor(text string) (record.Factor, error) {
 	name, list, ok := strings.Cut(text, "=")
 	f := record.Factor{Name: name}
+	if err := checkValue(text); err != nil {
+		return f, err
+	}
 	if !ok || name == "" {
 		return f, fmt.Errorf("%q is not of the form FACTOR=V1,V2", text)
 	}

@@ -17,7 +17,7 @@ var style string
 func Style() template.CSS { return template.CSS(style) }
 
 // HTML writes d as one page that needs no script and asks for no other file.
-// Everything in it is escaped, but for the pictures of its charts.
+// Everything in it is escaped, but for the pictures of its charts, and has no control characters.
 func (d Document) HTML() (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
@@ -36,7 +36,7 @@ func (d Document) HTML() (string, error) {
 	}{d, Style()}); err != nil {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
-	return b.String(), nil
+	return Harmless(b.String()), nil
 }
 
 // mark is that of the row i below the head; nil for none.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Markdown writes d for an issue, a commit or a README. Everything in it is escaped.
+// Markdown writes d for an issue, a commit or a README. Everything in it is escaped, and has
+// no control characters.
 func (d Document) Markdown() string {
 	var m markdown
 	if d.Name != "" {
@@ -23,7 +24,7 @@ func (d Document) Markdown() string {
 		m.block("%s.", md(strings.Join(d.Context, "; ")))
 	}
 	m.parts(d.Parts, 3)
-	return strings.Join(m.blocks, "\n\n") + "\n"
+	return Harmless(strings.Join(m.blocks, "\n\n") + "\n")
 }
 
 // A markdown is blocks with an empty line between.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,10 +29,10 @@ func (d Document) Text(o Options) string {
 	}
 	t.prose("", d.State)
 	for _, l := range wrap(answer, t.Width, 0) {
-		if o.Colour != nil {
+		if l = plain(l); o.Colour != nil {
 			l = "\x1b[1m" + l + "\x1b[0m"
 		}
-		t.line(l)
+		t.b.WriteString(l + "\n")
 	}
 	if len(d.Context) > 0 {
 		t.gap()
@@ -95,7 +96,7 @@ func (t *text) part(indent string, p Part) {
 			column = max(column, utf8.RuneCountInString(c.Label)+2)
 		}
 		for _, c := range p {
-			t.line(indent + padded(c.Label, column) + harmless(c.Text))
+			t.line(indent+padded(c.Label, column)+c.Text, "")
 		}
 	case Numbered:
 		var facts Facts
@@ -127,7 +128,7 @@ func (t *text) parts(indent string, parts []Part) {
 		_, note := p.(Note)
 		_, section := p.(Section)
 		if before != nil && (note || section || lines && more) {
-			t.line("")
+			t.line("", "")
 		}
 		t.part(indent, p)
 		before = p
@@ -142,14 +143,20 @@ func titled(s Section) string {
 	return s.Title + " (" + s.About + ")"
 }
 
-func (t *text) line(s string) {
-	t.b.WriteString(strings.TrimRight(strings.ReplaceAll(s, nbsp, " "), " ") + "\n")
+// line writes one line, its second part with words in their colours.
+func (t *text) line(left, words string) {
+	t.b.WriteString(strings.TrimRight(plain(left)+t.paint(plain(words)), " ") + "\n")
+}
+
+// plain makes one line without control characters of s.
+func plain(s string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ", nbsp, " ").Replace(Harmless(s))
 }
 
 // gap is an empty line below what is there.
 func (t *text) gap() {
 	if t.b.Len() > 0 {
-		t.line("")
+		t.line("", "")
 	}
 }
 
@@ -159,7 +166,7 @@ func (t *text) prose(indent, s string) {
 		if i > 0 {
 			l = "  " + l
 		}
-		t.line(indent + t.paint(l))
+		t.line(indent, l)
 	}
 }
 
@@ -180,7 +187,7 @@ func (t *text) facts(indent string, facts Facts) {
 			if i > 0 {
 				label = ""
 			}
-			t.line(indent + padded(label, column) + t.paint(l))
+			t.line(indent+padded(label, column), l)
 		}
 	}
 }
@@ -215,7 +222,7 @@ func (t *text) table(indent string, table Table) {
 				cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell
 			}
 		}
-		t.line(indent + strings.Join(cells, "  "))
+		t.line(indent+strings.Join(cells, "  "), "")
 	}
 }
 
@@ -237,7 +244,7 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 		if i > 0 {
 			left = strings.Repeat(" ", utf8.RuneCountInString(left))
 		}
-		t.line(left + l)
+		t.line(left+l, "")
 	}
 }
 
@@ -273,9 +280,8 @@ func (t *text) paint(s string) string {
 func wrap(s string, width, hang int) []string {
 	var lines []string
 	var line string
-	for word := range strings.SplitSeq(harmless(s), " ") {
+	for word := range strings.FieldsFuncSeq(s, func(c rune) bool { return c == ' ' || unicode.IsControl(c) }) {
 		switch {
-		case word == "":
 		case line == "":
 			line = word
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
@@ -294,10 +300,11 @@ func wrap(s string, width, hang int) []string {
 	return append(lines, line)
 }
 
-// harmless is s with spaces for control characters, which could drive a terminal.
-func harmless(s string) string {
+// Harmless is s with spaces for control characters, which could drive a terminal. Line breaks
+// and tabs stay.
+func Harmless(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
 			return ' '
 		}
 		return c
