@@ -249,6 +249,23 @@ func TestServerLog(t *testing.T) {
 	}
 }
 
+// A program that cannot read its command line says so before its usage, which is longer.
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string]string{
+		"": "", "a\nb\n": "", "listen tcp: address nowhere: missing port\n": "",
+		"flag provided but not defined: -lisen\nUsage of ./bad:\n  -listen string\n    \taddress\n": "flag provided but not defined: -lisen",
+		"Error: unknown flag: --lisen\nUsage:\n  bad [flags]\n\nunknown flag: --lisen\n":            "Error: unknown flag: --lisen",
+		"usage: bad.py [-h]\nbad.py: error: unrecognized arguments: --lisen\n":                      "bad.py: error: unrecognized arguments: --lisen",
+		"bad: unrecognized option '--lisen'\nTry 'bad --help' for more information.\n":              "bad: unrecognized option '--lisen'",
+		"starting\nno such word: lisen\n":                                                           "", "no such word: lisen\n\nUsage: bad WORD\n  listen\n": "no such word: lisen",
+	} {
+		if got := complaint(log); got != want {
+			t.Errorf("%q: got %q, want %q", log, got, want)
+		}
+	}
+}
+
 func TestFreePorts(t *testing.T) {
 	t.Parallel()
 	addrs, err := freePorts(16)
