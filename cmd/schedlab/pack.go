@@ -177,7 +177,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
-	case worst != exitDone, strict && answers[record.Undecided] > 0:
+	case worst != exitDone, strict && answers[record.Undecided]+answers[record.NoAnswer] > 0:
 		return &exitError{code: exitPartial}
 	}
 	return nil

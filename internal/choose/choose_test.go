@@ -311,7 +311,7 @@ func TestVerify(t *testing.T) {
 		{"two faster ones", "p99 b a FASTER\np99 c a FASTER", record.Failed},
 		{"less memory", "memory b a LOWER\nmemory c a SAME", record.Failed},
 		{"a trade", "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", record.Passed},
-		{"all refused", "p99 b a REFUSED\np99 c a REFUSED", record.Undecided},
+		{"all refused", "p99 b a REFUSED\np99 c a REFUSED", record.NoAnswer},
 	} {
 		var verdicts []record.Verdict
 		var metrics []string

@@ -34,7 +34,7 @@ func Verify(arms, metrics []string, verdicts []record.Verdict) *record.ChoiceTes
 	_, best := judge.Leaders(&r, metrics)
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
-		t.Answer, t.Why.Code = record.Undecided, record.ChooseOpen
+		t.Answer, t.Why.Code = record.NoAnswer, record.ChooseOpen
 	case slices.Contains(best, arms[0]):
 		t.Answer, t.Why.Code = record.Passed, record.ChooseHeld
 	}

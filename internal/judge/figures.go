@@ -15,7 +15,7 @@ import (
 func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	all := []record.Expectation{}
 	for _, text := range b.run.Plan.Expect {
-		f := expect.Finding{Outcome: record.Undecided}
+		f := expect.Finding{Outcome: record.NoAnswer}
 		e, err := expect.Parse(text, nil)
 		switch {
 		case err != nil:

@@ -17,7 +17,7 @@ func (j *Judge) Look(until stats.SLO, outcome *string, kept map[FigureKey]float6
 	now := j.judge()
 	switch {
 	case until != nil:
-		return !slices.ContainsFunc(now.keepings(until, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+		return !slices.ContainsFunc(now.keepings(until, kept), func(k Keeping) bool { return !k.Answer.Decided() })
 	case outcome != nil:
 		v := Outcome(now.result, *outcome)
 		return v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled())
@@ -48,7 +48,7 @@ func (g judgement) settled() bool {
 		}
 	}
 	for _, e := range g.result.Expectations {
-		if e.Outcome == record.Undecided {
+		if !e.Outcome.Decided() {
 			return false
 		}
 	}

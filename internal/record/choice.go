@@ -57,7 +57,7 @@ type ChoiceArm struct {
 
 // A ChoiceTest is what the comparison of the advised model with others found.
 type ChoiceTest struct {
-	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is; Undecided: all verdicts were refused
+	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is; NoAnswer: all verdicts were refused
 	Why      Fact          `json:"why"`
 	Verdicts []Verdict     `json:"verdicts"`      // each other against the advised model
 	SLO      []Expectation `json:"slo,omitempty"` // the terms of the SLO that its windows could tell, of the advised model

@@ -176,7 +176,7 @@ func expecting() []record.Expectation {
 	return []record.Expectation{
 		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: record.Passed, Reason: said("12.1 ms < 20 ms in the median; true in 10 of 10 blocks")},
 		{Text: `served("pool") == 64`, Outcome: record.Failed, Reason: said("36 == 64 in the median; true in 0 of 10 blocks")},
-		{Text: `explained("queue") >= 0.8`, Outcome: record.Undecided, Reason: said("timeline not recorded")},
+		{Text: `explained("queue") >= 0.8`, Outcome: record.NoAnswer, Reason: said("timeline not recorded")},
 	}
 }
 
