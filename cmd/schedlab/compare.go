@@ -37,6 +37,7 @@ type compareFlags struct {
 	progress      string
 	adhoc         adhocFlags
 	allowRemote   bool
+	close         bool
 }
 
 func newCompare() *cobra.Command {
@@ -76,6 +77,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
+  schedlab compare --path / --arm pool --vary workers=4,8,16 --close
   schedlab compare all --total 3h
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
@@ -238,6 +240,9 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 	}
 	s.Arms = append(s.Arms, added...)
+	if f.close {
+		s.Keep(false)
+	}
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
 		if err := s.Vary(factor, scenario.SplitValues(values), f.Modes); err != nil {
@@ -383,7 +388,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
-	for _, d := range p.Doubts {
+	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {

@@ -92,10 +92,13 @@ func (f *compareFlags) packed(s scenario.Scenario, several bool) (p experiment.P
 	}
 	if several {
 		p, err = experiment.PlanPacked(p.Scenario, f.Options)
-	} else {
-		_, err = experiment.Plan(p.Scenario, f.Options)
+		return p, usageIfImpossible(err)
 	}
-	return p, usageIfImpossible(err)
+	c, err := f.plan(p.Scenario)
+	if err == nil {
+		err = usageIfImpossible(c.CanAnswer())
+	}
+	return p, err
 }
 
 // about says which scenario of several an error is about.

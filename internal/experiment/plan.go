@@ -48,6 +48,9 @@ type Options struct {
 	// OnCannot is told, before the blocks start, when what is asked for cannot be decided;
 	// nil for nobody.
 	OnCannot func(record.Feasibility)
+	// OnDoubt is told, before the blocks start, of doubts of the plan that make or break the
+	// answer, the first of each kind; nil for nobody.
+	OnDoubt func(record.Fact)
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)

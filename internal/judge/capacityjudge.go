@@ -86,7 +86,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if o := run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
-	r.Doubts = slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms))
+	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 

@@ -63,7 +63,7 @@ var messages = map[record.Code]string{
 	record.MachineUnfit: `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`,
 	record.SharedCPUs: `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that this could make is refused` +
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`,
-	record.StickyPool:          `a sticky pool: {{n .Values.waiting}} of {{n .Values.connections}} kept connections are never served while {{plural .Values.workers "worker"}} hold{{if eq .Values.workers 1.0}}s{{end}} the others`,
+	record.StickyPool:          `starves {{n .Values.waiting}} of {{n .Values.connections}} kept connections, for a worker keeps its connection until that closes: its capacity and times are of {{plural .Values.workers "client"}} only; give it workers={{n .Values.connections}}, or --close`,
 	record.TooFewWorkers:       `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{n .Values.rate}}/s x {{ms1 .Values.held}} held needs {{n .Values.needed}}`,
 	record.IdleWorkers:         `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{n .Values.idle}} of {{n .Values.workers}} workers never work`,
 	record.QueueNeverFull:      `not identifiable: a queue of {{n .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`,
