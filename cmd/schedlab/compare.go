@@ -371,8 +371,12 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
 	}
 	writeLoads(w, p, c.Env())
-	fmt.Fprintf(w, "time        %.0f s at most\n", p.Estimate)
 	budget, blocks := c.Budget()
+	about := ""
+	if p.Estimate < budget.Seconds() {
+		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
+	}
+	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
 	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	if f := p.Feasible; f != nil {
 		if f.Planned > 0 {

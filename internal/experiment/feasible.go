@@ -67,8 +67,8 @@ func (p *plan) settleWindow() {
 	p.Feasible = &f
 	if window > d.window {
 		p.Window = window.Seconds()
-		p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 	}
+	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
 // leastRate is that of the open-loop arm that is asked least; 0 when one is not known

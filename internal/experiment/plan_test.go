@@ -116,12 +116,12 @@ func TestOrder(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	// 3 arms: 3 x 0.73 s a block, 3 s fixed; nothing is probed for a fixed rate.
+	// 3 arms: 3 x 0.81 s a block, 3 s fixed; nothing is probed for a fixed rate.
 	for _, c := range []struct {
 		budget time.Duration
 		blocks int
 	}{
-		{75 * time.Second, 32}, {48 * time.Second, 20}, {25 * time.Second, 10}, {time.Hour, 40},
+		{75 * time.Second, 29}, {52 * time.Second, 20}, {28 * time.Second, 10}, {time.Hour, 40},
 	} {
 		o := options()
 		o.Budget = c.budget
@@ -208,7 +208,7 @@ func TestImpossible(t *testing.T) {
 		want   string
 	}{
 		{demo.Text, func(o *Options) { o.Budget = 24 * time.Second },
-			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 25s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
+			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 27s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
 		{demo.Text, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
 		{demo.Text, func(o *Options) { o.Blocks = 41 }, "--blocks 41 is above 40, the last look; lengthen the windows instead"},
 		{demo.Text, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
@@ -254,7 +254,7 @@ func TestPlanDoubts(t *testing.T) {
 	t.Parallel()
 	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
-		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m1s would do"},
+		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
 		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, for a worker keeps its connection until that closes: its capacity and times are of 4 clients only; give it workers=64, or --close"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},

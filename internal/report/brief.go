@@ -300,7 +300,7 @@ func openVerdicts(r *record.Result) string {
 	text := "not decided: " + strings.Join(open, ", ")
 	switch {
 	case needed > mostBlocks:
-		text += "; a longer --window would help"
+		text += "; " + longer(r, needed)
 	case needed > 0:
 		text += fmt.Sprintf("; about %s would decide", plural(needed, "block"))
 	}
