@@ -18,7 +18,7 @@ func quick() *record.Result {
 	r := &record.Result{
 		Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/20261107-123005-quick-beef",
 		Scenario: "quick", Question: "Does a small fixed pool keep up when one request in five waits 10 ms?",
-		Status: record.Complete, Seed: 42, Rate: 1127, Window: 1.05, Planned: 12, Valid: 12,
+		Status: record.Complete, Seed: 42, Rate: 1127, Asked: "each request computes 100us and sleeps 10ms", Window: 1.05, Planned: 12, Valid: 12,
 		Started: time.Date(2026, 11, 7, 12, 30, 5, 0, time.UTC),
 		Env: record.Env{CPU: "Intel Xeon 2.80GHz", CPUs: 2, Virtualised: true, Kernel: "Linux 6.1.0", Clocksource: "tsc",
 			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",

@@ -244,13 +244,7 @@ func loads(arms []record.Arm) (all []string) {
 
 // share relates the offered rate to the slowest arm's closed-loop throughput.
 func share(r *record.Result) string {
-	slowest := ""
-	var x float64
-	for _, a := range r.Arms {
-		if a.XMax != nil && (x == 0 || *a.XMax < x) {
-			slowest, x = a.Name, *a.XMax
-		}
-	}
+	slowest, x := slowestMost(r)
 	if x == 0 || r.Rate == 0 {
 		return ""
 	}
@@ -259,6 +253,16 @@ func share(r *record.Result) string {
 		most = ", what the load's " + cpus(r.Env.LoadCPUs) + " can send"
 	}
 	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
+}
+
+// slowestMost is the least closed-loop throughput of an arm, 0 when none was measured.
+func slowestMost(r *record.Result) (arm string, most float64) {
+	for _, a := range r.Arms {
+		if a.XMax != nil && (most == 0 || *a.XMax < most) {
+			arm, most = a.Name, *a.XMax
+		}
+	}
+	return arm, most
 }
 
 // cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned
