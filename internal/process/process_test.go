@@ -114,6 +114,7 @@ func TestServerNeverReady(t *testing.T) {
 		want  string
 	}{
 		{"fails", patient, "the server ended before it answered (exit status 3); its log ends with: no configuration"},
+		{"mistyped", patient, "the server ended before it answered (exit status 2); it says: flag provided but not defined: -lisen"},
 		{"panics", patient, "the server ended before it answered (exit status 2); its log ends with: panic: out of luck"},
 		{"absent", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: nothing listens there; its log ends with: (nothing)"},
 		{"mute", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: it does not reply; its log ends with: (nothing)"},
