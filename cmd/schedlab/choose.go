@@ -149,7 +149,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	switch choice.Verified.Answer {
 	case record.Failed:
 		return &exitError{code: exitExpectation}
-	case record.Undecided:
+	case record.NoAnswer:
 		return &exitError{code: exitPartial}
 	}
 	return nil

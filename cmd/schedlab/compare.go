@@ -39,6 +39,7 @@ type compareFlags struct {
 	adhoc         adhocFlags
 	allowRemote   bool
 	runCommands   bool // of a record that somebody else made
+	close         bool
 }
 
 func newCompare() *cobra.Command {
@@ -54,8 +55,8 @@ three quarters of a minute on two CPUs, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
 each runs with a record of its own, and every expectation of theirs is told as
-pass, fail or REFUSED, with a table at the end. One fails only when the blocks
-are sure of it.
+pass, fail, open or REFUSED, with a table at the end. One fails only when the
+blocks are sure of it.
 
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
@@ -71,13 +72,15 @@ reason.
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
 (what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
 and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
-interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 then.`,
+interrupted. An expectation that is open or REFUSED fails nothing; with
+--strict the code is 4 then.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
-  schedlab compare all --total 3h
+  schedlab compare --path / --arm pool --vary workers=4,8,16 --close
+  schedlab compare all --total 3h15m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
@@ -98,7 +101,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
-	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is REFUSED, also where others pass")
+	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
 	fl.StringVar(&f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
@@ -240,6 +243,9 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 	}
 	s.Arms = append(s.Arms, added...)
+	if f.close {
+		s.Keep(false)
+	}
 	for _, text := range f.vary {
 		factor, values, _ := strings.Cut(text, "=")
 		if err := s.Vary(factor, scenario.SplitValues(values), f.Modes); err != nil {
@@ -315,12 +321,12 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 
 // verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
 // verdict other than REFUSED, does more or less than the baseline, or an expectation
-// passed. Strict takes no expectation that was refused.
+// passed. Strict takes no expectation that is open or refused.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
 		return exitExpectation
-	case strict && answered(r, record.Undecided) > 0:
+	case strict && answered(r, record.Undecided)+answered(r, record.NoAnswer) > 0:
 		return exitPartial
 	case answered(r, record.Passed) > 0:
 		return exitDone
@@ -369,8 +375,12 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "asks        %s\n", p.Asked)
 	}
 	writeLoads(w, p, c.Env())
-	fmt.Fprintf(w, "time        %.0f s at most\n", p.Estimate)
 	budget, blocks := c.Budget()
+	about := ""
+	if p.Estimate < budget.Seconds() {
+		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
+	}
+	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
 	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	if f := p.Feasible; f != nil {
 		if f.Planned > 0 {
@@ -386,7 +396,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
-	for _, d := range p.Doubts {
+	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {

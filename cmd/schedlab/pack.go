@@ -92,10 +92,13 @@ func (f *compareFlags) packed(s scenario.Scenario, several bool) (p experiment.P
 	}
 	if several {
 		p, err = experiment.PlanPacked(p.Scenario, f.Options)
-	} else {
-		_, err = experiment.Plan(p.Scenario, f.Options)
+		return p, usageIfImpossible(err)
 	}
-	return p, usageIfImpossible(err)
+	c, err := f.plan(p.Scenario)
+	if err == nil {
+		err = usageIfImpossible(c.CanAnswer())
+	}
+	return p, err
 }
 
 // about says which scenario of several an error is about.
@@ -177,7 +180,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
-	case worst != exitDone, strict && answers[record.Undecided] > 0:
+	case worst != exitDone, strict && answers[record.Undecided]+answers[record.NoAnswer] > 0:
 		return &exitError{code: exitPartial}
 	}
 	return nil

@@ -88,6 +88,12 @@ func (p *progress) cannot(f record.Feasibility) {
 	}
 }
 
+// doubt says what will break the answer.
+func (p *progress) doubt(d record.Fact) {
+	text := report.Doubt(d)
+	p.note(text, text)
+}
+
 func (p *progress) done() {
 	if p.live && !p.off {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -26,6 +26,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half, or as many as the scenario needs)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
@@ -40,7 +41,7 @@ func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.OnTrouble, f.OnCannot, f.OnLook = show.trouble, show.cannot, show.soFar
+	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
 	drawSeed(cmd, &f.Seed)
 	return show, knowSelf(&f.Options)
 }
@@ -85,6 +86,9 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	varied := map[string]bool{}
 	for _, text := range f.vary {
 		factor, _, _ := strings.Cut(text, "=")
+		if factor == "keepalive" && f.close {
+			return usagef("--close and --vary %s both say keepalive; drop one", text)
+		}
 		if varied[factor] {
 			return usagef("--vary has %s twice; give all its values in one", factor)
 		}

@@ -343,7 +343,7 @@ func TestVerify(t *testing.T) {
 		slo            []record.Expectation
 	}{
 		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed},
-		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.Undecided},
+		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.NoAnswer},
 		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: record.Passed},
 		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: record.Failed},
 		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed},
@@ -351,7 +351,7 @@ func TestVerify(t *testing.T) {
 		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: record.Failed},
 		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: record.Failed},
 		{name: "a trade", verdicts: "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", want: record.Passed},
-		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: record.Undecided},
+		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: record.NoAnswer},
 	} {
 		var verdicts []record.Verdict
 		var metrics []string

@@ -37,12 +37,12 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	_, best := judge.Leaders(&r, metrics)
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
-		t.Answer, t.Why.Code = record.Undecided, record.ChooseOpen
+		t.Answer, t.Why.Code = record.NoAnswer, record.ChooseOpen
 	case !slices.Contains(best, arms[0]):
 	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
 		t.Why.Code = record.ChooseBroken
 	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
-		t.Answer, t.Why.Code = record.Undecided, record.ChooseShed
+		t.Answer, t.Why.Code = record.NoAnswer, record.ChooseShed
 	default:
 		t.Answer, t.Why.Code = record.Passed, record.ChooseHeld
 	}

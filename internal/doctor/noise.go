@@ -234,8 +234,28 @@ func (m *Machine) noise() seen {
 		return fine(record.NoiseKnown, nil, nil, append(some(told), m.Noise.left()...)...)
 	}
 	nothing := len(undecided.Because) == len(told.Because)
-	return fine(record.NoiseTooHigh, record.Values{"all": float64(stats.Count(nothing))}, nil, append(some(undecided), m.Noise.left()...)...).
+	return fine(record.NoiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append(some(undecided), m.Noise.left()...)...).
 		graded(nothing, true)
+}
+
+// enough is the window of the longest protocol in which every time that is judged would be told
+// to a tenth, in seconds; 0 when there is none up to a minute.
+func (n *Noise) enough() (window float64) {
+	for _, j := range n.Judges {
+		if _, timed := tails[j.Metric]; !timed || j.Window < n.Judges[len(n.Judges)-1].Window {
+			continue
+		}
+		excess := 1.
+		if j.HalfWidth != nil {
+			excess = max(1, *j.HalfWidth/sameLimit)
+		}
+		needs := stats.Widened(max(j.Window, j.NeedsWindow), int(math.Ceil(float64(j.Blocks)*excess*excess)))
+		if needs == 0 {
+			return 0
+		}
+		window = max(window, needs)
+	}
+	return window
 }
 
 // left says how many blocks were left out, and why the first was; nothing for none.

@@ -79,8 +79,8 @@ func (c *callees) Visit(node *ast.Node) {
 	}
 }
 
-// decide joins the findings on statements by Kleene's logic: a refused part
-// matters only where the others leave the whole open. Reasons speak of a part as it
+// decide joins the findings on statements by Kleene's logic: a part that is open or refused
+// matters only where the others do not settle the whole. Reasons speak of a part as it
 // stands in the whole: of its contrary when it is denied.
 func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	op, parts := joint(n)
@@ -103,7 +103,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		final = record.Passed
 	}
 	both := []Finding{first, second}
-	for _, outcome := range []record.Answer{final, record.Undecided} {
+	for _, outcome := range []record.Answer{final, record.NoAnswer, record.Undecided} {
 		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == outcome }); i >= 0 {
 			return both[i]
 		}
@@ -126,7 +126,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	}
 	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
-		return Finding{record.Undecided, unreadable(err)}
+		return Finding{record.NoAnswer, unreadable(err)}
 	}
 	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
 	probes, verdict, verdicts := probed(n), record.Undecided, ofVerdicts(n)
@@ -136,7 +136,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			if s.why.None() {
 				s.why = unreadable(err)
 			}
-			return Finding{record.Undecided, s.why}
+			return Finding{without(s.why), s.why}
 		}
 		unsure += stats.Count(!sure)
 		switch v := v.(type) {
@@ -172,6 +172,15 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
 	}
 	return Finding{record.Undecided, record.Fact{Code: record.BorderOpen, Because: []record.Fact{evidence}}}
+}
+
+// without is the answer where a figure is missing: open for want of blocks, else refused.
+func without(why record.Fact) record.Answer {
+	switch why.Code {
+	case record.VerdictOpen, record.NoInterval, record.NeitherSide, record.IntervalOpen:
+		return record.Undecided
+	}
+	return record.NoAnswer
 }
 
 // Looked reports whether so many blocks hold a look that can decide at that error.

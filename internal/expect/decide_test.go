@@ -196,7 +196,7 @@ func TestDecideJoins(t *testing.T) {
 	r := fake{blocks: 12}
 	const yes, no, open = "1 < 2", "2 < 1", `p50("absent") < 1`
 	value := map[string]int{yes: 1, open: 0, no: -1}
-	answer := map[int]record.Answer{1: record.Passed, 0: record.Undecided, -1: record.Failed}
+	answer := map[int]record.Answer{1: record.Passed, 0: record.NoAnswer, -1: record.Failed}
 	for a, x := range value {
 		for b, y := range value {
 			for text, want := range map[string]int{
@@ -227,18 +227,19 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 12, xmax: map[string]float64{"a": 1000, "b": 800, "c": 830}}
 	for text, want := range map[string]record.Answer{
-		`x_max("a") > 899`:                     record.Passed,
-		`x_max("a") > 901`:                     record.Undecided,
-		`x_max("a") > 1099`:                    record.Undecided,
-		`x_max("a") > 1101`:                    record.Failed,
-		`x_max("a") > x_max("b")`:              record.Passed,
-		`x_max("b") < x_max("a")`:              record.Passed,
-		`x_max("a") > x_max("c")`:              record.Undecided,
-		`x_max("c") < x_max("a")`:              record.Undecided,
-		`x_max("a") > 0.9 * x_max("a")`:        record.Passed, // off by the same
-		`x_max("absent") > 1`:                  record.Undecided,
-		`x_max("a") + x_max("b") > 1619`:       record.Passed, // 1620 to 1980
-		`x_max("a") > 899 && x_max("b") > 719`: record.Passed,
+		`x_max("a") > 899`:                        record.Passed,
+		`x_max("a") > 901`:                        record.Undecided,
+		`x_max("a") > 1099`:                       record.Undecided,
+		`x_max("a") > 1101`:                       record.Failed,
+		`x_max("a") > x_max("b")`:                 record.Passed,
+		`x_max("b") < x_max("a")`:                 record.Passed,
+		`x_max("a") > x_max("c")`:                 record.Undecided,
+		`x_max("c") < x_max("a")`:                 record.Undecided,
+		`x_max("a") > 0.9 * x_max("a")`:           record.Passed, // off by the same
+		`x_max("absent") > 1`:                     record.NoAnswer,
+		`x_max("a") > 901 && x_max("absent") > 1`: record.NoAnswer, // open and refused
+		`x_max("a") + x_max("b") > 1619`:          record.Passed,   // 1620 to 1980
+		`x_max("a") > 899 && x_max("b") > 719`:    record.Passed,
 	} {
 		if got := finding(t, r, text); got.Outcome != want {
 			t.Errorf("%s: %v, want %v", text, got.Outcome, want)
@@ -299,9 +300,9 @@ func TestDecideVerdicts(t *testing.T) {
 		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, record.Passed, ""},
 		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, record.Undecided, record.NoInterval},
 		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, record.Passed, ""},
-		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.Undecided, record.NoChallenger},
-		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.Undecided, record.NoChallenger},
-		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.Undecided, record.NoChallenger},
+		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.NoAnswer, record.NoChallenger},
+		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.NoAnswer, record.NoChallenger},
+		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.NoAnswer, record.NoChallenger},
 	} {
 		r := fake{blocks: 12, verdicts: map[string]record.Verdict{"p99 b": c.verdict, "goodput b": c.verdict}, pairs: [][2]string{{"b", "a"}}}
 		got := finding(t, r, c.text)
@@ -314,7 +315,7 @@ func TestDecideVerdicts(t *testing.T) {
 	}
 	// One challenger that differs is enough to fail, one that is not known to leave it open.
 	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}}, verdicts: map[string]record.Verdict{"p99 c": v("SAME", .99, 1.01)}}
-	if got := finding(t, r, `same("p99")`); got.Outcome != record.Undecided {
+	if got := finding(t, r, `same("p99")`); got.Outcome != record.NoAnswer {
 		t.Errorf("a challenger is unknown: %v", got.Outcome)
 	}
 	r.verdicts["p99 c"] = v("SLOWER", 2, 3)
@@ -340,10 +341,10 @@ func TestDecideExplained(t *testing.T) {
 		`abs(explained("service", "b", "c") - 0.25) < 1e-9`:  record.Passed, // the least
 		`abs(explained("queue", "b", "c")) < 1e-9`:           record.Passed,
 		`explained("queue", "f") == 1`:                       record.Passed,
-		`explained("queue", "d") > 0`:                        record.Undecided,
-		`explained("queue") > 0`:                             record.Undecided, // d among them
-		`explained("queue", "absent") > 0`:                   record.Undecided,
-		`explained("parse", "b") > 0`:                        record.Undecided,
+		`explained("queue", "d") > 0`:                        record.NoAnswer,
+		`explained("queue") > 0`:                             record.NoAnswer, // d among them
+		`explained("queue", "absent") > 0`:                   record.NoAnswer,
+		`explained("parse", "b") > 0`:                        record.NoAnswer,
 		`abs(phase("b", "queue") - 4ms) < 1ns`:               record.Passed,
 		`abs(phase("b", "queue") - phase("a", "queue")) > 1`: record.Failed,
 	} {

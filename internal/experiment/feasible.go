@@ -67,8 +67,8 @@ func (p *plan) settleWindow() {
 	p.Feasible = &f
 	if window > d.window {
 		p.Window = window.Seconds()
-		p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 	}
+	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
 // leastRate is that of the open-loop arm that is asked least; 0 when one is not known
@@ -130,9 +130,16 @@ func arrivalsOf(l scenario.Load) arrivals.Process {
 	return a
 }
 
-// tellCannot tells whoever wants to know, if something that is asked for cannot be
-// decided.
+// tellCannot tells whoever wants to know what will break the answer, and what of that
+// which is asked for cannot be decided.
 func (c *Comparison) tellCannot() {
+	told := map[record.Code]bool{}
+	for _, d := range c.plan.Doubts {
+		if c.opts.OnDoubt != nil && d.Code.Decides() && !told[d.Code] {
+			told[d.Code] = true
+			c.opts.OnDoubt(d)
+		}
+	}
 	if f := c.plan.Feasible; f != nil && lacking(*f) && c.opts.OnCannot != nil {
 		c.opts.OnCannot(*f)
 	}

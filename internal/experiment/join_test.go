@@ -60,7 +60,7 @@ func TestRing(t *testing.T) {
 		{"beyond any ring", closed, 1e9, timeline.MaxRing},
 		{"open", demo.Swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
 	} {
-		p := planned(t, c.text, nil)
+		p := planned(t, c.text, func(o *Options) { o.Budget = time.Hour })
 		ring := p.ring(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
 		for _, a := range p.arms {
 			got := 0

@@ -74,7 +74,11 @@ func (p Pack) run(ctx context.Context, s Packed, o Options, root string, progres
 		r.Err = err
 		return r
 	}
-	if r.NotRun = p.Late(record.Duration(c.Planned().Estimate), time.Since(began)); r.NotRun == nil {
+	gone := time.Since(began)
+	if r.NotRun = p.Late(record.Duration(c.Planned().Estimate), gone); r.NotRun == nil {
+		if p.Total > 0 {
+			c.plan.budget = min(c.plan.budget, p.Total-gone)
+		}
 		r.Dir, r.Run, r.Err = c.Run(ctx, root, progress)
 	}
 	return r

@@ -49,6 +49,9 @@ type Options struct {
 	// OnCannot is told, before the blocks start, when what is asked for cannot be decided;
 	// nil for nobody.
 	OnCannot func(record.Feasibility)
+	// OnDoubt is told, before the blocks start, of doubts of the plan that make or break the
+	// answer, the first of each kind; nil for nobody.
+	OnDoubt func(record.Fact)
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
@@ -60,10 +63,12 @@ type Options struct {
 }
 
 const (
-	// What a run takes besides its windows.
-	trialCost = 30 * time.Millisecond
-	probeCost = 750 * time.Millisecond
-	fixedCost = 3 * time.Second
+	// What a run takes besides its windows: a server's start and end, the stamps joined and
+	// the record written, of which each request has a part.
+	trialCost   = 100 * time.Millisecond
+	requestCost = 15 * time.Microsecond
+	probeCost   = 950 * time.Millisecond // a rehearsal included
+	fixedCost   = 3 * time.Second
 
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
@@ -344,7 +349,7 @@ func (p *plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(
 
 // costOf is that with windows of another length.
 func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
-	cost := time.Duration(blocks)*p.blockCost(window) + fixedCost
+	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.arms))*judging + fixedCost
 	if _, ok := p.sharer(); ok {
 		cost += shareCost
 	}
@@ -356,8 +361,12 @@ func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 	return cost
 }
 
-func (p *plan) blockCost(window time.Duration) time.Duration {
-	return time.Duration(len(p.arms)) * (record.Duration(p.Warmup) + window + trialCost)
+func (p *plan) blockCost(window time.Duration) (cost time.Duration) {
+	span := record.Duration(p.Warmup) + window
+	for _, a := range p.Arms { // the rate of a closed loop, and one that is a share, is not known yet
+		cost += span + trialCost + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
+	}
+	return cost
 }
 
 // span is how long a trial's load lasts.

@@ -116,12 +116,12 @@ func TestOrder(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	// 3 arms: 3 x 0.73 s a block, 3 s fixed; nothing is probed for a fixed rate.
+	// 3 arms: 3 x 0.81 s a block, 3 s fixed; nothing is probed for a fixed rate.
 	for _, c := range []struct {
 		budget time.Duration
 		blocks int
 	}{
-		{75 * time.Second, 32}, {48 * time.Second, 20}, {25 * time.Second, 10}, {time.Hour, 40},
+		{75 * time.Second, 29}, {52 * time.Second, 20}, {28 * time.Second, 10}, {time.Hour, 40},
 	} {
 		o := options()
 		o.Budget = c.budget
@@ -208,7 +208,7 @@ func TestImpossible(t *testing.T) {
 		want   string
 	}{
 		{demo.Text, func(o *Options) { o.Budget = 24 * time.Second },
-			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 25s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
+			"10 blocks of 3 arms (nethttp' is the baseline again, for the A/A control) take 27s, more than the budget of 24s; raise --budget, drop arms or shorten --window"},
 		{demo.Text, func(o *Options) { o.Blocks = 9 }, "--blocks 9 is below 10, too few for any verdict"},
 		{demo.Text, func(o *Options) { o.Blocks = 41 }, "--blocks 41 is above 40, the last look; lengthen the windows instead"},
 		{demo.Text, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
@@ -254,8 +254,8 @@ func TestPlanDoubts(t *testing.T) {
 	t.Parallel()
 	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
-		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m1s would do"},
-		{"a sticky pool", kept, "pool,workers=4: a sticky pool: 60 of 64 kept connections are never served while 4 workers hold the others"},
+		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
+		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, for a worker keeps its connection until that closes: its capacity and times are of 4 clients only; give it workers=64, or --close"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
 		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
@@ -279,11 +279,43 @@ func TestPlanDoubts(t *testing.T) {
 	if err := turns.chooseRate(nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "sticky") }) {
+	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "starves") }) {
 		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.Plan))
 	}
 	if got := judge.JudgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
 		t.Errorf("2200/s over 0.5 s: judged %v, want all", got)
+	}
+}
+
+// What breaks the answer is known and told before anything is measured; a comparison without two
+// arms that serve all clients is refused, unless its expectations ask for that.
+func TestHopelessIsToldFirst(t *testing.T) {
+	t.Parallel()
+	const kept, closed = "rate: 300/s\n  keepalive: true", "rate: 300/s"
+	arms := func(load, first, second string) string {
+		return strings.NewReplacer("rate: 300/s", load, "- nethttp", "- "+first, "- fasthttp", "- "+second).Replace(demo.Text)
+	}
+	const four, enough = "{mode: pool, workers: 4}", "{mode: pool, workers: 64}"
+	for _, c := range []struct {
+		name, text string
+		told       []string // who starves
+		answers    bool
+	}{
+		{"a sweep of starving pools", arms(kept, four, "{mode: pool, vary: {workers: [8, 16]}}"), []string{"pool,workers=4"}, false},
+		{"a starving baseline", arms(kept, four, enough), []string{"pool,workers=4"}, false},
+		{"starving challengers", arms(kept, "nethttp", four), []string{"pool,workers=4"}, false},
+		{"one that does not starve", arms(kept, enough, "nethttp"), nil, true},
+		{"one of two starves", arms(kept, "nethttp", four) + "  - fasthttp\n", []string{"pool,workers=4"}, true},
+		{"a connection for each request", arms(closed, four, "{mode: pool, vary: {workers: [8, 16]}}"), nil, true},
+		{"asked for", arms(kept, "nethttp", four) + "expect:\n  - served(\"pool,workers=4\") == 4\n", []string{"pool,workers=4"}, true},
+	} {
+		var told []string
+		p := planned(t, c.text, nil)
+		run := &Comparison{p, Options{OnDoubt: func(d record.Fact) { told = append(told, d.Arm) }}}
+		run.tellCannot()
+		if err := run.CanAnswer(); (err == nil) != c.answers || err != nil && !strings.Contains(err.Error(), "pool,workers=4 starves 60 of 64 kept connections") || !slices.Equal(told, c.told) {
+			t.Errorf("%s: told of %q, %v", c.name, told, err)
+		}
 	}
 }
 

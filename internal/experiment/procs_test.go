@@ -69,8 +69,8 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		return strings.NewReplacer("rate: 300/s", fmt.Sprintf("rate: 300/s\n  keepalive: true\n  connections: %d", n)).Replace
 	}
 	for _, c := range []struct{ text, want string }{
-		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 4}}")), "a sticky pool: 8 of 16 kept connections are never served while 8 workers"},
-		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 2}}")), "a sticky pool: 12 of 16 kept connections are never served while 4 workers"},
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 4}}")), "starves 8 of 16 kept connections"},
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 2}}")), "starves 12 of 16 kept connections"},
 		{kept(2)(demo.Arm("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
 		{strings.Replace(demo.Arm("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
 		{demo.Arm("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},

@@ -94,6 +94,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return dir, run, err
 	}
 	r := &runner{plan: c.plan, iters: c.opts.Iters, dir: dir, run: &run, progress: progress, began: time.Now(), others: host.NewWatchdog(c.plan.cpus, c.opts.OnTrouble), cannot: c.tellCannot, onLook: c.opts.OnLook}
+	r.trial = r.runTrial
 	runErr := r.onItsCPUs(ctx, r.carryOut)
 	run.Others = r.others.End()
 	run.Plan = r.plan.Plan
@@ -143,6 +144,7 @@ type runner struct {
 	trials    int    // recorded
 	slowToEnd string // the last arm whose server did not end in time
 	cannot    func()
+	trial     func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) // runTrial, or a test's
 	// sendable is the rate that the generator can offer every arm; 0: any that is
 	// planned, as far as is known. See rehearse.
 	sendable float64
@@ -175,7 +177,28 @@ func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) e
 	})
 }
 
+var errBudget = errors.New("the budget ended")
+
+// bounded ends a comparison's context when the budget has room only for what follows so many
+// trials, whatever a window waits for. A search for capacity is bounded by its number of windows.
+func (r *runner) bounded(ctx context.Context, trials int) (context.Context, context.CancelFunc) {
+	if r.plan.slo != nil {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, r.began.Add(r.plan.budget-after(trials)), errBudget)
+}
+
 func (r *runner) carryOut(ctx context.Context) error {
+	ctx, cancel := r.bounded(ctx, 0)
+	defer cancel()
+	err := r.measure(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errBudget) {
+		return impossible("the budget of %v ended before the first block: %v; raise --budget", r.plan.budget, err)
+	}
+	return err
+}
+
+func (r *runner) measure(ctx context.Context) error {
 	if err := r.answers(ctx); err != nil {
 		return err
 	}
@@ -231,48 +254,28 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		return err
 	}
 	figures := map[judge.FigureKey]float64{}
-	number := 0
 	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
 		each := p.blockCost(record.Duration(p.Window))
 		if block > 0 {
 			each = time.Since(first) / time.Duration(block)
 		}
-		room := r.room(block, number, max(each, last))
-		if room <= block {
-			if block < scenario.MinBlocks {
-				p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
-					"budget": p.budget.Seconds(), "blocks": float64(block), "first": float64(scenario.MinBlocks),
-					"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
-				}})
-			} else {
-				r.tellOpen(soFar, block, each)
-			}
+		if r.room(block, max(each, last)) <= block {
+			r.budgetEnded(soFar, block, each)
 			return nil
 		}
 		begun := time.Now()
-		for _, i := range p.Order[block] {
-			a := p.arms[i]
-			r.tell(fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.arms))
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			number++
-			t, err := r.runTrial(ctx, number, block, a)
-			if err != nil {
-				return err
-			}
-			r.trials++
-			soFar.Take(t, nil)
-			if w := soFar.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
-				return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
-					a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
-			}
-			judge.Measure(figures, t, p.aim.SLO)
-		}
+		err := r.runBlock(ctx, block, soFar, figures)
 		last = time.Since(begun)
+		if errors.Is(err, errBudget) { // it takes longer than those before
+			r.budgetEnded(soFar, block, max(each, last))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		aim := p.aim
-		aim.Room = r.room(block+1, number, max(last, time.Since(first)/time.Duration(block+1)))
+		aim.Room = r.room(block+1, max(last, time.Since(first)/time.Duration(block+1)))
 		result, ends := soFar.Look(aim, figures)
 		if ends {
 			r.tellOpen(soFar, block+1, last)
@@ -285,12 +288,53 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	return nil
 }
 
-// room is how many blocks the budget has time for in all, after so many blocks and trials,
-// when another block takes each.
-func (r *runner) room(blocks, trials int, each time.Duration) int {
-	left := r.plan.budget - time.Since(r.began) - closing - time.Duration(trials)*judging
-	more := max(0, int(left/(each+time.Duration(len(r.plan.arms))*judging)))
-	return min(blocks+more, r.plan.Blocks)
+// runBlock runs one trial of every arm. The error is errBudget when that ended before them.
+func (r *runner) runBlock(ctx context.Context, block int, soFar *judge.Judge, figures map[judge.FigureKey]float64) error {
+	p := r.plan
+	ctx, cancel := r.bounded(ctx, (block+1)*len(p.arms))
+	defer cancel()
+	for k, i := range p.Order[block] {
+		a, number := p.arms[i], block*len(p.arms)+k
+		r.tell(fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.arms))
+		t, err := r.trial(ctx, number+1, block, a)
+		if err != nil && errors.Is(context.Cause(ctx), errBudget) {
+			return errBudget
+		}
+		if err != nil {
+			return err
+		}
+		r.trials++
+		soFar.Take(t, nil)
+		if w := soFar.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
+			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
+				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
+		}
+		judge.Measure(figures, t, p.aim.SLO)
+	}
+	return nil
+}
+
+// budgetEnded says what the budget left undone after so many blocks.
+func (r *runner) budgetEnded(soFar *judge.Judge, blocks int, each time.Duration) {
+	p := r.plan
+	if blocks < scenario.MinBlocks {
+		p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
+			"budget": p.budget.Seconds(), "blocks": float64(blocks), "first": float64(scenario.MinBlocks),
+			"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
+		}})
+	} else {
+		r.tellOpen(soFar, blocks, each)
+	}
+}
+
+// room is how many blocks the budget has time for in all, after so many, when another takes
+// each.
+func (r *runner) room(blocks int, each time.Duration) int {
+	n, left := blocks, r.plan.budget-time.Since(r.began)
+	for n < r.plan.Blocks && time.Duration(n+1-blocks)*each+after((n+1)*len(r.plan.arms)) <= left {
+		n++
+	}
+	return n
 }
 
 // tellOpen says which verdicts are open when a run ends that was to decide them, and what
@@ -310,6 +354,8 @@ func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 		more := stats.Looks()[i]
 		budget := r.plan.budget + time.Duration(more-blocks)*(each+time.Duration(len(r.plan.Arms))*judging)
 		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
+	} else if window := stats.Widened(r.plan.Window, needed); window > 0 {
+		f.Values["needed"], f.Values["window"] = roundUp(r.plan.costOf(record.Duration(window), scenario.MaxBlocks)).Seconds(), window
 	}
 	r.plan.doubt(f)
 }
@@ -319,6 +365,8 @@ const (
 	closing = 1500 * time.Millisecond
 	judging = 10 * time.Millisecond
 )
+
+func after(trials int) time.Duration { return closing + time.Duration(trials)*judging }
 
 func (r *runner) tell(doing string, done, total int) {
 	r.others.Between()

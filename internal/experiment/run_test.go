@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +38,47 @@ func comparison(t *testing.T, baseline, challenger string, change func(*scenario
 		t.Fatal(err)
 	}
 	return c
+}
+
+// A run takes no longer than it was said to, whatever its trials take; when they take what
+// was planned, it comes to its end within the estimate.
+func TestPlannedTimeIsABound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes  func(p *plan, number int) time.Duration
+		blocks int // that are run
+		done   bool
+	}{
+		"as planned":          {func(p *plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 }, 12, true},
+		"twice that":          {func(p *plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 9, false},
+		"timeouts":            {func(*plan, int) time.Duration { return 10 * time.Second }, 1, false},
+		"a server that hangs": {func(_ *plan, n int) time.Duration { return time.Second + time.Duration(n/15)*time.Hour }, 4, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := planned(t, demo.Text, func(o *Options) { o.Blocks, o.Budget = 12, 50*time.Second })
+				r := &runner{plan: p, run: &record.Run{Plan: p.Plan}, began: time.Now()}
+				r.trial = func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
+					select {
+					case <-time.After(c.takes(p, number)):
+						return record.TrialRecord{Trial: record.Trial{Number: number, Block: block + 1, Arm: a.Name, Warmup: p.Warmup, Window: p.Window}}, nil
+					case <-ctx.Done():
+						return record.TrialRecord{}, ctx.Err()
+					}
+				}
+				time.Sleep(fixedCost - closing) // what comes before the blocks
+				if err := r.runBlocks(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(after(r.trials))
+				took := time.Since(r.began)
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetTooShort }) {
+					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, doubts(p.Plan))
+				}
+			})
+		})
+	}
 }
 
 // readable opens the run again and checks that its result is what Judge makes

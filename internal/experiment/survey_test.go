@@ -81,7 +81,7 @@ func TestShorten(t *testing.T) {
 	if got.Blocks != 4 || !slices.EqualFunc(got.Order, whole.Order[:4], slices.Equal) {
 		t.Errorf("got %d blocks, order %v, want the first 4 of %v", got.Blocks, got.Order, whole.Order)
 	}
-	if want := 4*3*(whole.Warmup+whole.Window+.03) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > 1e-9 {
+	if want := 4*3*(whole.Warmup+whole.Window+(trialCost+judging).Seconds()) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > .3 {
 		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
 	}
 	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == record.MachineUnfit }) {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"slices"
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -19,15 +20,32 @@ func (p *plan) warn() {
 		p.doubt(f)
 	}
 	for _, a := range p.arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Sticky || !a.KeepAlive || a.Clients.Session > 0 { // a session's end gives the next its turn
-			continue
-		}
-		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; n > w {
+		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; a.Role != record.Copy && p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
 				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
 			}})
 		}
 	}
+}
+
+// starves reports whether an arm's workers keep their connections and are fewer than these.
+// The end of a session gives the next client its turn.
+func (p *plan) starves(a arm) bool {
+	return p.modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
+}
+
+// CanAnswer is an [*Impossible] error when the baseline, or all other arms, starve clients, so
+// that no two arms have times to be compared. Who expects something has asked for that.
+func (c *Comparison) CanAnswer() error {
+	p := c.plan
+	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }
+	if len(p.Expect) > 0 || !p.starves(p.arms[0]) && slices.ContainsFunc(p.arms, fed) {
+		return nil
+	}
+	first := p.arms[slices.IndexFunc(p.arms, p.starves)]
+	n := first.Clients.Connections + first.Clients.Idle
+	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no challenger can be set against a baseline that serves all of its own; "+
+		"give --close (or --vary keepalive=false), or workers=%d", first.Name, n-p.workers(first.asked), n, n)
 }
 
 // warnShort says when Little's law leaves a pool short of workers.

@@ -123,7 +123,7 @@ func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 	}
 	switch f.Stop {
 	case capacity.AtFloor:
-		return append(all, record.Fact{Code: record.AtFloor, Values: record.Values{"window": a.window}})
+		return append(all, record.Fact{Code: record.AtFloor, Values: record.Values{"window": a.window, "twice": 2 * a.window}})
 	case capacity.AtBudget:
 		return append(all, record.Fact{Code: record.SearchBudget})
 	}

@@ -22,6 +22,7 @@ type searched struct {
 	cut     record.Status     // interrupted or running where that ended all searches before their time; "" where not
 	options capacity.Options
 	window  float64 // seconds
+	budget  float64 // seconds
 }
 
 // The outcomes that a search has no part in.
@@ -58,7 +59,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, cut: cutBy(run.Status)}
+		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, budget: run.Plan.Budget, cut: cutBy(run.Status)}
 		if end, ok := run.Ends[a.Name]; ok {
 			arms[i].end = &end
 		}
@@ -86,7 +87,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if o := run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
-	r.Doubts = slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms))
+	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 

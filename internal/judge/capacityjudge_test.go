@@ -139,7 +139,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 		t.Fatal(err)
 	}
 	run := record.Run{Status: status, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
-		Scenario: "demo", SLO: slo, Windows: 24, Window: 3, Warmup: .5, Predict: []string{"mm1"},
+		Scenario: "demo", SLO: slo, Windows: 24, Window: 3, Budget: 90, Warmup: .5, Predict: []string{"mm1"},
 		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops.String(), Workers: 1, Cores: 1}}},
 	}}
 	for _, trial := range trials {
@@ -256,12 +256,12 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{append(kept(2000), refused(2500)), 24, 1900, nil, steal, "",
 			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + others},
 		{kept(MostRequests / 3.5), 24, 1e6, nil, record.Fact{}, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
-		{broken(1100. / 3), 24, 700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower"},
+		{broken(1100. / 3), 24, 700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
 		{broken(900), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
 		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
 		{broken(900), 24, 1700, nil, record.Fact{}, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
 		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, record.Fact{}, "p99<=10ms,goodput>=500/s",
-			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget"},
+			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
 		{nil, 24, 40, nil, record.Fact{}, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"},
 		{nil, 24, 1000, nil, record.Fact{}, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s or promise less"},
 		{broken(5000)[:4], 24, 4700, died, record.Fact{}, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
@@ -270,7 +270,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, record.Fact{}, "", "a is undecided for p99<=10ms: not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, end: c.end,
+		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, budget: 90, end: c.end,
 			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), extras: slices.Repeat([]extras{{refused: c.refused}}, len(c.windows))}
 		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
 			t.Errorf("says %q, want %q", got, c.want)

@@ -83,7 +83,7 @@ func (a *searched) why(f capacity.Finding) []record.Fact {
 	if why := append(a.stopped(), a.refusals(f)...); len(why) > 0 {
 		return why
 	}
-	return []record.Fact{{Code: record.SearchScatter}}
+	return []record.Fact{{Code: record.SearchScatter, Values: record.Values{"window": 2 * a.window, "budget": 2 * a.budget}}}
 }
 
 func (a *searched) lastRefusal() (why record.Fact) {

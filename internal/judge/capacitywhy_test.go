@@ -23,7 +23,7 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 	for status, want := range map[record.Status]string{
 		record.Interrupted: "a is undecided for p99<=10ms: interrupted after 1 window, before a rate was verified or refuted",
 		record.Running:     "a is undecided for p99<=10ms: cut off after 1 window, before a rate was verified or refuted",
-		record.Complete:    "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget",
+		record.Complete:    "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell",
 	} {
 		if r := recordSearchAs(t, status, "p99<=10ms", trials...); words(r.Capacity.Arms[0].Answer) != want {
 			t.Errorf("%s: says %q, want %q", status, words(r.Capacity.Arms[0].Answer), want)

@@ -17,7 +17,7 @@ import (
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := b.standing(r)
 	all = slices.Concat(all, b.run.Plan.Doubts, of, b.lost(), b.unsent())
-	return slices.Concat(all, hostDoubts(r.Env), othersDoubts(b.run.Others))
+	return record.ByWeight(slices.Concat(all, hostDoubts(r.Env), othersDoubts(b.run.Others)))
 }
 
 // standing are the doubts that belong beside every verdict.

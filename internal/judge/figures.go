@@ -21,7 +21,7 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 		}
 	}
 	for i, text := range b.run.Plan.Expect {
-		f := expect.Finding{Outcome: record.Undecided}
+		f := expect.Finding{Outcome: record.NoAnswer}
 		switch {
 		case errs[i] != nil:
 			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": errs[i].Error()}}

@@ -16,7 +16,7 @@ type Keeping struct {
 	Blocks int           `json:"blocks"`          // valid ones, in which it was asked
 	Kept   int           `json:"kept"`            // of those, blocks in which every term held
 	Answer record.Answer `json:"answer"`          // Passed: it keeps the SLO; Failed: it breaks it
-	Reason record.Fact   `json:"reason,omitzero"` // of an undecided answer
+	Reason record.Fact   `json:"reason,omitzero"` // of an answer that is neither
 	// Figures are each term's over the blocks, in the term's unit.
 	Figures map[string]*record.Spread `json:"figures"`
 }
@@ -24,8 +24,8 @@ type Keeping struct {
 // Keep puts an SLO to every block of a run whose data are right: the baseline's and the
 // challengers' keeping, in plan order. It reads the record again. An answer is Passed
 // when at a look the terms hold together in so many blocks that they do in most with 95 %
-// confidence over all looks, Failed when they do not in as many, and undecided in between,
-// or where a window is too short for a quantile. A backlog that grows is how an arm breaks
+// confidence over all looks, Failed when they do not in as many, and undecided in between;
+// refused where a window is too short for a quantile. A backlog that grows is how an arm breaks
 // an SLO. Errors are those of reading the record.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	j, err := New(dir.Name(), dir.Path(), run)
@@ -73,7 +73,7 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
 	if g.verdicts.refusal != nil {
-		k.Reason = g.verdicts.refusal.Fact
+		k.Answer, k.Reason = record.NoAnswer, g.verdicts.refusal.Fact
 		return k
 	}
 	values := map[string][]float64{}
@@ -85,7 +85,7 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 				v, ok = g.windows[block][arm].Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
-				k.Reason = record.Fact{Code: record.WindowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
+				k.Answer, k.Reason = record.NoAnswer, record.Fact{Code: record.WindowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
 				return k
 			}
 			values[term.Metric] = append(values[term.Metric], v)

@@ -26,7 +26,7 @@ func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result,
 	now := j.judge()
 	switch {
 	case aim.SLO != nil:
-		ends = !slices.ContainsFunc(now.keepings(aim.SLO, kept), func(k Keeping) bool { return k.Answer == record.Undecided })
+		ends = !slices.ContainsFunc(now.keepings(aim.SLO, kept), func(k Keeping) bool { return !k.Answer.Decided() })
 	case aim.Outcome != nil:
 		v := Outcome(now.result, *aim.Outcome)
 		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(aim.Room))
@@ -82,5 +82,5 @@ func (g judgement) settled(room int) bool {
 }
 
 func (g judgement) expectationsDecided() bool {
-	return !slices.ContainsFunc(g.result.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Undecided })
+	return !slices.ContainsFunc(g.result.Expectations, func(e record.Expectation) bool { return !e.Outcome.Decided() })
 }

@@ -65,15 +65,15 @@ func TestExplainedAndPhase(t *testing.T) {
 	want := map[string]record.Answer{
 		`within(phase("pool", "queue"), mean("pool") - 160us, 0.001)`:                                          record.Passed,
 		`phase("nethttp", "queue") == 0`:                                                                       record.Passed,
-		`within(phase("nethttp", "handler"), mean("nethttp") - 100us, 0.001)`:                              record.Passed,
+		`within(phase("nethttp", "handler"), mean("nethttp") - 100us, 0.001)`:                                  record.Passed,
 		`phase("pool", "interference") == phase("pool", "unexplained")`:                                        record.Passed,
 		`within(phase("pool", "kernel"), 35us, 0.001)`:                                                         record.Passed,
-		`within(explained("queue"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`:         record.Undecided, // of fasthttp there is nothing to explain
+		`within(explained("queue"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`:         record.NoAnswer, // of fasthttp there is nothing to explain
 		`within(explained("queue", "pool"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`: record.Passed,
 		`explained("queue", "pool") > 1`:                                                                       record.Passed,
-		`explained("handler", "pool") < 0`:                                                                record.Passed,
+		`explained("handler", "pool") < 0`:                                                                     record.Passed,
 		`explained("queue", "pool") < 0.8`:                                                                     record.Failed,
-		`phase("pool", "nowhere") < 1`:                                                                         record.Undecided,
+		`phase("pool", "nowhere") < 1`:                                                                         record.NoAnswer,
 	}
 	var texts []string
 	for text := range want {
@@ -127,7 +127,7 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 func TestUnstampedRunExplainsNothing(t *testing.T) {
 	t.Parallel()
 	for text, got := range asserted(t, synthetic{times: scaled(map[string]float64{"pool": 2})}, `explained("queue", "pool") >= 0.8`, `phase("pool", "queue") > 0`) {
-		if got.Outcome != record.Undecided || words(got.Reason) != "timeline not recorded" {
+		if got.Outcome != record.NoAnswer || words(got.Reason) != "timeline not recorded" {
 			t.Errorf("%s: got %s, %q; want REFUSED, timeline not recorded", text, got.Outcome, words(got.Reason))
 		}
 	}

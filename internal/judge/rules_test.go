@@ -162,8 +162,8 @@ func TestFullQueueStands(t *testing.T) {
 		overloaded bool
 		why        string // of the refused mean
 	}{
-		{"full and steady", full, []record.Answer{record.Passed, record.Undecided, record.Passed, record.Passed}, false, "mean of pool: 40.00 % of its requests got no good reply"},
-		{"growing", grows, []record.Answer{record.Undecided, record.Undecided, record.Passed, record.Passed}, true, "mean of pool: overload"},
+		{"full and steady", full, []record.Answer{record.Passed, record.NoAnswer, record.Passed, record.Passed}, false, "mean of pool: 40.00 % of its requests got no good reply"},
+		{"growing", grows, []record.Answer{record.NoAnswer, record.NoAnswer, record.Passed, record.Passed}, true, "mean of pool: overload"},
 	} {
 		s := synthetic{edit: at("pool", c.edit)}
 		got := asserted(t, s, texts...)

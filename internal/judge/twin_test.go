@@ -104,7 +104,7 @@ func TestTwinTellsOverheadFromInterference(t *testing.T) {
 			t.Errorf("%s: got interference %+v and loss %+v, want a median within its interval and no loss", a.Name, w.Interference, w.Loss)
 		}
 	}
-	for i, want := range []record.Answer{record.Passed, record.Passed, record.Undecided} {
+	for i, want := range []record.Answer{record.Passed, record.Passed, record.NoAnswer} {
 		if e := r.Expectations[i]; e.Outcome != want {
 			t.Errorf("%s: got %s, %q; want %s", e.Text, e.Outcome, words(e.Reason), want)
 		}

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 )
+
+// atStart is when a server ends that cannot read its command line.
+const atStart = "before it answered"
 
 // Died describes an exit nobody asked for.
 func (p *Process) Died(when string) error {
@@ -19,6 +23,9 @@ func (p *Process) Died(when string) error {
 	}
 	log := p.log.String()
 	said := "its log ends with: " + lastWords(log)
+	if words := complaint(log); when == atStart && words != "" {
+		said = "it says: " + words
+	}
 	if killed(p.err) {
 		said = "signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
 	}
@@ -51,6 +58,28 @@ type DiedError struct {
 }
 
 func (e *DiedError) Error() string { return e.msg }
+
+var badFlag = regexp.MustCompile(`(?i)flag provided but not defined|(unknown|unrecogni[sz]ed|invalid|illegal) (\S+ )?(flag|option|argument|value)|^error: |: error: `)
+
+// complaint is the line of a log that says which flag its program cannot read: programs print
+// their usage after it. Where no line is known as that, it is the first, if usage follows. "" for none.
+func complaint(log string) string {
+	first, usage := "", false
+	for l := range strings.Lines(log) {
+		switch l = strings.TrimSpace(l); {
+		case badFlag.MatchString(l):
+			return l[:min(len(l), logTail)]
+		case first == "":
+			first = l
+		case strings.HasPrefix(strings.ToLower(l), "usage"):
+			usage = true
+		}
+	}
+	if !usage {
+		return ""
+	}
+	return first[:min(len(first), logTail)]
+}
 
 // lastWords is the line of a log that says most about an end: the last panic,
 // since a stack follows it, or else the last line.

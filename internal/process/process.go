@@ -109,7 +109,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	}
 	select {
 	case <-p.exited:
-		err := p.Died("before it answered")
+		err := p.Died(atStart)
 		p.Kill()
 		return nil, err
 	case <-time.After(bindTime - time.Since(began)):
@@ -196,7 +196,7 @@ func (p *Process) ready(ctx context.Context, path string) error {
 		}
 		select {
 		case <-p.exited:
-			return p.Died("before it answered")
+			return p.Died(atStart)
 		case <-ctx.Done():
 			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.Addr, context.Cause(ctx), last, lastWords(p.log.String()))
 		case <-time.After(readyPoll):

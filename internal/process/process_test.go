@@ -114,6 +114,7 @@ func TestServerNeverReady(t *testing.T) {
 		want  string
 	}{
 		{"fails", patient, "the server ended before it answered (exit status 3); its log ends with: no configuration"},
+		{"mistyped", patient, "the server ended before it answered (exit status 2); it says: flag provided but not defined: -lisen"},
 		{"panics", patient, "the server ended before it answered (exit status 2); its log ends with: panic: out of luck"},
 		{"absent", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: nothing listens there; its log ends with: (nothing)"},
 		{"mute", 300 * time.Millisecond, "the server on ADDR is not ready: no answer within 300ms: it does not reply; its log ends with: (nothing)"},
@@ -245,6 +246,23 @@ func TestServerLog(t *testing.T) {
 	} {
 		if got := lastWords(log); got != want {
 			t.Errorf("%.40q: got %.40q, want %.40q", log, got, want)
+		}
+	}
+}
+
+// A program that cannot read its command line says so before its usage, which is longer.
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string]string{
+		"": "", "a\nb\n": "", "listen tcp: address nowhere: missing port\n": "",
+		"flag provided but not defined: -lisen\nUsage of ./bad:\n  -listen string\n    \taddress\n": "flag provided but not defined: -lisen",
+		"Error: unknown flag: --lisen\nUsage:\n  bad [flags]\n\nunknown flag: --lisen\n":            "Error: unknown flag: --lisen",
+		"usage: bad.py [-h]\nbad.py: error: unrecognized arguments: --lisen\n":                      "bad.py: error: unrecognized arguments: --lisen",
+		"bad: unrecognized option '--lisen'\nTry 'bad --help' for more information.\n":              "bad: unrecognized option '--lisen'",
+		"starting\nno such word: lisen\n":                                                           "", "no such word: lisen\n\nUsage: bad WORD\n  listen\n": "no such word: lisen",
+	} {
+		if got := complaint(log); got != want {
+			t.Errorf("%q: got %q, want %q", log, got, want)
 		}
 	}
 }

@@ -1,21 +1,24 @@
 package record
 
-// An Answer is what a run says of an assertion. A failed one is false with
-// confidence; what the run, or the machine, cannot decide is Undecided.
+// An Answer is what a run says of an assertion.
 type Answer string
 
-// The three answers.
+// The four answers.
 const (
 	Passed    Answer = "pass"
-	Failed    Answer = "fail"
-	Undecided Answer = "REFUSED"
+	Failed    Answer = "fail"    // it is false with confidence
+	Undecided Answer = "open"    // the blocks say neither; more of them may
+	NoAnswer  Answer = "REFUSED" // what it speaks of was disturbed, or is not there
 )
+
+// Decided reports whether it is one of the first two.
+func (a Answer) Decided() bool { return a == Passed || a == Failed }
 
 // An Expectation is one assertion of a scenario and what became of it.
 type Expectation struct {
 	Text    string `json:"text"`    // as the scenario has it
-	Outcome Answer `json:"outcome"` // pass, fail or REFUSED
-	Reason  Fact   `json:"reason"`  // the evidence, or why it was refused
+	Outcome Answer `json:"outcome"` // pass, fail, open or REFUSED
+	Reason  Fact   `json:"reason"`  // the evidence, or why there is none
 }
 
 // A Prediction is what one queueing model gives for an arm from measured inputs.

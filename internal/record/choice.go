@@ -58,7 +58,7 @@ type ChoiceArm struct {
 
 // A ChoiceTest is what the comparison of the advised model with others found.
 type ChoiceTest struct {
-	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is, or the SLO is broken; Undecided: all verdicts were refused, or requests got no good reply
+	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is, or the SLO is broken; NoAnswer: all verdicts were refused, or requests got no good reply
 	Why      Fact          `json:"why"`
 	Verdicts []Verdict     `json:"verdicts"`      // each other against the advised model
 	SLO      []Expectation `json:"slo,omitempty"` // the terms of the SLO that its windows could tell, of the advised model

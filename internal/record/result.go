@@ -22,7 +22,7 @@ type Result struct {
 	Seed     uint64    `json:"seed"`               // seed of every trace and order
 	Rate     float64   `json:"rate"`               // offered requests per second
 	Sendable float64   `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
-	Asked    string    `json:"asked,omitempty"`    // what the requests are when a file says so, in words
+	Asked    string    `json:"asked,omitempty"`    // what a request does, in words
 	Window   float64   `json:"window"`             // measured seconds of one trial
 	Planned  int       `json:"planned"`            // blocks planned, at most
 	Valid    int       `json:"valid"`              // blocks that entered the verdicts: all whose data are right

@@ -71,7 +71,7 @@ type Plan struct {
 	Doubts      []Fact    `json:"doubts"`            // raised while planning
 	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
 	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
-	Asked       string    `json:"asked,omitempty"`   // what its requests are when a file says so, in words
+	Asked       string    `json:"asked,omitempty"`   // what a request does, in words
 	SLO         string    `json:"slo,omitempty"`     // of a search for capacity, which has no blocks
 	Budget      float64   `json:"budget,omitempty"`  // of that search, seconds for each arm
 	Windows     int       `json:"windows,omitempty"` // and the most windows of each

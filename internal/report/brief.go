@@ -32,7 +32,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		return o.write(w, capacityBriefly(r, o.Width))
 	}
 	var d document.Document
-	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}} {
+	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
 		d = briefly(r, o.Width, room.reasons, room.doubts)
 		if strings.Count(d.Text(document.Options{Width: o.Width}), "\n") <= briefLines {
 			break
@@ -42,7 +42,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 }
 
 // briefly is the whole of it, with so many reasons, expectations not met and doubts at the
-// most.
+// most; below 0 only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
 	var facts document.Facts
 	add := func(label string, lines []string) {
@@ -50,9 +50,9 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 			facts = append(facts, document.Fact{Label: label, Text: l})
 		}
 	}
-	add("Why", few(append(explanationOf(r), briefReasons(r)...), most))
+	add("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0)))
 	add("Sure", sure(r))
-	add("Expected", few(unmet(r), max(most, 1)+1))
+	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}
 	if len(r.Arms) > 0 {
 		d.Parts = append(d.Parts, marked(r, width, most > 0))
@@ -97,6 +97,12 @@ func askedBriefly(r *record.Result) string {
 		text = "each arm's own load"
 	case r.Rate > 0:
 		text = strings.TrimSuffix(rate(r.Rate), "/s") + " requests/s to each arm"
+		if _, most := slowestMost(r); most > 0 {
+			text += fmt.Sprintf(" (%.0f%s%% of the slowest arm's most)", 100*r.Rate/most, nbsp)
+		}
+	}
+	if r.Asked != "" {
+		text += ", " + r.Asked
 	}
 	text += ", windows of " + seconds(r.Window)
 	if e := r.Env; e.ServerCPUs != "" {
@@ -300,7 +306,7 @@ func openVerdicts(r *record.Result) string {
 	text := "not decided: " + strings.Join(open, ", ")
 	switch {
 	case needed > mostBlocks:
-		text += "; a longer --window would help"
+		text += "; " + longer(r, needed)
 	case needed > 0:
 		text += fmt.Sprintf("; about %s would decide", plural(needed, "block"))
 	}

@@ -69,7 +69,7 @@ func promised() *record.Result {
 	}
 	late := record.ArmCapacity{
 		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
-		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: lengthen --window to look lower"),
+		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
 		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: said("how it schedules is not known: it is another program"),
 	}
 	frail := record.ArmCapacity{

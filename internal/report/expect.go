@@ -9,14 +9,14 @@ import (
 
 // expectations are what the scenario asserts, with what came of it.
 func expectations(r *record.Result) document.Part {
-	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "REFUSED"} // badges of verdicts
+	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // badges of verdicts
 	var all document.Findings
 	for _, e := range r.Expectations {
 		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.Text})
 	}
 	return document.Section{
 		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},
-		Lead: "One fails only when the blocks are sure of it; what they leave open is refused.",
+		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there.",
 	}
 }
 
@@ -29,5 +29,5 @@ func tally(all []record.Expectation) string {
 	for _, e := range all {
 		n[e.Outcome]++
 	}
-	return fmt.Sprintf("%s: %d passed, %d failed, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided])
+	return fmt.Sprintf("%s: %d passed, %d failed, %d open, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided], n[record.NoAnswer])
 }

@@ -69,7 +69,7 @@ var findings = map[record.Code]struct{ gist, rest, fix string }{
 	record.ReplyGap:         {`the longest gap between two of {{n .Values.replies}} replies in {{short .Values.span}} is {{short .Values.longest}}`, `{{template "paused" .}}`, `{{template "unpause" .}}`},
 	record.EngineAdds:       {`the load engine adds {{digits2 .Values.p50}} at p50 and {{digits2 .Values.p99}} at p99`, ` (null server, {{per .Values.rate}})`, `{{range .Because}}{{fix .}}{{else}}give the load a CPU that nothing else runs on (--load-cpus, and see the checks of other programs and steal){{end}}`},
 	record.NoiseKnown:       {`{{template "because" .}}`, ``, ``},
-	record.NoiseTooHigh:     {`cannot tell a tenth`, `: {{template "because" .}}`, `{{if .Values.all}}use a quieter machine{{else}}compare --protocol full, or with a longer --window{{end}}; mend what else is found here`},
+	record.NoiseTooHigh:     {`cannot tell a tenth`, `: {{template "because" .}}`, `{{if and .Values.all (not .Values.window)}}use a quieter machine: no --window up to a minute will do{{else if .Values.window}}compare --protocol full --window {{time .Values.window}}{{else}}compare --protocol full; for the rest no --window up to a minute will do{{end}}; mend what else is found here`},
 	record.NoiseFewBlocks:   {`only {{n .Values.blocks}} of {{n .Values.ran}} blocks count`, `{{range .Because}}: {{say .}}{{end}}`, `{{template "rejected"}}`},
 	record.NoiseNotRun:      {`the {{.Names.protocol}} comparison does not run here`, `: {{.Names.error}}`, `{{template "rejected"}}`},
 }

@@ -103,7 +103,7 @@ func forestRowOf(v record.Verdict, x axis) forestRow {
 		case v.Lean != "":
 			d.Blocks = "leans " + lean(v)
 		case v.Needed > mostBlocks:
-			d.Blocks = hopelessly
+			d.Blocks = hopelessly(v.Needed)
 		case v.Needed > 0:
 			d.Blocks = "needs about " + plural(v.Needed, "block")
 		default:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"schedlab/internal/prose"
@@ -9,8 +10,18 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Headline is the answer of a run in one sentence.
+// Headline is the answer of a run in one sentence, after what breaks it.
 func Headline(r *record.Result) string {
+	for _, d := range r.Doubts {
+		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
+			return d.Arm + " " + Say(d) + ". " + answer(r)
+		}
+	}
+	return answer(r)
+}
+
+// answer is it without that. Of connections that were starved it speaks itself.
+func answer(r *record.Result) string {
 	switch a := r.Answer; a.Outcome {
 	case "": // a search for capacity, or a run that compared nothing
 		if r.Capacity != nil {

@@ -63,7 +63,7 @@ var messages = map[record.Code]string{
 	record.MachineUnfit: `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`,
 	record.SharedCPUs: `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that this could make is refused` +
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`,
-	record.StickyPool:          `a sticky pool: {{n .Values.waiting}} of {{n .Values.connections}} kept connections are never served while {{plural .Values.workers "worker"}} hold{{if eq .Values.workers 1.0}}s{{end}} the others`,
+	record.StickyPool:          `starves {{n .Values.waiting}} of {{n .Values.connections}} kept connections, for a worker keeps its connection until that closes: its capacity and times are of {{plural .Values.workers "client"}} only; give it workers={{n .Values.connections}}, or --close`,
 	record.TooFewWorkers:       `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{n .Values.rate}}/s x {{ms1 .Values.held}} held needs {{n .Values.needed}}`,
 	record.IdleWorkers:         `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{n .Values.idle}} of {{n .Values.workers}} workers never work`,
 	record.QueueNeverFull:      `not identifiable: a queue of {{n .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`,
@@ -85,7 +85,7 @@ var messages = map[record.Code]string{
 	record.BudgetTooShort: `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{n .Values.first}} that the first look needs: ` +
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`,
 	record.BudgetEnded: `{{plural .Values.open "verdict"}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide: ` +
-		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{n .Values.room}} blocks, which may decide them{{else}}{{n .Values.most}} blocks, the most, would not be enough; lengthen --window{{end}}`,
+		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{n .Values.room}} blocks, which may decide them{{else}}{{n .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would they in windows of a minute{{end}}{{end}}`,
 	record.RateLowered:     `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`,
 	record.RateShared:      `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`,
 	record.RateSendable:    `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`,
@@ -275,7 +275,7 @@ var messages = map[record.Code]string{
 	record.SearchStopped:    `; {{if eq .Names.status "running"}}cut off{{else}}interrupted{{end}} after {{plural .Values.windows "window"}}`,
 	record.RecoveryOpen:     `; recovery undecided: after the overload {{n .Values.kept}} of {{plural .Values.of "window"}} at {{per .Values.rate}} kept it, and {{if eq .Names.ended "budget"}}the budget ended{{else if eq .Names.ended "running"}}the search was cut off{{else if eq .Names.ended "interrupted"}}the search was interrupted{{else}}no more could be used{{end}}`,
 	record.SearchRefusals:   `; {{n .Values.refused}} of {{plural .Values.windows "window"}} are refused, the last for {{template "because" .}}`,
-	record.SearchScatter:    `; windows of one rate differ too much, or the budget is too small: lengthen --window or raise --budget`,
+	record.SearchScatter:    `; windows of one rate differ too much, or the budget is too small: twice as much of both, --window {{time .Values.window}} --budget {{time .Values.budget}}, may tell`,
 	record.LosingRequests:   `; {{two .Values.share}} of the requests get no good reply there, which no term forbids: add errors<=0.1%`,
 	record.NoRecovery:       `; it does not recover: overloaded once, it breaks it at {{per .Values.rate}}, too`,
 	record.DiedOverloaded:   `; it does not recover: at {{per .Values.rate}} it died ({{.Names.error}})`,
@@ -299,7 +299,7 @@ var messages = map[record.Code]string{
 	record.NothingOffered:   `no rate that could be offered breaks it{{template "because" .}}`,
 	record.SearchEnded:      `; the search ended there`,
 	record.NoneKeeps:        `, and none down to {{per .Values.rate}} keeps it`,
-	record.AtFloor:          `; that is the lowest rate that a window of {{g .Values.window}} s can judge: lengthen --window to look lower`,
+	record.AtFloor:          `; that is the lowest rate that a window of {{g .Values.window}} s can judge: --window {{time .Values.twice}} looks down to half of it`,
 	record.MoreCapacity:     `{{.Arm}} has more capacity than {{.Baseline}}: at least {{per .Values.own}} against at most {{per .Values.baseline}}`,
 	record.LessCapacity:     `{{.Arm}} has less capacity than {{.Baseline}}: at most {{per .Values.own}} against at least {{per .Values.baseline}}`,
 	record.NotToldApart:     `not told apart from {{.Baseline}}, for their intervals overlap: {{.Names.arms}}`,

@@ -26,7 +26,7 @@ type PackEntry struct {
 func (e PackEntry) Answers() map[record.Answer]int {
 	n := map[record.Answer]int{}
 	if e.Result == nil {
-		n[record.Undecided] = len(e.Expect)
+		n[record.NoAnswer] = len(e.Expect)
 		return n
 	}
 	for _, x := range e.Result.Expectations {
@@ -43,7 +43,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.State = "NOT RUN: " + e.NotRun
 		refused := document.Lines{}
 		for _, text := range e.Expect {
-			refused = append(refused, fmt.Sprintf("%s %s", record.Undecided, text))
+			refused = append(refused, fmt.Sprintf("%s %s", record.NoAnswer, text))
 		}
 		d.Parts = []document.Part{refused}
 	} else {
@@ -56,7 +56,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 
 // PackSummary writes the table of a pack, a line for each scenario.
 func PackSummary(w io.Writer, entries []PackEntry) error {
-	rows := [][]string{{"scenario", "pass", "fail", "REFUSED", "blocks", "answer"}}
+	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
 	total := map[record.Answer]int{}
 	for _, e := range entries {
 		n := e.Answers()
@@ -65,14 +65,14 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
 		}
 		rows = append(rows, []string{
-			e.Scenario, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), blocks, answer,
+			e.Scenario, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), strconv.Itoa(n[record.NoAnswer]), blocks, answer,
 		})
 		for outcome, k := range n {
 			total[outcome] += k
 		}
 	}
 	rows = append(rows, []string{
-		plural(len(entries), "scenario"), strconv.Itoa(total[record.Passed]), strconv.Itoa(total[record.Failed]), strconv.Itoa(total[record.Undecided]), "", "",
+		plural(len(entries), "scenario"), strconv.Itoa(total[record.Passed]), strconv.Itoa(total[record.Failed]), strconv.Itoa(total[record.Undecided]), strconv.Itoa(total[record.NoAnswer]), "", "",
 	})
 	return TextOptions{}.write(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}})
 }

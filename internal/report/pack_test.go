@@ -26,14 +26,14 @@ func TestPack(t *testing.T) {
 	for _, want := range []string{
 		`  pass same("p50") && p99("pool") < 20ms`, "  fail served", "  REFUSED explained",
 		"\nNOT RUN: needs 2 CPUs for the server, here are 1\n\nREFUSED same(\"p50\")\n",
-		"scenario     pass  fail  REFUSED  blocks   answer\n",
-		"shards          0     0        2       -  not run\n2 scenarios     1     1        3\n",
+		"scenario     pass  fail  open  REFUSED  blocks   answer\n",
+		"shards          0     0     0        2       -  not run\n2 scenarios     1     1     0        3\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in:\n%s", want, b.String())
 		}
 	}
-	if n := entries[1].Answers(); n[record.Undecided] != 2 || len(n) != 1 {
+	if n := entries[1].Answers(); n[record.NoAnswer] != 2 || len(n) != 1 {
 		t.Errorf("not run: got %v, want 2 refused", n)
 	}
 }

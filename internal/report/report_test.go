@@ -147,8 +147,8 @@ func TestSentences(t *testing.T) {
 		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
 		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
 		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 200, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -80 % to ×9.0), 40 blocks, the most, would not decide: lengthen --window"},
-		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -90 % to ×9.0), 40 blocks, the most, would not decide: lengthen --window"},
+		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -80 % to ×9.0), 40 blocks, the most, would not decide; windows 5.1 times as long would"},
+		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -90 % to ×9.0), 40 blocks, the most, would not decide, nor windows a hundred times as long: it is too noisy here"},
 		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
 		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
 		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
@@ -372,5 +372,20 @@ func TestErrors(t *testing.T) {
 	err := Render(&bytes.Buffer{}, "pdf", quick())
 	if want := `unknown format "pdf": use one of text, json, markdown, html, csv, benchstat, hgrm`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A hint has the flags that would do, from the noise that was seen.
+func TestHintsSayHowMuch(t *testing.T) {
+	t.Parallel()
+	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m would decide", 50_000: "no --window up to a minute would decide: it is too noisy here"} {
+		if got := longer(&record.Result{Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
+			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
+		}
+	}
+	ended := record.Fact{Code: record.BudgetEnded, Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
+	const want = "the budget of 1m15s ended the run after 40 blocks with 2 verdicts open: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
+	if got := Say(ended); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -96,15 +96,36 @@ func within(m metric) string {
 // mostBlocks is what a run may have.
 var mostBlocks = slices.Max(stats.Looks())
 
-// hopelessly says that no run of such windows could decide the verdict.
-var hopelessly = fmt.Sprintf("%d blocks, the most, would not decide: lengthen --window", mostBlocks)
+// mostTimes is how much longer windows may be to be worth advising.
+const mostTimes = 100
+
+// hopelessly says that no run of such windows could decide a verdict that needs so many
+// blocks, and how long they would have to be.
+func hopelessly(needed int) string {
+	text := fmt.Sprintf("%d blocks, the most, would not decide", mostBlocks)
+	if times := float64(needed) / float64(mostBlocks); times <= mostTimes {
+		return fmt.Sprintf("%s; windows %.2g times as long would", text, math.Ceil(10*times)/10)
+	}
+	return text + ", nor windows a hundred times as long: it is too noisy here"
+}
+
+// longer says the same with the flags that would do.
+func longer(r *record.Result, needed int) string {
+	const around = .5 // seconds, of a trial besides its window
+	window := stats.Widened(r.Window, needed)
+	if window == 0 {
+		return "no --window up to a minute would decide: it is too noisy here"
+	}
+	budget := math.Ceil(float64(mostBlocks*len(r.Arms)) * (window + around) / 60)
+	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
+}
 
 func needed(v record.Verdict) string {
 	switch {
 	case v.Needed == 0:
 		return ""
 	case v.Needed > mostBlocks:
-		return ", " + hopelessly
+		return ", " + hopelessly(v.Needed)
 	}
 	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
 }
@@ -223,13 +244,7 @@ func loads(arms []record.Arm) (all []string) {
 
 // share relates the offered rate to the slowest arm's closed-loop throughput.
 func share(r *record.Result) string {
-	slowest := ""
-	var x float64
-	for _, a := range r.Arms {
-		if a.XMax != nil && (x == 0 || *a.XMax < x) {
-			slowest, x = a.Name, *a.XMax
-		}
-	}
+	slowest, x := slowestMost(r)
 	if x == 0 || r.Rate == 0 {
 		return ""
 	}
@@ -238,6 +253,16 @@ func share(r *record.Result) string {
 		most = ", what the load's " + cpus(r.Env.LoadCPUs) + " can send"
 	}
 	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
+}
+
+// slowestMost is the least closed-loop throughput of an arm, 0 when none was measured.
+func slowestMost(r *record.Result) (arm string, most float64) {
+	for _, a := range r.Arms {
+		if a.XMax != nil && (most == 0 || *a.XMax < most) {
+			arm, most = a.Name, *a.XMax
+		}
+	}
+	return arm, most
 }
 
 // cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned

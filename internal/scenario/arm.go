@@ -27,8 +27,6 @@ type Arm struct {
 	Command []string          // instead of Mode; see the marks
 	URL     string            // instead of both: a server that runs already, http://host:port
 	Metrics string            // where a Command or URL shows its own metrics: see metricsAt
-	// KeepAlive, if not nil, overrides the scenario's for this arm's clients.
-	KeepAlive *bool
 	// Levels are the varied values that an expanded arm has, Family its name
 	// without them.
 	Levels []record.Level
@@ -54,7 +52,7 @@ var armFlags = []string{
 }
 
 // armKeys are the keys of an arm in YAML beside the serve flags.
-var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "keepalive", "vary"}
+var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "vary"}
 
 // arm reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
 // `{name: x, command: './server -addr {addr}'}`.
@@ -98,12 +96,6 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 		a.Name = text
 	case "mode":
 		a.Mode = text
-	case "keepalive":
-		keep, err := isTrue(text)
-		if err != nil {
-			return d.errorf(path, "%w", err)
-		}
-		a.KeepAlive = &keep
 	case "command":
 		words, err := command.Split(text)
 		if err != nil {

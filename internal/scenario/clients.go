@@ -21,7 +21,7 @@ import (
 // clientKeys are the settings of a scenario's load that an arm's clients may
 // have their own value of, and that may be varied.
 var clientKeys = []string{
-	"loop", "arrivals", "rate", "connections", "idle", "think", "session", "pipeline", "ramp", "timeout",
+	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
 }
 
 // A Varied lists values of factors; an arm is made of each combination.
@@ -54,9 +54,6 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 		if err := setText(field, a.Clients[key]); err != nil {
 			return l, fmt.Errorf("%s: %w", key, err)
 		}
-	}
-	if a.KeepAlive != nil {
-		l.KeepAlive = *a.KeepAlive
 	}
 	if l.Loop != s.Load.Loop && a.Clients["rate"] == "" {
 		l.Rate = Rate{} // that of the other loop

@@ -63,3 +63,30 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 		t.Errorf("arms that are none of ours: got %v", err)
 	}
 }
+
+// A sticky pool starves kept connections that are more than its workers: what helps is to keep none.
+func TestVaryKeepAlive(t *testing.T) {
+	t.Parallel()
+	kept := func() Scenario { return parsed(t, demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true")) }
+	both, closed := kept(), kept()
+	if err := both.Vary("keepalive", []string{"true", "false"}, map[string]Mode{"nethttp": {}, "fasthttp": {}}); err != nil {
+		t.Fatal(err)
+	}
+	closed.Keep(false)
+	for s, want := range map[*Scenario]map[string]int{
+		&both:   {"nethttp,keepalive=true": 64, "nethttp,keepalive=false": 0, "fasthttp,keepalive=true": 64, "fasthttp,keepalive=false": 0},
+		&closed: {"nethttp": 0, "fasthttp": 0},
+	} {
+		got := map[string]int{}
+		for _, a := range s.Contestants() {
+			l, err := s.Clients(a)
+			if bad := l.Check(); err != nil || bad != nil || l.KeepAlive != (l.Connections > 0) {
+				t.Errorf("%s: %+v, %v, %v", a.Name, l, err, bad)
+			}
+			got[a.Name] = l.Connections
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

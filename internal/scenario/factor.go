@@ -22,7 +22,7 @@ const mostValues = 25
 
 // factors are what an axis of a map may vary: the workload, and what arms set.
 func factors() []string {
-	return slices.Concat([]string{"cpu", "sleep", shareFactor, "keepalive"}, VaryFactors())
+	return slices.Concat([]string{"cpu", "sleep", shareFactor}, VaryFactors())
 }
 
 // VaryFactors are the settings of an arm by name, but for the variables of its
@@ -117,13 +117,7 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) err
 		return s.Workload.set(f.Name, value)
 	case "keepalive":
 		keep, err := isTrue(value)
-		s.Load.KeepAlive = keep
-		if !keep && s.Load.Loop != "closed" {
-			s.Load.Connections = 0
-		}
-		for k := range s.Arms {
-			s.Arms[k].KeepAlive = nil
-		}
+		s.Keep(keep)
 		return err
 	}
 	if IsFlag(f.Name) {
@@ -134,6 +128,18 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) err
 		delete(s.Arms[k].Clients, f.Name)
 	}
 	return setText(reflect.ValueOf(&s.Load).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), f.Name)), value)
+}
+
+// Keep has all clients keep their connections, or open one for each request.
+func (s *Scenario) Keep(connections bool) {
+	s.Load.KeepAlive = connections
+	if !connections && s.Load.Loop != "closed" {
+		s.Load.Connections = 0
+	}
+	for k := range s.Arms {
+		s.Arms[k].Clients = maps.Clone(s.Arms[k].Clients)
+		delete(s.Arms[k].Clients, "keepalive")
+	}
 }
 
 // setFlag gives a server flag to the arms whose mode takes any value of it; that it

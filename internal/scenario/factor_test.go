@@ -25,7 +25,7 @@ func TestParseFactor(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"workers":                             "is not of the form FACTOR=V1,V2",
-		"frob=1,2":                            `unknown factor "frob" (want one of cpu, sleep, sleep-share, keepalive, workers, `,
+		"frob=1,2":                            `unknown factor "frob" (want one of cpu, sleep, sleep-share, workers, `,
 		"workers=1":                           "workers has 1 value; give 2 to 25",
 		"workers=1,,2":                        "workers has an empty value; list them, like workers=1,2,4",
 		"workers=1,2,1":                       "workers has the value 1 twice",

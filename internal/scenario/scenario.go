@@ -295,7 +295,9 @@ func (s *Scenario) First() Arm {
 }
 
 func (s *Scenario) anyKeepAlive() bool {
-	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.KeepAlive != nil && *a.KeepAlive })
+	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool {
+		return a.Clients["keepalive"] == "true" || slices.Contains(a.Vary["keepalive"], "true")
+	})
 }
 
 // TheoryNames are the models a scenario may name under predict.

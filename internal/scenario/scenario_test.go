@@ -252,3 +252,16 @@ func TestAskedOnce(t *testing.T) {
 	wantError(t, "an arm's own log", strings.Replace(log, "log(a.log)", "constant\n  rate: 3/s", 1)+"  - {name: l, mode: nethttp, arrivals: log(a.log)}\n", "9:5: arms[2]: arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
 	wantError(t, "a log and work", strings.Replace(log, "load:", "workload: {cpu: 1ms}\nload:", 1), "5:13: load.arrivals: a log says what is asked as well; leave workload out")
 }
+
+// An answer says what a request does.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"cpu: 200us": "each request computes 200us", "sleep: 10ms": "each request sleeps 10ms", "cpu: exp(1ms)\n  sleep: 0.9*1ms+0.1*30ms": "each request computes exp(1ms) and sleeps 0.9*1ms+0.1*30ms",
+		"path: /a?b=c": "each request is GET /a?b=c", "requests: [GET /a, GET /b]": "2 requests in turn",
+	} {
+		if s := parsed(t, demo.Swap("cpu: 100us", text)); s.Asked() != want {
+			t.Errorf("%s: got %q, want %q", text, s.Asked(), want)
+		}
+	}
+}

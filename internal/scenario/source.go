@@ -107,8 +107,9 @@ func (s *Scenario) AsksWork() bool {
 	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
 }
 
-// Asked says what the requests are when a file says so, "" otherwise.
+// Asked says what a request does, or which requests are asked.
 func (s *Scenario) Asked() string {
+	cpu, sleep := s.Workload.CPU, s.Workload.Sleep
 	switch {
 	case s.Log != nil:
 		l := s.Log.Log()
@@ -117,6 +118,14 @@ func (s *Scenario) Asked() string {
 		return prose.Plural(len(s.asks), "request") + " in turn"
 	case s.asks != nil:
 		return fmt.Sprintf("%s of %s in turn", prose.Plural(len(s.asks), "request"), s.Workload.Targets)
+	case s.Workload.Path != "":
+		return fmt.Sprintf("each request is %s %s", s.Workload.Method, s.Workload.Path)
+	case cpu.Mean() > 0 && sleep.Mean() > 0:
+		return fmt.Sprintf("each request computes %s and sleeps %s", cpu, sleep)
+	case sleep.Mean() > 0:
+		return fmt.Sprintf("each request sleeps %s", sleep)
+	case cpu.Mean() > 0:
+		return fmt.Sprintf("each request computes %s", cpu)
 	}
 	return ""
 }

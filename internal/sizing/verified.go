@@ -88,7 +88,7 @@ func (a Answer) Verify(kept []judge.Keeping) *Verification {
 		v.Why = record.Fact{Code: record.SizeFewerDo, Values: record.Values{"workers": float64(v.Fewer)}}
 	case v.Verdict == AdviceUndecided:
 		workers, open := v.Workers, kept[0]
-		if open.Answer != record.Undecided {
+		if open.Answer.Decided() {
 			workers, open = v.Fewer, kept[1]
 		}
 		v.Why = record.Fact{Code: record.SizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}

@@ -37,6 +37,9 @@ func serve(addr, how string) int {
 	case "fails":
 		fmt.Fprintln(os.Stderr, "no configuration")
 		return 3
+	case "mistyped":
+		fmt.Fprint(os.Stderr, "flag provided but not defined: -lisen\nUsage of bad:\n  -listen string\n    \taddress\n")
+		return 2
 	case "panics":
 		fmt.Fprintln(os.Stderr, "about to")
 		panic("out of luck")
