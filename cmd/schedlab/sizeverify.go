@@ -62,7 +62,7 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
 	}
 	c.Options, c.out = f.options, f.out
-	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
+	c.OnTrouble, c.OnCannot, c.OnDoubt = show.trouble, show.cannot, show.doubt
 	c.Asks = s.asks()
 	if err := knowSelf(&c.Options); err != nil {
 		return nil, err

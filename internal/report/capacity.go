@@ -86,7 +86,7 @@ func searched(r *record.Result) string {
 	c := r.Capacity
 	parts := []string{"objective " + c.SLO, seconds(r.Window) + " windows", "up to " + seconds(c.Budget) + " for each arm", fmt.Sprintf("seed %d", r.Seed)}
 	if r.Asked != "" {
-		parts = append([]string{r.Asked}, parts...)
+		parts = append(parts, r.Asked)
 	}
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
