@@ -122,7 +122,7 @@ func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record
 	}
 	x.Slower = all[0].slower(from, to)
 	for _, about := range all {
-		if len(x.Causes) > 0 || about.slower(from, to) != x.Slower {
+		if about.slower(from, to) != x.Slower || len(x.Causes) > 0 && !about.tail {
 			break
 		}
 		if err := c.suspect(x, about, modes); err != nil {
@@ -171,6 +171,7 @@ type difference struct {
 	step record.Step
 	lost bool
 	tail bool
+	also bool // the mean differs, too: only rules of the tail are asked
 }
 
 // slower is the arm that has more of it.
@@ -182,7 +183,7 @@ func (d difference) slower(from, to string) string {
 }
 
 // whatDiffers is what there is to explain, in the order in which causes are sought: lost requests
-// before times, for times are those of the others; the mean, or else the slowest 1 %.
+// before times, for times are those of the others; the mean, then the slowest 1 %.
 func whatDiffers(x *record.Explanation) (all []difference) {
 	matters := func(s record.Step) bool {
 		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds)
@@ -190,11 +191,12 @@ func whatDiffers(x *record.Explanation) (all []difference) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}
-	switch {
-	case matters(x.Mean.Step):
+	also := matters(x.Mean.Step)
+	if also {
 		all = append(all, difference{step: x.Mean.Step})
-	case matters(x.Tail.Step):
-		all = append(all, difference{step: x.Tail.Step, tail: true})
+	}
+	if matters(x.Tail.Step) {
+		all = append(all, difference{step: x.Tail.Step, tail: true, also: also})
 	}
 	return all
 }

@@ -74,7 +74,8 @@ const (
 	SharedQueue = "shared queue" // all workers take from one, under a lock
 	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
 	OneAcceptor = "one acceptor"
-	HandOff     = "hand-off" // requests go from the goroutine that reads to a worker and back
+	HandOff     = "hand-off"     // requests go from the goroutine that reads to a worker and back
+	NewestFirst = "newest first" // goroutines wait for sockets, and Go's poller wakes the newest first
 )
 
 // Has reports whether a serve flag means something to the mode.
@@ -109,7 +110,7 @@ func Modes() []Mode {
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newNethttp,
 		},
 		{
@@ -132,7 +133,7 @@ func Modes() []Mode {
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
 			Starves:  "nobody, as nethttp",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newGoroutine,
 		},
 		{
@@ -143,7 +144,7 @@ func Modes() []Mode {
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newFasthttp,
 		},
 		{
