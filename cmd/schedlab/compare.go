@@ -75,7 +75,7 @@ interrupted. A REFUSED expectation fails nothing; with --strict the code is 4 th
   schedlab compare --arms nethttp,pool --protocol full
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
-  schedlab compare all --total 3h
+  schedlab compare all --total 190m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
