@@ -26,7 +26,7 @@ func TestRowsOfTheModeTable(t *testing.T) {
 		stations = append(stations, k.String())
 	}
 	facts := modeFacts()
-	traits := []string{scenario.Inline, scenario.Locked, scenario.SharedQueue, scenario.OwnSockets, scenario.OneAcceptor, scenario.HandOff}
+	traits := []string{scenario.Inline, scenario.Locked, scenario.SharedQueue, scenario.OwnSockets, scenario.OneAcceptor, scenario.HandOff, scenario.NewestFirst}
 	for _, m := range model.Modes() {
 		if !slices.Contains(stations, m.Station) {
 			t.Errorf("%s: station %q is none of %q", m.Name, m.Station, stations)

@@ -122,7 +122,7 @@ func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record
 	}
 	x.Slower = all[0].slower(from, to)
 	for _, about := range all {
-		if len(x.Causes) > 0 || about.slower(from, to) != x.Slower {
+		if about.slower(from, to) != x.Slower || len(x.Causes) > 0 && !about.tail {
 			break
 		}
 		if err := c.suspect(x, about, modes); err != nil {
@@ -171,6 +171,7 @@ type difference struct {
 	step record.Step
 	lost bool
 	tail bool
+	also bool // the mean differs, too: only rules of the tail are asked
 }
 
 // slower is the arm that has more of it.
@@ -182,7 +183,7 @@ func (d difference) slower(from, to string) string {
 }
 
 // whatDiffers is what there is to explain, in the order in which causes are sought: lost requests
-// before times, for times are those of the others; the mean, or else the slowest 1 %. A difference
+// before times, for times are those of the others; the mean, then the slowest 1 %. A difference
 // that the baseline and its own copy may have, or that the load itself adds, is none.
 func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
 	var copied record.Explanation
@@ -195,11 +196,12 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}
-	switch {
-	case matters(x.Mean.Step, copied.Mean.Step):
+	also := matters(x.Mean.Step, copied.Mean.Step)
+	if also {
 		all = append(all, difference{step: x.Mean.Step})
-	case matters(x.Tail.Step, copied.Tail.Step):
-		all = append(all, difference{step: x.Tail.Step, tail: true})
+	}
+	if matters(x.Tail.Step, copied.Tail.Step) {
+		all = append(all, difference{step: x.Tail.Step, tail: true, also: also})
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 type rule struct {
 	code record.Code
 	part record.Stretch // its name, and the phases that it lengthens; without phases requests that are lost
+	tail bool           // only of the slowest requests, for it shortens those of others
 	// applies reports whether the slower arm can have it at all.
 	applies   func(s *side) bool
 	witnesses []says
@@ -144,6 +145,26 @@ var rules = []rule{
 			return s.as(scenario.OneAcceptor, map[string]string{"listeners": "4"})
 		},
 		control: another,
+	},
+	{
+		code: record.CauseBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
+		applies: func(s *side) bool {
+			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[scenario.NewestFirst] != "" && !s.sleeps)
+		},
+		witnesses: []says{{witness: overtaken, times: 1.5, least: .2, must: true}, {witness: cpuUse, least: .6}},
+		knob: func(s *side) (scenario.Arm, bool) {
+			if s.reversed() {
+				return s.with("batch", "in-order")
+			}
+			return s.as(scenario.NewestFirst, nil)
+		},
+		// That a loop does it must not be what takes the wait away, but that it keeps the order.
+		control: func(s *side) (scenario.Arm, bool) {
+			if s.reversed() {
+				return another(s)
+			}
+			return s.as(scenario.NewestFirst, map[string]string{"batch": "newest-first"})
+		},
 	},
 	{
 		code: record.CauseTurnedAway, part: record.Stretch{Name: "requests without a good reply"},

@@ -95,6 +95,9 @@ func (s *side) copied() scenario.Arm {
 	return a
 }
 
+// reversed reports whether it is a loop that was asked to serve the newest first.
+func (s *side) reversed() bool { return s.asked.Flags["batch"] == "newest-first" }
+
 func (s *side) plain() string { return strings.TrimSuffix(s.Name, "'") }
 
 // named gives a changed arm its name: its mode and settings, or of another program the change.

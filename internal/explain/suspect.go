@@ -21,8 +21,9 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		return err
 	}
 	slow, quick := c.arms[x.Slower].figures(), c.arms[fast].figures()
+	also := about.also || len(x.Causes) > 0
 	for _, r := range rules {
-		if about.lost != (len(r.part.Phases) == 0) || !r.applies(s) {
+		if about.lost != (len(r.part.Phases) == 0) || !about.tail && r.tail || also && !r.tail || !r.applies(s) {
 			continue
 		}
 		part := c.step(fast, x.Slower, r.figure(about.tail))
@@ -112,7 +113,7 @@ func values(s *side, slow, quick map[string]float64) record.Values {
 	v := record.Values{}
 	for key, name := range map[string]string{
 		"used": workersInUse, "cpu": cpuUse, "cost": cpuCost, "mutex": mutexWait, "switches": switches, "gc": gcShare,
-		"overflows": overflows, "away": turnedAway, "uneven": unevenSockets, "late": lateLoad, "lag": loopLag,
+		"overflows": overflows, "away": turnedAway, "uneven": unevenSockets, "late": lateLoad, "lag": loopLag, "overtaken": overtaken,
 	} {
 		if is := slow[name]; !math.IsNaN(is) {
 			v[key] = is

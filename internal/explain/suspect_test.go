@@ -13,29 +13,34 @@ import (
 
 // seen is what a run saw of one arm, in every block but for a little noise.
 type seen struct {
-	parts   map[timeline.Part]float64 // seconds of a good request
-	values  map[string]float64        // of its windows
-	shown   map[string]float64        // counters of its server
-	cpu     float64                   // share of its one CPU in use
-	workers int
-	fullest float64 // of ten connections at two listeners, those of the fuller one
-	away    float64 // for which the load was kept from its CPU
+	parts     map[timeline.Part]float64 // seconds of a good request
+	tails     map[timeline.Part]float64 // of its slowest
+	values    map[string]float64        // of its windows
+	shown     map[string]float64        // counters of its server
+	cpu       float64                   // share of its one CPU in use
+	workers   int
+	fullest   float64 // of ten connections at two listeners, those of the fuller one
+	overtaken float64 // share of its requests
+	away      float64 // for which the load was kept from its CPU
 }
 
 const madeBlocks = 10
 
 // arm is it as explanations read it: 1000 requests in each window of a second.
 func (s seen) arm(name string) *arm {
-	a := &arm{Arm: record.Arm{Name: name, Joined: 1}, plan: record.PlanArm{Name: name, Mode: "made"}, cpus: 1}
+	a := &arm{Arm: record.Arm{Name: name, Joined: 1}, plan: record.PlanArm{Name: name, Mode: "made", KeepAlive: true}, cpus: 1}
 	if s.workers > 0 {
 		a.plan.Station = &record.Station{Workers: s.workers}
 	}
 	for i := range madeBlocks {
 		noise := 1 + .004*float64(i%3-1)
-		w := window.Window{Good: 1000, Values: map[string]float64{}, Phases: window.Phases{Stamped: true}}
+		w := window.Window{Good: 1000, Values: map[string]float64{}, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
 		w.Trial = record.Trial{Window: 1, Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
 		for part, v := range s.parts {
 			w.Phases.Mean[part] = v * noise
+		}
+		for part, v := range s.tails {
+			w.Phases.Tail[part] = v * noise
 		}
 		maps.Copy(w.Values, s.values)
 		c := counters{sum: map[string]float64{requests: 1000, "process_cpu_seconds_total": 1, "schedlab_connections_accepted_total": 1000}, parts: map[string]int{}, most: map[string]float64{}}
@@ -121,6 +126,12 @@ var evidence = map[record.Code]struct {
 		mode: scenario.Mode{Without: map[string]string{scenario.OneAcceptor: "plain"}},
 		pro:  seen{parts: parts(timeline.Accept, 2e-3), cpu: .2}, knob: "plain,listeners=4",
 		against: seen{parts: parts(timeline.Accept, 2e-3), cpu: .99},
+	},
+	record.CauseBatches: {
+		mode:  scenario.Mode{Flags: []string{"batch"}},
+		asked: scenario.Arm{Flags: map[string]string{"batch": "newest-first"}},
+		pro:   seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .5}, knob: "made,batch=in-order",
+		against: seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .1},
 	},
 	record.CauseTurnedAway: {
 		mode: scenario.Mode{Overflow: "drop", Blocks: true},
@@ -295,6 +306,36 @@ func TestTheControlOfAQueue(t *testing.T) {
 		}
 		if control, ok := another(s); !ok || control.Name != want {
 			t.Errorf("overflow %q: %q, %v; want %q", overflow, control.Name, ok, want)
+		}
+	}
+}
+
+// What is slow by the order of Go's poller is tested with loops of both orders, also where the mean
+// has a cause of its own, and not where handlers wait, which a loop would not bear.
+func TestTheOrderOfThePoller(t *testing.T) {
+	t.Parallel()
+	modes := map[string]scenario.Mode{"made": {Without: map[string]string{scenario.NewestFirst: "plain"}}, "plain": {Flags: []string{"batch"}}}
+	quick := seen{parts: parts(timeline.Service, 1e-3), tails: parts(timeline.Ingress, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}}
+	slow := seen{parts: parts(timeline.Service, 1.3e-3), tails: parts(timeline.Ingress, 4e-3), values: map[string]float64{"cpu_per_request": 1.3e-3}, overtaken: .5}
+	for _, sleeps := range []bool{false, true} {
+		c := madeCase(quick, slow, scenario.Arm{}, "")
+		if !sleeps {
+			c.arms["slow"].Phases = nil
+		}
+		x, err := c.Explain("fast", "slow", modes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range x.Causes {
+			got = append(got, string(s.Code)+" "+s.Knob+" "+s.Control)
+		}
+		want := []string{"cause-batches plain plain,batch=newest-first", "cause-cost  "}
+		if sleeps {
+			want = want[1:]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("sleeps %v: got %q, want %q", sleeps, got, want)
 		}
 	}
 }

@@ -106,6 +106,7 @@ const (
 	overflows     = "connections that found the accept queue full"
 	turnedAway    = "connections turned away"
 	unevenSockets = "connections of the fullest listener, of an even share"
+	overtaken     = "requests read after one that was sent later"
 	evenness      = "evenness of answers over connections"
 	steals        = "jobs taken from another worker's queue"
 	loopLag       = "lag of an event loop"
@@ -166,6 +167,12 @@ var witnesses = []witness{
 			return math.NaN()
 		}
 		return c.most[name] * float64(c.parts[name]) / c.sum[name]
+	}},
+	{overtaken, "ratio", func(a *arm, i int) float64 {
+		if p := a.windows[i].Phases; p.Joined > 0 {
+			return p.Overtaken
+		}
+		return math.NaN()
 	}},
 	{evenness, "ratio", func(a *arm, i int) float64 {
 		if j := a.windows[i].Jain; j > 0 {

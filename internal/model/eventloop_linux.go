@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
 	lagged, worked func(time.Duration) // nil: not at all
+	reverse        bool                // newest of a batch of events first, as Go runs goroutines that wait for sockets
 	unclocked      int                 // turns since one's CPU time was read
 	raw            syscall.RawConn     // the listening socket
 	epoll          int
@@ -177,6 +179,9 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 // stay open, so that many kept connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
 	acceptReady, stay := false, 0
+	if l.reverse {
+		slices.Reverse(events)
+	}
 	for i := range events {
 		switch e := &events[i]; e.Fd {
 		case listenerEvent:

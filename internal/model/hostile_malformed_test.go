@@ -56,7 +56,7 @@ func (tc hostileCase) send(c *client) (outcome string, err error) {
 func TestHostileRequests(t *testing.T) {
 	cases := hostileRequests()
 	seen := make(outcomes)
-	for _, mode := range model.Modes() {
+	for _, mode := range variants() {
 		seen[mode.Name] = make([]string, len(cases))
 	}
 	var complete atomic.Int64

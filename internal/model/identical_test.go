@@ -131,7 +131,7 @@ func handled() []requestCase {
 // and whether the connection lives on.
 func TestIdenticalResponses(t *testing.T) {
 	t.Parallel()
-	modes := model.Modes()
+	modes := variants()
 	subjects := make([]*subject, len(modes))
 	for i, mode := range modes {
 		subjects[i] = start(t, mode)

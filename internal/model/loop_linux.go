@@ -50,7 +50,7 @@ func (m *loopModel) Queue() dispatch.Queue { return nil }
 // newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
 // its connections in a map under a lock, so each loop has a server of its own.
 func (m *loopModel) newEventLoop() *eventLoop {
-	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged, worked: m.cfg.Worked}
+	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged, worked: m.cfg.Worked, reverse: m.cfg.Reverse}
 	l.server.ConnState = trackLoop
 	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the clock
 	// for each. Only the body's is left to fasthttp; a request without a body has none.

@@ -22,7 +22,7 @@ import (
 // loops runs f for the modes whose connections live on event loops.
 func loops(t *testing.T, f func(t *testing.T, mode model.Mode)) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range variants() {
 		if mode.Loops {
 			t.Run(mode.Name, func(t *testing.T) {
 				t.Parallel()
@@ -110,6 +110,46 @@ func TestLoopIsHeldUp(t *testing.T) {
 				t.Errorf("the slow request: got %d %v, want 200", a.Status, err)
 			}
 		})
+	}
+}
+
+// Requests that came while the loop was held are served in their order, or the newest first.
+func TestLoopServesABatchInOrder(t *testing.T) {
+	t.Parallel()
+	for want, reverse := range map[string]bool{"1 2 3 4": false, "4 3 2 1": true} {
+		var order []string // of the loop's goroutine
+		s, g := gated(t, lookup(t, "loop-single"), func(with *setup) {
+			with.Reverse = reverse
+			serve := with.Handle
+			with.Handle = func(x *workload.Exchange) {
+				if x.Query != "" {
+					order = append(order, x.Query)
+				}
+				serve(x)
+			}
+		})
+		clients := make([]*client, 5)
+		for i := range clients {
+			clients[i] = s.dial()
+			if a, err := clients[i].ask(get("/plaintext")); err != nil || a.Status != 200 {
+				t.Fatalf("got %d %v, want 200", a.Status, err)
+			}
+		}
+		io.WriteString(clients[0], get("/work"))
+		g.holds(1)
+		for i, c := range clients[1:] {
+			io.WriteString(c, get(fmt.Sprint("/plaintext?", i+1)))
+		}
+		g.open()
+		for _, c := range clients {
+			if a, err := c.read("GET"); err != nil || a.Status != 200 {
+				t.Errorf("got %d %v, want 200", a.Status, err)
+			}
+		}
+		s.drain()
+		if got := strings.Join(order, " "); got != want {
+			t.Errorf("reversed %v: served %s, want %s", reverse, got, want)
+		}
 	}
 }
 

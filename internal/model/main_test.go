@@ -3,6 +3,7 @@ package model_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -31,10 +32,27 @@ func lingering() []goleak.Option {
 	}
 }
 
-// eachMode runs f as a parallel subtest of every mode.
+// variants are every mode, and each that has loops once more with their batches in reverse.
+func variants() []model.Mode {
+	all := model.Modes()
+	for _, mode := range all {
+		if mode.Has("batch") {
+			plain := mode.New
+			mode.Name += ",batch=newest-first"
+			mode.New = func(cfg model.Config) model.Model {
+				cfg.Reverse = true
+				return plain(cfg)
+			}
+			all = append(all, mode)
+		}
+	}
+	return all
+}
+
+// eachMode runs f as a parallel subtest of every mode and variant.
 func eachMode(t *testing.T, f func(t *testing.T, mode model.Mode)) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			f(t, mode)
@@ -42,12 +60,8 @@ func eachMode(t *testing.T, f func(t *testing.T, mode model.Mode)) {
 	}
 }
 
-// lookup returns the mode of that name.
-func lookup(t *testing.T, name string) model.Mode {
-	t.Helper()
-	mode, err := model.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mode
+// lookup returns the mode or variant of that name, of which there must be one.
+func lookup(_ *testing.T, name string) model.Mode {
+	all := variants()
+	return all[slices.IndexFunc(all, func(m model.Mode) bool { return m.Name == name })]
 }

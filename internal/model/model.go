@@ -41,6 +41,7 @@ type Config struct {
 	Closure    bool                // jobs travel as closures
 	Pick       dispatch.Pick       // which of the workers' queues a job joins
 	Steal      bool                // idle workers take from the others' queues
+	Reverse    bool                // loops serve the newest of a batch of ready connections first
 	Spin       int                 // how often a worker looks at an empty queue before it sleeps
 	Executor   dispatch.Kind       // Ants, Pond or Ring instead of the mode's own
 	Target     time.Duration       // CoDel's target for the wait

@@ -74,7 +74,8 @@ const (
 	SharedQueue = "shared queue" // all workers take from one, under a lock
 	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
 	OneAcceptor = "one acceptor"
-	HandOff     = "hand-off" // requests go from the goroutine that reads to a worker and back
+	HandOff     = "hand-off"     // requests go from the goroutine that reads to a worker and back
+	NewestFirst = "newest first" // goroutines wait for sockets, and Go's poller wakes the newest first
 )
 
 // Has reports whether a serve flag means something to the mode.
@@ -109,7 +110,7 @@ func Modes() []Mode {
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newNethttp,
 		},
 		{
@@ -132,7 +133,7 @@ func Modes() []Mode {
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
 			Starves:  "nobody, as nethttp",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newGoroutine,
 		},
 		{
@@ -143,7 +144,7 @@ func Modes() []Mode {
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport"},
+			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
 			New:      newFasthttp,
 		},
 		{
@@ -295,7 +296,7 @@ func Modes() []Mode {
 			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread",
 			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
 			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
-			Flags:    []string{"listeners", "deal"},
+			Flags:    []string{"listeners", "deal", "batch"},
 			Station:  "loops",
 			Loops:    true,
 			Without:  map[string]string{Inline: "reuseport"},
@@ -308,6 +309,7 @@ func Modes() []Mode {
 			Imitates: "CPU work on the accepting loop of an asynchronous server",
 			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
 			Starves:  "everybody while one request computes; new connections wait in the kernel",
+			Flags:    []string{"batch"},
 			Station:  "loops",
 			Loops:    true,
 			Without:  map[string]string{Inline: "goroutine"},
@@ -320,7 +322,7 @@ func Modes() []Mode {
 			Imitates: "selectors with a worker pool; spawn_blocking with a reply channel",
 			Wins:     "handlers that wait or compute for long, on very many connections",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
-			Flags:    append([]string{"listeners", "deal"}, poolFlags...),
+			Flags:    append([]string{"listeners", "deal", "batch"}, poolFlags...),
 			Station:  "pool",
 			Loops:    true,
 			Overflow: "reject",

@@ -56,10 +56,7 @@ func serveUntilEOF(name string) error {
 			return err
 		}
 	}
-	mode, err := model.Lookup(name)
-	if err != nil {
-		return err
-	}
+	mode := lookup(nil, name)
 	with := newSetup(nil, mode)
 	with.Workers = 8
 	with.QueueDepth *= 8           // room for a crowd of full size

@@ -136,6 +136,7 @@ const (
 	CauseBacklog    Code = "cause-backlog"
 	CauseUneven     Code = "cause-uneven"
 	CauseAcceptor   Code = "cause-acceptor"
+	CauseBatches    Code = "cause-batches"
 	CauseTurnedAway Code = "cause-turned-away"
 	CauseLoad       Code = "cause-load"
 	CauseCost       Code = "cause-cost"

@@ -46,7 +46,7 @@ const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
 // serve's; whether a mode takes them, its Mode.Check says.
 var armFlags = []string{
 	"workers", "queue-depth", "overflow", "queue", "steal", "spin", "job", "executor", "locked", "codel-target", "codel-interval",
-	"listeners", "deal", "processes", "threads", "wait", "kv-locks", "plant-cpu", "plant", "max-conns", "backlog",
+	"listeners", "deal", "batch", "processes", "threads", "wait", "kv-locks", "plant-cpu", "plant", "max-conns", "backlog",
 	"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "close-after", "close-silently", "max-head", "max-body", "drain-timeout",
 	"stamps", "timeline", "pprof",
 }

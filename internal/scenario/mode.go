@@ -30,7 +30,8 @@ type Mode struct {
 
 // The traits of Without: handlers that run on the loop that reads; threads of their own; a
 // queue that all workers take from under one lock; connections that the kernel deals out to
-// listeners; one acceptor; requests that go to a worker and back.
+// listeners; one acceptor; requests that go to a worker and back; a poller
+// that wakes the newest first.
 const (
 	Inline      = "inline"
 	Locked      = "locked"
@@ -38,6 +39,7 @@ const (
 	OwnSockets  = "own sockets"
 	OneAcceptor = "one acceptor"
 	HandOff     = "hand-off"
+	NewestFirst = "newest first"
 )
 
 // Has reports whether a serve flag means something to the mode.

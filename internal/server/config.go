@@ -30,6 +30,7 @@ type Config struct {
 	Backlog      int           // 0: net.core.somaxconn
 	Listeners    int           // sockets on the address; 0: GOMAXPROCS
 	Deal         string        // how connections are dealt out among them: hash or random; "": hash
+	Batch        string        // in which order a loop serves those that are ready together: in-order or newest-first; "": in-order
 	Processes    int           // of prefork; 0: GOMAXPROCS
 	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
 	Wait         time.Duration // longest wait for a turn; negative: the mode's default

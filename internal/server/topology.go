@@ -19,6 +19,7 @@ const (
 	mostProcesses = 256
 	mostWait      = time.Minute
 	dealRandom    = "random"
+	newestFirst   = "newest-first"
 )
 
 // checkTopology checks the settings of how connections reach goroutines, and of
@@ -44,12 +45,19 @@ func (c *Config) checkTopology(mode model.Mode, mc *model.Config) error {
 			return badConfig("--%s %d is outside 1 to %d", n.flag, *n.value, n.most)
 		}
 	}
-	switch {
-	case !mode.Has("deal") && c.Deal != "":
-		return meansNothing("deal", mode)
-	case c.Deal != "" && c.Deal != "hash" && c.Deal != dealRandom:
-		return badConfig("--deal %q is none of hash, random", c.Deal)
+	for _, w := range []struct{ flag, value, initial, other string }{
+		{"deal", c.Deal, "hash", dealRandom},
+		{"batch", c.Batch, "in-order", newestFirst},
+	} {
+		switch {
+		case w.value == "" || mode.Has(w.flag) && (w.value == w.initial || w.value == w.other):
+		case !mode.Has(w.flag):
+			return meansNothing(w.flag, mode)
+		default:
+			return badConfig("--%s %q is none of %s, %s", w.flag, w.value, w.initial, w.other)
+		}
 	}
+	mc.Reverse = c.Batch == newestFirst
 	switch {
 	case !mode.Has("wait") && c.Wait >= 0:
 		return meansNothing("wait", mode)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -22,8 +23,11 @@ type Phases struct {
 	Good     int
 	Negative int // requests with a part below 0
 	Lost     int // requests whose stamps the server had and could not keep
+	// Overtaken is the share of joined requests that the server read after one that was
+	// written later.
+	Overtaken float64
 
-	Mean, tail         [timeline.NumParts]float64 // seconds a request
+	Mean, Tail         [timeline.NumParts]float64 // seconds a request, of all and of the slowest
 	meanCPU, tailCPU   float64                    // of Service: calibrated demand
 	meanWait, tailWait float64                    // of Service: sleep asked for
 }
@@ -43,6 +47,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	p.Stamped = true
 	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
 	var all []timed
+	var passed []record.Stamps
 	for i, r := range t.Requests {
 		if !t.InWindow(r) || !r.Good() {
 			continue
@@ -51,6 +56,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 		p.Good++
 		if t.Stamps[i].Joined() {
 			p.Joined++
+			passed = append(passed, t.Stamps[i])
 		} else if p.Lost > 0 {
 			continue // its time is no part's more than another's
 		}
@@ -59,12 +65,23 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 		}
 		all = append(all, timed{r, parts})
 	}
+	p.Overtaken = overtaken(passed)
 	slices.SortFunc(all, func(a, b timed) int {
 		return cmp.Compare(b.request.Done-b.request.Scheduled, a.request.Done-a.request.Scheduled)
 	})
 	p.Mean, p.meanCPU, p.meanWait = average(all, perIter)
-	p.tail, p.tailCPU, p.tailWait = average(all[:int(math.Ceil(slowest*float64(len(all))))], perIter)
+	p.Tail, p.tailCPU, p.tailWait = average(all[:int(math.Ceil(slowest*float64(len(all))))], perIter)
 	return p
+}
+
+func overtaken(all []record.Stamps) float64 {
+	slices.SortFunc(all, func(a, b record.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
+	n, earliest := 0, int64(math.MaxInt64)
+	for _, s := range all { // from the last that was written
+		n += stats.Count(s.Read > earliest)
+		earliest = min(earliest, s.Read)
+	}
+	return float64(n) / float64(max(len(all), 1))
 }
 
 func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
@@ -92,10 +109,10 @@ var Handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{r
 func (p *Phases) List() (list []record.Phase) {
 	for part := range timeline.NumParts {
 		if part != timeline.Service {
-			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.tail[part]})
+			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
 			continue
 		}
-		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.tail[part] - p.tailCPU - p.tailWait}
+		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
 		handler := record.Phase{Name: record.PhaseHandler}
 		if p.meanCPU+p.meanWait == 0 {
 			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail

@@ -343,6 +343,26 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// A request is overtaken when the server reads one first that was written later.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		read []int64 // of requests written at 0, 1, 2, ...
+		want float64
+	}{
+		{nil, 0}, {[]int64{5, 6, 7, 8}, 0}, {[]int64{5, 5, 7, 7}, 0}, {[]int64{8, 7, 6, 5}, .75}, {[]int64{9, 6, 7, 8}, .25}, {[]int64{7, 8, 9, 6}, .75},
+	} {
+		var all []record.Stamps
+		for i, read := range c.read {
+			all = append(all, record.Stamps{Wrote: int64(i), Read: read})
+		}
+		slices.Reverse(all) // they are recorded as they end
+		if got := overtaken(all); got != c.want {
+			t.Errorf("read at %d: got %g, want %g", c.read, got, c.want)
+		}
+	}
+}
+
 // The first moment of a trial is a time like any other, and what took no time is in order.
 func TestReduceFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
