@@ -384,7 +384,7 @@ func TestHintsSayHowMuch(t *testing.T) {
 		}
 	}
 	ended := record.Fact{Code: record.BudgetEnded, Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
-	const want = "the budget of 1m15s ended the run after 40 blocks with 2 verdicts open: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
+	const want = "2 verdicts are open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
 	if got := Say(ended); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
