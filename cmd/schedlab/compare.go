@@ -80,7 +80,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
-  schedlab compare all --total 3h25m
+  schedlab compare all --total 3h15m
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'

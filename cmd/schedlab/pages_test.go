@@ -157,13 +157,13 @@ func TestEveryScenarioHasAPage(t *testing.T) {
 	}
 }
 
-// The whole pack fits into three hours by its budgets.
-func TestThePackFitsIntoThreeHours(t *testing.T) {
+// The whole pack fits into the --total that docs/scenarios.md gives.
+func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
 	for _, p := range pages(t) {
 		sum += p.plan.Estimate
 	}
-	if sum > (3 * time.Hour).Seconds() {
+	if sum > (3*time.Hour + 15*time.Minute).Seconds() {
 		t.Errorf("the budgets come to %.0f s", sum)
 	}
 }

@@ -503,7 +503,7 @@ func TestExpectationsShareTheError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 23))
 	var all []Expectation
 	statements := 0
-	for _, arm := range strings.Fields("a b c d e f g h i j") {
+	for arm := range strings.FieldsSeq("a b c d e f g h i j") {
 		e, err := Parse(`p50("`+arm+`") < 1s`, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -514,7 +514,7 @@ func TestExpectationsShareTheError(t *testing.T) {
 	wrong := 0
 	for range runs {
 		r := fake{blocks: 40, figures: map[string][]float64{}}
-		for _, arm := range strings.Fields("a b c d e f g h i j") {
+		for arm := range strings.FieldsSeq("a b c d e f g h i j") {
 			for range r.blocks {
 				r.figures["p50 "+arm] = append(r.figures["p50 "+arm], math.Exp(rng.NormFloat64()))
 			}

@@ -153,18 +153,19 @@ func measuredDifference(c record.ChoiceCell) string {
 			said = append(said, verdictInShort(v))
 		}
 	}
-	lead := outcomeWords(c.Outcome)
+	var lead strings.Builder
+	lead.WriteString(outcomeWords(c.Outcome))
 	if len(c.Best) > 1 {
 		var names []string
 		for _, arm := range c.Best {
 			names = append(names, arm.Name)
 		}
-		lead += ": " + strings.Join(names, ", ")
+		lead.WriteString(": " + strings.Join(names, ", "))
 	}
 	for _, why := range c.Lacks {
-		lead += ". But " + Say(why)
+		lead.WriteString(". But " + Say(why))
 	}
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead.String()), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 
 // verdictInShort is an arm against another in a few words.
