@@ -22,8 +22,7 @@ func (a *audit) across() {
 	a.oneInFlight()
 	a.trials()
 	if lines := a.text.Guessed; len(lines) > 0 {
-		a.add(-1, &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
-		a.findings[len(a.findings)-1].Line = lines[0]
+		a.add(-1, lines[0], &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
 	}
 }
 
@@ -71,7 +70,7 @@ func (a *audit) twoReports() {
 		if opened := client.get(Opened).Value; opened > 0 {
 			v["opened"], v["cycle"] = opened, opened*client.get(Seconds).Value/client.get(Requests).Value
 		}
-		a.add(i, &finding{record.AuditTwoReports, v, nil})
+		a.add(i, server.Line, &finding{record.AuditTwoReports, v, nil})
 	}
 }
 
@@ -99,7 +98,7 @@ func (a *audit) identical() {
 			continue
 		}
 		if len(seen[print]) > 0 {
-			a.add(i, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
+			a.add(i, c.Line, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
 		}
 		seen[print] = append(seen[print], c)
 	}
@@ -108,19 +107,17 @@ func (a *audit) identical() {
 // changes: a column that says how a rate changed is right against the row before, or
 // against the first.
 func (a *audit) changes() {
+	first := 0
 	for i, c := range a.text.Claims {
-		if !c.has(Change, Rate) || i == 0 || !a.text.Claims[i-1].has(Rate) {
+		if i == 0 || !c.has(Change, Rate) || !a.text.Claims[i-1].has(Rate) {
+			first = i
 			continue
-		}
-		first := i - 1
-		for first > 0 && a.text.Claims[first].has(Change) && a.text.Claims[first-1].has(Rate) {
-			first--
 		}
 		said := c.get(Change)
 		change := c.get(Rate).Value/a.text.Claims[i-1].get(Rate).Value - 1
 		whole := c.get(Rate).Value/a.text.Claims[first].get(Rate).Value - 1
 		if off := .001; math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
-			a.add(i, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
+			a.add(i, c.Line, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
 		}
 	}
 }
@@ -140,7 +137,7 @@ func (a *audit) backlog() {
 		}
 	}
 	if len(waiting) >= 3 {
-		a.add(-1, &finding{record.AuditBacklogGrows, record.Values{"first": waiting[0], "last": waiting[len(waiting)-1], "times": float64(len(waiting))}, record.Names{"lines": lines(of)}})
+		a.add(-1, of[0].Line, &finding{record.AuditBacklogGrows, record.Values{"first": waiting[0], "last": waiting[len(waiting)-1], "times": float64(len(waiting))}, record.Names{"lines": lines(of)}})
 	}
 }
 
@@ -166,10 +163,9 @@ func (a *audit) growth() {
 		if grown < 1.2 || cycle < 1.2 {
 			continue
 		}
-		a.add(-1, &finding{record.AuditGrowth, record.Values{
+		a.add(-1, first.Line, &finding{record.AuditGrowth, record.Values{
 			"from": first.get(Connections).Value, "to": last.get(Connections).Value, "mean": grown, "cycle": cycle, "rate": y.Value/x.Value - 1,
 		}, record.Names{"lines": lines(group)}})
-		a.findings[len(a.findings)-1].Line = first.Line
 	}
 }
 
@@ -184,10 +180,9 @@ func (a *audit) sameRate() {
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
 		if group := byOffer[offered]; len(group) >= 2 {
 			rates := func(c, d *Claim) int { return cmp.Compare(c.get(Rate).Value, d.get(Rate).Value) }
-			a.add(-1, &finding{record.AuditSameRate, record.Values{
+			a.add(-1, group[0].Line, &finding{record.AuditSameRate, record.Values{
 				"offered": offered, "low": slices.MinFunc(group, rates).get(Rate).Value, "high": slices.MaxFunc(group, rates).get(Rate).Value, "runs": float64(len(group)),
 			}, record.Names{"lines": lines(group)}})
-			a.findings[len(a.findings)-1].Line = group[0].Line
 		}
 	}
 }
@@ -202,10 +197,9 @@ func (a *audit) oneInFlight() {
 	}
 	if len(group) >= 2 {
 		means := func(c, d *Claim) int { return cmp.Compare(c.get(Mean).Value, d.get(Mean).Value) }
-		a.add(-1, &finding{record.AuditOneInFlight, record.Values{
+		a.add(-1, group[0].Line, &finding{record.AuditOneInFlight, record.Values{
 			"runs": float64(len(group)), "low": slices.MinFunc(group, means).get(Mean).Value, "high": slices.MaxFunc(group, means).get(Mean).Value,
 		}, record.Names{"lines": lines(group)}})
-		a.findings[len(a.findings)-1].Line = group[0].Line
 	}
 }
 
@@ -234,8 +228,8 @@ func (a *audit) trials() {
 	}
 	switch {
 	case repeated && len(means) > 1 && high/low-1 <= noise:
-		a.add(-1, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
 	case !repeated && len(a.text.Claims) > 1:
-		a.add(-1, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
 	}
 }

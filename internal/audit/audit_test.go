@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -354,4 +355,46 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Two runs of ab whose mean rounds to 0 cannot be compared, and nothing is said of how
+// the mean grew; other findings keep their lines.
+func TestMeanOfZero(t *testing.T) {
+	t.Parallel()
+	run := func(connections, rate string) string {
+		return "Concurrency Level:      " + connections + "\nTime taken for tests:   1.000 seconds\nComplete requests:      " + rate + "\nRequests per second:    " + rate +
+			".00 [#/sec] (mean)\nTotal:          0    0   0.1      0       1\n\n"
+	}
+	if a := judge(t, run("8", "1000")+run("16", "2000"), audit.Given{}); len(a.Runs) != 2 {
+		t.Fatalf("%d runs", len(a.Runs))
+	}
+	a := judge(t, "mean=3.0ms max=2.0ms\n\n"+run("8", "1000")+run("16", "2000"), audit.Given{})
+	if f := a.Findings[0]; f.Code != record.AuditOrder || f.Run != 0 || f.Line != 1 {
+		t.Errorf("got %+v", f)
+	}
+	for _, f := range a.Findings {
+		if f.Run >= 0 && f.Line != a.Runs[f.Run].Line || f.Line == 0 {
+			t.Errorf("%s is about run %d and has line %d", f.Code, f.Run, f.Line)
+		}
+	}
+}
+
+// Reading takes time in proportion to the text, whatever it nests or repeats.
+func TestReadingIsLinear(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"open braces":   strings.Repeat("{\"a\":\n", 100_000),
+		"nested braces": strings.Repeat("{\"a\":\n", 9_000) + "1" + strings.Repeat("\n}", 9_000),
+		"pairs":         strings.Repeat("cores: x\n", 30_000),
+		"summaries":     strings.Repeat("Summary:\n", 100_000) + strings.Repeat("\n", 100_000),
+		"changes":       "change=0% rate=5/s\n\n" + strings.Repeat("change=0% rate=5/s\n\n", 50_000),
+	} {
+		begin := time.Now()
+		if read, err := audit.Read(strings.NewReader(text)); err == nil {
+			audit.Judge(read, audit.Given{})
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s: %s for %d bytes", name, took.Round(time.Millisecond), len(text))
+		}
+	}
 }

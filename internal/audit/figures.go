@@ -121,6 +121,9 @@ func (p pair) known() bool {
 // keyValues reads lines of key=value or key: value until an empty one. A line above that
 // says "(in milliseconds)" gives times that have no unit theirs.
 func (r *reader) keyValues() (bool, error) {
+	if r.at < r.noPairs {
+		return false, nil
+	}
 	unit := ""
 	first := pairsOf(r.Lines[r.at])
 	if m := unitLine.FindStringSubmatch(r.Lines[r.at]); m != nil && len(first) == 0 {
@@ -155,6 +158,7 @@ func (r *reader) keyValues() (bool, error) {
 		}
 	}
 	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // one figure alone says nothing that could be checked
+		r.noPairs = i
 		return false, nil
 	}
 	r.Claims = append(r.Claims, c)

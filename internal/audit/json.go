@@ -26,7 +26,8 @@ var documents = []document{
 	{toolK6, []string{"metrics"}, k6JSON},
 }
 
-// object reads a JSON object that begins on the next line, if it is a tool's.
+// object reads a JSON object that begins on the next line, if it is a tool's. What is
+// JSON and no tool's is passed as a whole, so that each byte is read once.
 func (r *reader) object() (bool, error) {
 	if !strings.HasPrefix(strings.TrimSpace(r.Lines[r.at]), "{") {
 		return false, nil
@@ -35,10 +36,19 @@ func (r *reader) object() (bool, error) {
 	d := json.NewDecoder(strings.NewReader(rest))
 	var raw json.RawMessage
 	var keys map[string]json.RawMessage
-	if d.Decode(&raw) != nil || json.Unmarshal(raw, &keys) != nil {
-		return false, nil // it may be anything that has a brace
+	if err := d.Decode(&raw); err != nil {
+		end := int64(len(rest))
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			end = min(end, syntax.Offset-1)
+		}
+		r.at += max(1, strings.Count(rest[:end], "\n"))
+		return true, nil
 	}
 	lines := strings.Count(rest[:d.InputOffset()], "\n")
+	if json.Unmarshal(raw, &keys) != nil {
+		return false, nil
+	}
 	for _, doc := range documents {
 		if slices.ContainsFunc(doc.marks, func(k string) bool { _, ok := keys[k]; return !ok }) {
 			continue
@@ -49,16 +59,16 @@ func (r *reader) object() (bool, error) {
 			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %w", doc.tool, err)}
 		}
 		if !c.measured() {
-			return false, nil
+			break
 		}
 		r.Claims = append(r.Claims, c)
 		for i := r.at; i < c.End; i++ {
 			r.read[i] = true
 		}
-		r.at = c.End
-		return true, nil
+		break
 	}
-	return false, nil
+	r.at += lines + 1
+	return true, nil
 }
 
 // put sets figures that are there, in a unit.

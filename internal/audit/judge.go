@@ -103,7 +103,7 @@ func Judge(text *Text, given Given) *record.Audit {
 			dead, statuses, failed, fewerConnections, bursts, calibration, uneven,
 		} {
 			if f := check(c); f != nil {
-				a.add(i, f)
+				a.add(i, c.Line, f)
 			}
 		}
 	}
@@ -141,16 +141,12 @@ type finding struct {
 	names  record.Names
 }
 
-// add notes what was found of a run, or of all for -1.
-func (a *audit) add(run int, f *finding) {
+// add notes what was found of a run, or of several for -1; line is the first of the first.
+func (a *audit) add(run, line int, f *finding) {
 	for _, v := range f.values {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return // figures that no run has
 		}
-	}
-	line := 0
-	if run >= 0 {
-		line = a.text.Claims[run].Line
 	}
 	rule := rules[ruleOf(f.code)]
 	a.findings = append(a.findings, record.AuditFinding{Kind: rule.kind, Law: rule.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})

@@ -56,6 +56,8 @@ type reader struct {
 	begin []int // where each line begins in it
 	at    int   // index of the next line
 	read  []bool
+	// Lines before this index were looked at as key=value, and say nothing.
+	noPairs int
 }
 
 // Read finds the runs in a text: what load tools print, key=value lines and tables of
