@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,39 +14,12 @@ const (
 	toolProse   = "prose"
 )
 
-// keys are what a key=value line may say, and in which unit.
-var keys = func() map[string]func(string) (Figure, error) {
-	all := map[string]func(string) (Figure, error){}
-	for read, names := range map[*func(string) (Figure, error)][]string{
-		&asCount: {Connections, Opened, Concurrent, Threads, Depth, Requests, OK, Errors, Timeouts, "connect_errors", "read_errors", "write_errors",
-			Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, NotGood, CutOff, Unsent, Cores, Accepted, Done},
-		&asRate:  {Rate, Offered, ThreadRate, ThreadMax},
-		&asTime:  {Mean, Stdev, Min, Max, Sum, Service, CalibMean, CalibLeast, CalibMost},
-		&asSpan:  {Seconds},
-		&asBytes: {Bytes, BytesRate},
-		&asShare: {CPU, Change},
-	} {
-		for _, name := range names {
-			all[name] = *read
-		}
-	}
-	return all
-}()
-
-var (
-	asCount = count
-	asRate  = in(rateUnits, "")
-	asTime  = duration
-	asBytes = in(byteUnits, "")
-	asShare = in(shareUnits, "")
-	// The key says the unit; another may be written.
-	asSpan = func(text string) (Figure, error) {
-		if f, err := figure(text+"s", timeUnits); err == nil {
-			return f, nil
-		}
-		return duration(text)
-	}
-)
+// keys are what a key=value line may say.
+var keys = []string{
+	Connections, Opened, Concurrent, Threads, Depth, Requests, OK, Errors, Timeouts, "connect_errors", "read_errors", "write_errors",
+	Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, NotGood, CutOff, Unsent, Cores, Accepted, Done, Rate, Offered, ThreadRate, ThreadMax,
+	Mean, Stdev, Min, Max, Sum, Service, CalibMean, CalibLeast, CalibMost, Seconds, Bytes, BytesRate, CPU, Change,
+}
 
 // aliases are other words for keys, in key=value lines and in the heads of tables.
 var aliases = map[string]string{
@@ -62,10 +36,7 @@ func key(word string) string {
 	if to, ok := aliases[word]; ok {
 		return to
 	}
-	if _, ok := keys[word]; ok {
-		return word
-	}
-	if _, ok := quantileOf(word); ok {
+	if _, ok := quantileOf(word); ok || slices.Contains(keys, word) {
 		return word
 	}
 	return ""
@@ -73,10 +44,12 @@ func key(word string) string {
 
 // readKey reads the value of a key.
 func readKey(name, value string) (Figure, error) {
-	if read, ok := keys[name]; ok {
-		return read(value)
+	if name == Seconds { // the key says the unit; another may be written
+		if f, err := figure(value+"s", "time"); err == nil {
+			return f, nil
+		}
 	}
-	return duration(value) // a quantile
+	return figure(value, kindFor(name))
 }
 
 var (
@@ -289,7 +262,7 @@ func (r *reader) depth() float64 {
 			continue
 		}
 		if m := depthHead.FindStringSubmatch(l); m != nil && strings.HasPrefix(l, "#") {
-			if f, err := count(m[1]); err == nil {
+			if f, err := figure(m[1], "count"); err == nil {
 				return f.Value
 			}
 		}
@@ -315,14 +288,14 @@ func (r *reader) prose() {
 			continue
 		}
 		for _, m := range proseService.FindAllStringSubmatch(l, -1) {
-			f, err := duration(m[1])
+			f, err := figure(m[1], "time")
 			if err != nil || service != nil && service.Value != f.Value {
 				return
 			}
 			service, lines = &f, append(lines, i)
 		}
 		for _, m := range proseRate.FindAllStringSubmatch(l, -1) {
-			f, err := count(m[1])
+			f, err := figure(m[1], "count")
 			if err != nil {
 				continue
 			}
