@@ -25,46 +25,37 @@ type factor struct {
 	optional bool // 0 where it is not there
 }
 
-// newEquations reads a table of equations, by the finding where they do not hold, and
-// returns them by tool.
-func newEquations(table string) map[string][]*equation {
-	all, code := map[string][]*equation{}, ""
-	for l := range strings.Lines(table) {
-		l = strings.TrimSpace(l)
-		tools, rest, ok := strings.Cut(l, ": ")
-		if !ok {
-			code = l
-			continue
-		}
-		rest, unless, _ := strings.Cut(rest, " unless ")
-		words := strings.Fields(rest)
-		e := &equation{code: record.Code(code), left: words[0], sign: words[1], said: strings.Join(words[2:], " "), unless: strings.Fields(unless)}
-		product, divides := []factor{}, false
-		sign := 1.
-		for _, w := range words[2:] {
-			switch w {
-			case "+", "-":
-				if e.right, product = append(e.right, product), nil; w == "-" {
-					sign = -1
-				}
-			case "×", "/":
-				divides = w == "/"
-			default:
-				f := factor{divides: divides, value: sign}
-				if v, err := strconv.ParseFloat(w, 64); err == nil {
-					f.value *= v
-				} else {
-					f.name, f.optional = strings.CutSuffix(w, "?")
-				}
-				product, divides, sign = append(product, f), false, 1
+// newEquation reads a line of laws: the finding where it does not hold, and the equation.
+// = and <= allow for rounding alone, ~ and <~ for clocks that were read at different
+// moments, and ~~ for a part of the run that the tool's samples leave out. A figure with a
+// question mark is 0 where it is not there; behind "unless" are figures with which the
+// equation says nothing, because they are there and not 0.
+func newEquation(l string) *equation {
+	l, unless, _ := strings.Cut(l, " unless ")
+	words := strings.Fields(l)
+	e := &equation{code: record.Code("audit-" + words[0]), left: words[1], sign: words[2], said: strings.Join(words[3:], " "), unless: strings.Fields(unless)}
+	product, divides := []factor{}, false
+	sign := 1.
+	for _, w := range words[3:] {
+		switch w {
+		case "+", "-":
+			if e.right, product = append(e.right, product), nil; w == "-" {
+				sign = -1
 			}
-		}
-		e.right = append(e.right, product)
-		for tool := range strings.SplitSeq(tools, ", ") {
-			all[tool] = append(all[tool], e)
+		case "×", "/":
+			divides = w == "/"
+		default:
+			f := factor{divides: divides, value: sign}
+			if v, err := strconv.ParseFloat(w, 64); err == nil {
+				f.value *= v
+			} else {
+				f.name, f.optional = strings.CutSuffix(w, "?")
+			}
+			product, divides, sign = append(product, f), false, 1
 		}
 	}
-	return all
+	e.right = append(e.right, product)
+	return e
 }
 
 // value is the right side; ok is false where the run does not say it.

@@ -17,116 +17,12 @@ type document struct {
 	fields     map[string]field
 }
 
-// newDocument compiles a table of paths, of which a star is any key, and the figure there,
-// as a layout has it. {t} and {n} are of the quantile and the status that the key names.
-func newDocument(tool, loop, marks, table string) document {
-	d := document{tool, loop, strings.Fields(marks), map[string]field{}}
-	for l := range strings.Lines(table) {
-		if path, f, ok := strings.Cut(strings.TrimSpace(l), " "); ok {
-			m := placeholder.FindStringSubmatch(f)
-			d.fields[path] = newField(m[1], m[2], m[3])
-		}
-	}
-	return d
-}
-
-var documents = []document{
-	newDocument(toolVegeta, pacedLoop, "latencies success status_codes", `
-		latencies.total {sum:ns}
-		latencies.mean {mean:ns}
-		latencies.50th {p50:ns}
-		latencies.90th {p90:ns}
-		latencies.95th {p95:ns}
-		latencies.99th {p99:ns}
-		latencies.max {max:ns}
-		latencies.min {min:ns}
-		bytes_in.total {bytes}
-		bytes_in.mean {size}
-		bytes_out.total {bytes_sent}
-		bytes_out.mean {sent_size}
-		duration {attack:ns}
-		wait {waited:ns}
-		requests {requests}
-		rate {offered}
-		throughput {good_rate}
-		success {success}
-		status_codes.* {n}`),
-	newDocument(toolFortio, closedLoop, "DurationHistogram ActualQPS", `
-		RequestedQPS {asked_rate}
-		ActualQPS {rate}
-		ActualDuration {seconds:ns}
-		NumThreads {connections}
-		DurationHistogram.Count {requests}
-		DurationHistogram.Min {min:s}
-		DurationHistogram.Max {max:s}
-		DurationHistogram.Sum {sum:s}
-		DurationHistogram.Avg {mean:s}
-		DurationHistogram.StdDev {stdev:s}
-		DurationHistogram.Data.*.Count {bin}
-		DurationHistogram.Percentiles.* {t:s}
-		ErrorsDurationHistogram.Count {error_cases.count}
-		Sizes.Count {body_size.count}
-		Sizes.Min {body_size.min}
-		Sizes.Max {body_size.max}
-		Sizes.Sum {body_size.sum}
-		Sizes.Avg {body_size.mean}
-		HeaderSizes.Count {header_size.count}
-		HeaderSizes.Min {header_size.min}
-		HeaderSizes.Max {header_size.max}
-		HeaderSizes.Sum {header_size.sum}
-		HeaderSizes.Avg {header_size.mean}
-		RetCodes.* {n}`),
-	newDocument(toolBombardier, closedLoop, "spec result", `
-		spec.numberOfConnections {connections}
-		spec.rate {asked_rate}
-		result.timeTakenSeconds {seconds:s}
-		result.bytesRead {bytes}
-		result.req1xx {status_1xx}
-		result.req2xx {status_2xx}
-		result.req3xx {status_3xx}
-		result.req4xx {status_4xx}
-		result.req5xx {status_5xx}
-		result.others {errors}
-		result.latency.mean {mean:us}
-		result.latency.stddev {stdev:us}
-		result.latency.max {max:us}
-		result.latency.percentiles.* {t:us}
-		result.rps.mean {sampled_rate.mean}
-		result.rps.stddev {sampled_rate.stdev}
-		result.rps.max {sampled_rate.max}`),
-	newDocument(toolOha, unknownLoop, "summary latencyPercentiles", `
-		summary.successRate {success}
-		summary.total {seconds:s}
-		summary.slowest {max:s}
-		summary.fastest {min:s}
-		summary.average {mean:s}
-		summary.requestsPerSec {rate}
-		summary.totalData {bytes}
-		summary.sizePerRequest {size}
-		summary.sizePerSec {bytes_rate}
-		latencyPercentiles.* {t:s}
-		responseTimeHistogram.* {bin}
-		errorDistribution.* {+errors}
-		statusCodeDistribution.* {n}`),
-	// --summary-export, and what handleSummary is given, where the statistics are below "values".
-	newDocument(toolK6, unknownLoop, "metrics", `
-		metrics.http_req_duration.* {*}
-		metrics.http_req_sending.* {*sending}
-		metrics.http_req_waiting.* {*waiting}
-		metrics.http_req_receiving.* {*receiving}
-		metrics.http_req_failed.passes {failed}
-		metrics.http_req_failed.fails {passed}
-		metrics.http_req_failed.value {failed_share}
-		metrics.http_req_failed.rate {failed_share}
-		metrics.http_reqs.count {requests}
-		metrics.http_reqs.rate {rate}
-		metrics.iterations.count {iterations}
-		metrics.iterations.rate {iterations_rate}
-		metrics.iteration_duration.* {*iteration}
-		metrics.checks.passes {checks_good}
-		metrics.checks.fails {checks_bad}
-		metrics.vus_max.max {connections}
-		metrics.dropped_iterations.count {unsent}`),
+// line adds a path, of which a star is any key, and the figure there, as a layout has it.
+// {t} and {n} are of the quantile and the status that the key names.
+func (d *document) line(l string) {
+	path, f, _ := strings.Cut(l, " ")
+	m := placeholder.FindStringSubmatch(f)
+	d.fields[path] = newField(m[1], m[2], m[3])
 }
 
 // object reads a JSON object that begins on the next line, if it is a tool's. What is
@@ -151,13 +47,13 @@ func (r *reader) object() (bool, error) {
 	first, lines := r.at, strings.Count(rest[:d.InputOffset()], "\n")+1
 	r.at += lines
 	keys, _ := raw.(map[string]any)
-	i := slices.IndexFunc(documents, func(doc document) bool {
+	i := slices.IndexFunc(documents, func(doc *document) bool {
 		return !slices.ContainsFunc(doc.marks, func(k string) bool { _, ok := keys[k]; return !ok })
 	})
 	if i < 0 {
 		return true, nil
 	}
-	doc := &documents[i]
+	doc := documents[i]
 	c := newClaim(doc.tool, first+1)
 	c.Loop, c.End = doc.loop, first+lines
 	if err := doc.walk(c, raw, "", ""); err != nil {

@@ -32,7 +32,7 @@ var (
 	flags       = regexp.MustCompile(`^(?:(>)|(~)|=(\w+)|@(\w*)) `)
 )
 
-// newLayout compiles a table of lines. A line stands as the tool prints it, with
+// add adds a line as the tool prints it, with
 //
 //	{name}, {name:ms}   a figure; the unit is added to it, "#" is a count, "…" may have a space
 //	{+name} {<name}     is added up; has a least, a most and a mean, as name.min and so on
@@ -44,39 +44,32 @@ var (
 //
 // and before it > where a run begins, ~ where it resumes, =tool for a variant of the tool,
 // and @part for what the lines from here on are about.
-func newLayout(tool, loop, table string) *layout {
-	of := &layout{tool: tool, loop: loop}
-	for l := range strings.Lines(table) {
-		if l = strings.TrimSpace(l); l == "" {
-			continue
-		}
-		var p pattern
-		for m := flags.FindStringSubmatch(l); m != nil; m = flags.FindStringSubmatch(l) {
-			switch l[0] {
-			case '>':
-				p.begins = true
-			case '~':
-				p.resumes = true
-			case '=':
-				p.tool = m[3]
-			case '@':
-				if p.part = new(""); m[4] != "" {
-					*p.part = m[4] + "."
-				}
+func (of *layout) add(l string) {
+	var p pattern
+	for m := flags.FindStringSubmatch(l); m != nil; m = flags.FindStringSubmatch(l) {
+		switch l[0] {
+		case '>':
+			p.begins = true
+		case '~':
+			p.resumes = true
+		case '=':
+			p.tool = m[3]
+		case '@':
+			if p.part = new(""); m[4] != "" {
+				*p.part = m[4] + "."
 			}
-			l = l[len(m[0]):]
 		}
-		if strings.HasPrefix(l, "/") {
-			p.re = regexp.MustCompile(strings.Trim(l, "/"))
-			for _, name := range p.re.SubexpNames()[1:] {
-				p.fields = append(p.fields, newField("+", name, ""))
-			}
-		} else {
-			p.compile(l)
-		}
-		of.lines = append(of.lines, p)
+		l = l[len(m[0]):]
 	}
-	return of
+	if strings.HasPrefix(l, "/") {
+		p.re = regexp.MustCompile(strings.Trim(l, "/"))
+		for _, name := range p.re.SubexpNames()[1:] {
+			p.fields = append(p.fields, newField("+", name, ""))
+		}
+	} else {
+		p.compile(l)
+	}
+	of.lines = append(of.lines, p)
 }
 
 func (p *pattern) compile(l string) {
