@@ -295,6 +295,7 @@ func TestLaws(t *testing.T) {
 		{"requests=1000 bytes=2000 bytes_rate=300 seconds=10", audit.Given{}, "bytes-time"},
 		{"accepted=10 done=11", audit.Given{}, "done-accepted"},
 		{"accepted=10 done=9\n\naccepted=30 done=20\n\naccepted=60 done=30", audit.Given{}, "backlog-grows one-trial"},
+		{"accepted=10 done=9\n\naccepted=30 done=29\n\naccepted=60 done=30", audit.Given{}, "one-trial"},
 		{"rate=1000/s mean=11.0ms connections=10", audit.Given{}, "little"},
 		{"rate=1000/s mean=11.0ms", audit.Given{Connections: 10}, "little"},
 		{"rate=1000/s mean=11.0ms connections=10 depth=2", audit.Given{}, "turnaround"},
@@ -373,7 +374,9 @@ func TestSeldomLines(t *testing.T) {
 	for text, unread := range map[string]int{
 		"Concurrency Level:      8\nComplete requests:      9\nERROR: The median and mean for the total time are more than twice the standard\n       deviation apart. These results are NOT reliable.\n": 0,
 		"Summary:\n  Total:\t0.0009 secs\n  Average:\tNaN secs\n  Requests/sec:\t100.0\n":                                                                                                                 0,
-		"Requests      [total, rate]            1200, 10.01\nDuration      [total, attack, wait]    2m0.5s, 1m59.9s, 612ms\nodd\n":                                                                        1,
+		"Ended after 1s : 3 calls. qps=3\nAggregated Sleep Time : count 2 avg 0.1 +/- 0.3 min -0.2 max 0.4 sum 0.2\n>= -0.2 <= 0.4 , 0.1 , 100.00, 2\n# target 50% 0.3\n" +
+			"WARNING 24.08% of sleep were falling behind\nAggregated Function Time : count 3 avg 0.01 +/- 0.001 min 0.009 max 0.011 sum 0.03\n> 0.008 <= 0.011 , 0.01 , 100.00, 3\n# target 50% 0.01\n": 0,
+		"Requests      [total, rate]            1200, 10.01\nDuration      [total, attack, wait]    2m0.5s, 1m59.9s, 612ms\nodd\n": 1,
 	} {
 		read, err := audit.Read(strings.NewReader(text))
 		if err != nil || len(read.Claims) != 1 || len(read.Unread) != unread {

@@ -29,7 +29,7 @@ type field struct{ op, name, kind, unit string }
 
 var (
 	placeholder = regexp.MustCompile(`\{([+<*]?)([\w.]*)(?::([^}]*))?\}|…`)
-	flags       = regexp.MustCompile(`^(?:(>)|(~)|=(\w+)|@(\w*)) `)
+	flags       = regexp.MustCompile(`^(?:(>)|(~)|=(\w+)|@([\w-]*)) `)
 )
 
 // add adds a line as the tool prints it, with
@@ -43,7 +43,7 @@ var (
 //	/…/                 a regular expression, with figures as named groups, which are added up
 //
 // and before it > where a run begins, ~ where it resumes, =tool for a variant of the tool,
-// and @part for what the lines from here on are about.
+// and @part for what the lines from here on are about, of which @- is of no use.
 func (of *layout) add(l string) {
 	var p pattern
 	for m := flags.FindStringSubmatch(l); m != nil; m = flags.FindStringSubmatch(l) {
@@ -138,6 +138,9 @@ func (p *pattern) take(c *Claim, m []string) error {
 	}
 	if p.part != nil {
 		c.part = *p.part
+	}
+	if c.part == "-." {
+		return nil
 	}
 	percent, status := -1., ""
 	var end *Figure

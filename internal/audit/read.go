@@ -32,6 +32,7 @@ type reader struct {
 	read  []bool
 	// Lines before this index were looked at as key=value, and say nothing.
 	noPairs int
+	depth   Figure // requests in flight on a connection, by the last heading
 }
 
 // Read finds the runs in a text: what load tools print, key=value lines and tables of
@@ -88,6 +89,12 @@ func (r *reader) nothing() error {
 // next reads what begins on the next line, or passes it.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
+	if strings.HasPrefix(l, "#") {
+		r.depth = Figure{}
+		if m := depthHead.FindStringSubmatch(l); m != nil {
+			r.depth, _ = figure(m[1], "count")
+		}
+	}
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
 		last := r.Claims[n-1]
 		if i := slices.IndexFunc(layouts, func(of *layout) bool { return of == last.of && of.resumes(l) }); i >= 0 {
