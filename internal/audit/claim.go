@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -226,33 +227,13 @@ func (c *Claim) quantiles() (all []quantile) {
 			all = append(all, quantile{below / c.get("histogram").Value, b.end})
 		}
 	}
-	if c.has(Min) {
-		all = append(all, quantile{0, c.get(Min)})
-	}
-	if c.has(Max) {
-		all = append(all, quantile{1, c.get(Max)})
-	}
-	slices.SortFunc(all, func(a, b quantile) int {
-		switch {
-		case a.Q != b.Q:
-			return int(math.Copysign(1, a.Q-b.Q))
-		default:
-			return int(math.Copysign(1, a.Value-b.Value))
+	for q, name := range []string{Min, Max} {
+		if c.has(name) {
+			all = append(all, quantile{float64(q), c.get(name)})
 		}
-	})
+	}
+	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
 	return all
-}
-
-// about is the part before the dot of a figure's name; "" for whole requests.
-func about(name string) string {
-	if _, ok := quantileOf(name); ok {
-		return ""
-	}
-	part, _, ok := strings.Cut(name, ".")
-	if !ok {
-		return ""
-	}
-	return part
 }
 
 // parts are the claim, and a claim for what else it has a distribution of, like
@@ -260,24 +241,22 @@ func about(name string) string {
 func (c *Claim) parts() []*Claim {
 	all := []*Claim{c}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-		part := about(name)
-		if part == "" {
+		part, rest, ok := strings.Cut(name, ".")
+		if _, whole := quantileOf(name); whole || !ok {
 			continue
 		}
 		last := all[len(all)-1]
 		if last.part != part {
 			last = newClaim(c.Tool, c.Line)
-			if last.part = part; c.Tool == toolAB { // its parts are of every request
+			last.part = part
+			all = append(all, last)
+			if n, ok := c.Figures[part+".count"]; ok {
+				last.set(Requests, n)
+			} else if c.Tool == toolAB { // its parts are of every request
 				last.set(Requests, c.get(Requests))
 			}
-			all = append(all, last)
 		}
-		last.set(strings.TrimPrefix(name, part+"."), c.get(name))
-	}
-	for _, p := range all[1:] {
-		if n := p.get("count"); n.Value > 0 {
-			p.set(Requests, n)
-		}
+		last.set(rest, c.get(name))
 	}
 	return all
 }
@@ -285,11 +264,7 @@ func (c *Claim) parts() []*Claim {
 // measured reports whether the claim has any result, and not its settings alone.
 func (c *Claim) measured() bool {
 	for name := range c.Figures {
-		switch name {
-		case Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted:
-			return true
-		}
-		if _, ok := quantileOf(name); ok {
+		if _, ok := quantileOf(name); ok || slices.Contains([]string{Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted}, name) {
 			return true
 		}
 	}

@@ -322,15 +322,11 @@ func order(c *Claim) *finding {
 			return wrong(name(longest.Q), longest.Figure, name(q.Q), q.Figure)
 		}
 	}
-	if !c.has(Mean) || len(all) == 0 {
-		return nil
-	}
-	mean := c.get(Mean)
-	if last := all[len(all)-1]; last.Q == 1 && mean.low() > last.high()*1.005 {
-		return wrong(Mean, mean, Max, last.Figure)
-	}
-	if first := all[0]; first.Q == 0 && first.low() > mean.high()*1.005 {
-		return wrong(Min, first.Figure, Mean, mean)
+	switch least, mean, most := c.get(Min), c.get(Mean), c.get(Max); {
+	case c.has(Mean, Max) && mean.low() > most.high()*1.005:
+		return wrong(Mean, mean, Max, most)
+	case c.has(Mean, Min) && least.low() > mean.high()*1.005:
+		return wrong(Min, least, Mean, mean)
 	}
 	return nil
 }
@@ -389,17 +385,7 @@ func spread(c *Claim) *finding {
 
 // names adds what the figures are of, if not of whole requests, and their unit.
 func (c *Claim) names(n record.Names) record.Names {
-	n["unit"] = unitOf(c.part + "." + Mean)
-	if c.part == "" {
-		n["unit"] = "s"
-		return n
-	}
-	for key := range n {
-		if key != "unit" {
-			n[key] = c.part + "." + n[key]
-		}
-	}
-	n["of"] = c.part
+	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
 	return n
 }
 
@@ -417,10 +403,8 @@ const fewFailed = .001
 // failed: quantiles are of the requests that ended well.
 func failed(c *Claim) *finding {
 	requests, lost := c.get(Requests).Value, c.get(Errors).Value+c.get(Timeouts).Value
-	if dead(c) != nil { // its timeouts count one connection many times
-		lost = c.get(Errors).Value
-	}
-	if c.Tool == toolH2load || c.Tool == toolHTTPerf { // which count timeouts among the errors
+	// The timeouts of the dead count one connection many times; those of h2load and httperf are among the errors.
+	if dead(c) != nil || c.Tool == toolH2load || c.Tool == toolHTTPerf {
 		lost = c.get(Errors).Value
 	}
 	if requests <= 0 || lost <= fewFailed*requests {

@@ -17,6 +17,7 @@ type layout struct {
 // A pattern is one line that a tool prints.
 type pattern struct {
 	re      *regexp.Regexp
+	word    string  // that every such line has, so that few lines are matched
 	begins  bool    // only this tool prints it, as the first line of a run
 	resumes bool    // it goes on with a run that the text has cut in two
 	tool    string  // only this variant of the tool prints it
@@ -76,6 +77,9 @@ func (p *pattern) compile(l string) {
 	words := strings.Fields(l)
 	for i, word := range words {
 		re, end := "", 0
+		if w := placeholder.Split(word, -1)[0]; len(w) > len(p.word) {
+			p.word = w
+		}
 		for _, m := range placeholder.FindAllStringSubmatchIndex(word, -1) {
 			re += regexp.QuoteMeta(word[end:m[0]])
 			end = m[1]
@@ -252,10 +256,17 @@ func (c *Claim) status(code, n string) error {
 	return nil
 }
 
+func (p *pattern) match(l string) []string {
+	if !strings.Contains(l, p.word) {
+		return nil
+	}
+	return p.re.FindStringSubmatch(l)
+}
+
 // line takes what a line says; known is false where it is none of the layout.
 func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	for _, p := range of.lines {
-		if m := p.re.FindStringSubmatch(l); m != nil {
+		if m := p.match(l); m != nil {
 			return true, p.take(c, m)
 		}
 	}
@@ -264,10 +275,10 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 
 // begins reports whether the layout's run begins on a line.
 func (of *layout) begins(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.begins && p.re.MatchString(l) })
+	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.begins && p.match(l) != nil })
 }
 
 // resumes reports whether a line goes on with a run that was cut in two.
 func (of *layout) resumes(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.resumes && p.re.MatchString(l) })
+	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.resumes && p.match(l) != nil })
 }

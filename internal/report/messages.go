@@ -315,7 +315,7 @@ var messages = map[record.Code]string{
 	record.AuditSum:          auditTwice,
 	record.AuditSaidTwice:    auditTwice,
 	record.AuditDoneAccepted: auditTwice,
-	record.AuditOrder:        `{{.Names.less}} {{as .Names.unit .Values.less}} is above {{.Names.more}} {{as .Names.unit .Values.more}}`,
+	record.AuditOrder:        `{{.Names.less}} {{as .Names.unit .Values.less}} is above {{.Names.more}} {{as .Names.unit .Values.more}}{{with .Names.of}}, of {{.}}{{end}}`,
 	record.AuditMeanBounds:   `the mean{{with .Names.of}} of {{.}}{{end}} is {{as .Names.unit .Values.mean}}; by the quantiles it is {{with .Values.high}}between {{as $.Names.unit $.Values.low}} and {{as $.Names.unit .}}{{else}}at least {{as .Names.unit .Values.low}}{{end}}`,
 	record.AuditSpread:       `a deviation of {{as .Names.unit .Values.stdev}}{{with .Names.of}} of {{.}}{{end}} with mean {{as .Names.unit .Values.mean}} and max {{as .Names.unit .Values.max}}; it can be {{as .Names.unit .Values.limit}} at most (Bhatia and Davis)`,
 	record.AuditTooLong:      `the slowest took {{short .Values.max}}, in a run of {{short .Values.seconds}}`,
