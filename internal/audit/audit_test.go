@@ -495,10 +495,11 @@ func TestMeanOfZero(t *testing.T) {
 		return "Concurrency Level:      " + connections + "\nTime taken for tests:   1.000 seconds\nComplete requests:      " + rate + "\nRequests per second:    " + rate +
 			".00 [#/sec] (mean)\nTotal:          0    0   0.1      0       1\n\n"
 	}
-	if a := judge(t, run("8", "1000")+run("16", "2000"), audit.Given{}); len(a.Runs) != 2 {
+	other := strings.Replace(run("16", "1000"), "      1\n", "      2\n", 1)
+	if a := judge(t, run("8", "1000")+other, audit.Given{}); len(a.Runs) != 2 {
 		t.Fatalf("%d runs", len(a.Runs))
 	}
-	a := judge(t, "mean=3.0ms max=2.0ms\n\n"+run("8", "1000")+run("16", "2000"), audit.Given{})
+	a := judge(t, "mean=3.0ms max=2.0ms\n\n"+run("8", "1000")+run("16", "1000"), audit.Given{})
 	if f := a.Findings[0]; f.Code != record.AuditOrder || f.Run != 0 || f.Line != 1 {
 		t.Errorf("got %+v", f)
 	}
