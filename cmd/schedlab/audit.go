@@ -32,8 +32,8 @@ the law: flow (rate x time = requests), Little (rate x response time = requests 
 flight), utilisation (rate x CPU time = busy cores), the closed loop (response time
 = connections / rate), arithmetic, and survivors (times of what was answered).
 
-It reads wrk, wrk2, httperf, ab, hey, oha, vegeta, k6, bombardier and h2load as
-text, and the JSON of vegeta, k6, fortio, bombardier and oha; lines of key=value,
+It reads wrk, wrk2, httperf, ab, hey, oha, vegeta, k6, fortio, bombardier and h2load
+as text, and the JSON of vegeta, k6, fortio, bombardier and oha; lines of key=value,
 and tables. Several runs and prose may stand in one file: what is no run is counted
 as not read. Where a tool's own habit breaks a law, the finding names the habit.
 

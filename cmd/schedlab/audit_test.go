@@ -66,6 +66,9 @@ func TestAuditOfRealTools(t *testing.T) {
 		{"bombardier", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", server.URL), []string{audit.Connections, audit.Status2xx, "p99"}},
 		{"bombardier JSON", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", "-p", "r", "-o", "json", server.URL), []string{audit.Connections, audit.Seconds, audit.Bytes, "p99"}},
 		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "100", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{audit.Connections, audit.Offered, audit.Rate, audit.Sum, "p99.9"}},
+		{"fortio", "fortio", func() *exec.Cmd { // which writes its report to standard error
+			return exec.Command("sh", "-c", filepath.Join(bin, "fortio")+" load -qps 100 -c 4 -t 1s -quiet "+server.URL+" 2>&1")
+		}, []string{audit.Offered, audit.Rate, audit.Sum, audit.Status2xx, "p99.9"}},
 		{"vegeta", "vegeta", vegeta("text"), []string{audit.Requests, audit.Seconds, audit.Status2xx, "p99"}},
 		{"vegeta JSON", "vegeta", vegeta("json"), []string{audit.Requests, audit.Seconds, audit.Sum, "p99"}},
 	} {

@@ -19,11 +19,9 @@ func (a *audit) across() {
 	a.backlog()
 	a.growth()
 	a.sameRate()
-	a.oneInFlight()
 	a.trials()
 	if lines := a.text.Guessed; len(lines) > 0 {
-		a.add(-1, &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
-		a.findings[len(a.findings)-1].Line = lines[0]
+		a.add(-1, lines[0], &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
 	}
 }
 
@@ -71,7 +69,7 @@ func (a *audit) twoReports() {
 		if opened := client.get(Opened).Value; opened > 0 {
 			v["opened"], v["cycle"] = opened, opened*client.get(Seconds).Value/client.get(Requests).Value
 		}
-		a.add(i, &finding{record.AuditTwoReports, v, nil})
+		a.add(i, server.Line, &finding{record.AuditTwoReports, v, nil})
 	}
 }
 
@@ -99,7 +97,7 @@ func (a *audit) identical() {
 			continue
 		}
 		if len(seen[print]) > 0 {
-			a.add(i, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
+			a.add(i, c.Line, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
 		}
 		seen[print] = append(seen[print], c)
 	}
@@ -108,21 +106,24 @@ func (a *audit) identical() {
 // changes: a column that says how a rate changed is right against the row before, or
 // against the first.
 func (a *audit) changes() {
+	first := 0
 	for i, c := range a.text.Claims {
-		if !c.has(Change, Rate) || i == 0 || !a.text.Claims[i-1].has(Rate) {
+		if i == 0 || !c.has(Change, Rate) || !a.text.Claims[i-1].has(Rate) {
+			first = i
 			continue
-		}
-		first := i - 1
-		for first > 0 && a.text.Claims[first].has(Change) && a.text.Claims[first-1].has(Rate) {
-			first--
 		}
 		said := c.get(Change)
 		change := c.get(Rate).Value/a.text.Claims[i-1].get(Rate).Value - 1
 		whole := c.get(Rate).Value/a.text.Claims[first].get(Rate).Value - 1
 		if off := .001; math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
-			a.add(i, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
+			a.add(i, c.Line, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
 		}
 	}
+}
+
+// several notes what was found of some runs together.
+func (a *audit) several(code record.Code, group []*Claim, v record.Values) {
+	a.add(-1, group[0].Line, &finding{code, v, record.Names{"lines": lines(group)}})
 }
 
 // backlog: accepted less done is what waits.
@@ -134,25 +135,20 @@ func (a *audit) backlog() {
 			waiting, of = append(waiting, c.get(Accepted).Value-c.get(Done).Value), append(of, c)
 		}
 	}
-	for i := 1; i < len(waiting); i++ {
-		if waiting[i] <= waiting[i-1] {
-			return
-		}
-	}
-	if len(waiting) >= 3 {
-		a.add(-1, &finding{record.AuditBacklogGrows, record.Values{"first": waiting[0], "last": waiting[len(waiting)-1], "times": float64(len(waiting))}, record.Names{"lines": lines(of)}})
+	if n := len(waiting); n >= 3 && slices.IsSortedFunc(waiting, func(x, y float64) int { return cmp.Or(cmp.Compare(x, y), -1) }) {
+		a.several(record.AuditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
 	}
 }
 
 // growth: in a closed loop the response time grows with the connections by itself.
 func (a *audit) growth() {
 	for begin := 0; begin < len(a.text.Claims); {
-		group := []*Claim{a.text.Claims[begin]}
+		group := a.text.Claims[begin : begin+1]
 		for _, c := range a.text.Claims[begin+1:] {
 			if before := group[len(group)-1]; c.Tool != before.Tool || c.get(Depth) != before.get(Depth) || c.get(Connections).Value <= before.get(Connections).Value {
 				break
 			}
-			group = append(group, c)
+			group = a.text.Claims[begin : begin+len(group)+1]
 		}
 		begin += len(group)
 		first, last := group[0], group[len(group)-1]
@@ -163,49 +159,45 @@ func (a *audit) growth() {
 		}
 		grown := last.get(Mean).Value / first.get(Mean).Value
 		cycle := last.get(Connections).Value / y.Value / (first.get(Connections).Value / x.Value)
-		if grown < 1.2 || cycle < 1.2 {
-			continue
+		if grown >= 1.2 && cycle >= 1.2 {
+			a.several(record.AuditGrowth, group, record.Values{
+				"from": first.get(Connections).Value, "to": last.get(Connections).Value, "mean": grown, "cycle": cycle, "rate": y.Value/x.Value - 1,
+			})
 		}
-		a.add(-1, &finding{record.AuditGrowth, record.Values{
-			"from": first.get(Connections).Value, "to": last.get(Connections).Value, "mean": grown, "cycle": cycle, "rate": y.Value/x.Value - 1,
-		}, record.Names{"lines": lines(group)}})
-		a.findings[len(a.findings)-1].Line = first.Line
 	}
 }
 
-// sameRate: below capacity every server does what it is asked to.
+// ends are the least and the most of a figure in some runs.
+func ends(name string, group []*Claim) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, c := range group {
+		low, high = min(low, c.get(name).Value), max(high, c.get(name).Value)
+	}
+	return low, high
+}
+
+// sameRate: below capacity every server does what it is asked to, and with one request at a
+// time a second worker has nothing to do.
 func (a *audit) sameRate() {
 	byOffer := map[float64][]*Claim{}
+	var one []*Claim
 	for _, c := range a.text.Claims {
 		if c.has(Offered, Rate) && c.get(Rate).Value >= (1-missed)*c.get(Offered).Value && c.Tool != toolVegeta {
 			byOffer[c.get(Offered).Value] = append(byOffer[c.get(Offered).Value], c)
 		}
+		if n, ok := c.inFlight(); ok && n == 1 {
+			one = append(one, c)
+		}
 	}
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
 		if group := byOffer[offered]; len(group) >= 2 {
-			rates := func(c, d *Claim) int { return cmp.Compare(c.get(Rate).Value, d.get(Rate).Value) }
-			a.add(-1, &finding{record.AuditSameRate, record.Values{
-				"offered": offered, "low": slices.MinFunc(group, rates).get(Rate).Value, "high": slices.MaxFunc(group, rates).get(Rate).Value, "runs": float64(len(group)),
-			}, record.Names{"lines": lines(group)}})
-			a.findings[len(a.findings)-1].Line = group[0].Line
+			low, high := ends(Rate, group)
+			a.several(record.AuditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
 		}
 	}
-}
-
-// oneInFlight: with one request at a time a second worker has nothing to do.
-func (a *audit) oneInFlight() {
-	var group []*Claim
-	for _, c := range a.text.Claims {
-		if n, ok := c.inFlight(); ok && n == 1 {
-			group = append(group, c)
-		}
-	}
-	if len(group) >= 2 {
-		means := func(c, d *Claim) int { return cmp.Compare(c.get(Mean).Value, d.get(Mean).Value) }
-		a.add(-1, &finding{record.AuditOneInFlight, record.Values{
-			"runs": float64(len(group)), "low": slices.MinFunc(group, means).get(Mean).Value, "high": slices.MaxFunc(group, means).get(Mean).Value,
-		}, record.Names{"lines": lines(group)}})
-		a.findings[len(a.findings)-1].Line = group[0].Line
+	if len(one) >= 2 {
+		low, high := ends(Mean, one)
+		a.several(record.AuditOneInFlight, one, record.Values{"runs": float64(len(one)), "low": low, "high": high})
 	}
 }
 
@@ -234,8 +226,8 @@ func (a *audit) trials() {
 	}
 	switch {
 	case repeated && len(means) > 1 && high/low-1 <= noise:
-		a.add(-1, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
 	case !repeated && len(a.text.Claims) > 1:
-		a.add(-1, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +146,107 @@ func TestCleanRunsPass(t *testing.T) {
 	}
 }
 
+// A clean run of each tool in which one number was changed. Every tool says most things
+// twice, so each copy contradicts itself.
+func TestDoctoredRunsAreImpossible(t *testing.T) {
+	t.Parallel()
+	for file, edits := range map[string][][2]string{
+		"clean/wrk-latency.txt": {
+			{"Requests/sec:  90875", "Requests/sec:  120875"}, {"90897 requests", "90397 requests"}, {"in 1.00s", "in 2.00s"},
+			{"12.83MB read", "13.83MB read"}, {"Transfer/sec:     12.83MB", "Transfer/sec:     14.83MB"},
+			{"165.72us", "5.72ms"}, {"409.08us", "4.09ms"}, {"107.00us", "17.00us"}, {"99%    2.34ms", "99%    8.34ms"},
+			{"45.72k", "75.72k"}, {"5.95k", "45.95k"}, {"93.89%", "193.89%"},
+		},
+		"written/wrk2.txt": {
+			{"1996.33", "2996.33"}, {"59910 requests", "69910 requests"}, {"286.62KB", "386.62KB"}, {"99.000%    2.35ms", "99.000%    0.35ms"},
+			{"#[Mean    =        1.210", "#[Mean    =        1.310"}, {"#[Max     =        5.300", "#[Max     =        6.300"},
+			{"Total count    =        39780", "Total count    =        49780"}, {"1.720     0.9", "1.420     0.9"}, {"1.21ms  412", "3.21ms  412"},
+		},
+		"clean/ab.txt": {
+			{"23092.02", "33092.02"}, {"0.346 [ms]", "0.246 [ms]"}, {"0.043 [ms]", "0.053 [ms]"}, {"3765.98", "4765.98"}, {"Complete requests:      3000", "Complete requests:      4000"},
+			{"Failed requests:        0", "Failed requests:        30"}, {"501000 bytes", "601000 bytes"}, {"39000 bytes", "49000 bytes"}, {"Concurrency Level:      8", "Concurrency Level:      16"},
+			{"0.130 seconds", "0.150 seconds"}, {"Total:          0    0", "Total:          0    3"}, {"Waiting:        0    0   0.1      0       1", "Waiting:        0    0   0.1      0       3"},
+			{"90%      0", "90%      3"}, {"100%      1", "100%      9"},
+		},
+		"clean/httperf.txt": {
+			{"2007.3 req/s", "2107.3 req/s"}, {"0.5 ms/req", "0.7 ms/req"}, {"200.7 conn/s", "220.7 conn/s"}, {"5.0 ms/conn", "6.0 ms/conn"}, {"test-duration 0.996", "test-duration 1.996"},
+			{"replies 2000", "replies 2100"}, {"2xx=2000", "2xx=1900"}, {"10.000", "9.000"}, {"avg 0.5 max", "avg 5.5 max"}, {"total 148.0", "total 158.0"}, {"429.3 KB/s", "529.3 KB/s"},
+			{"(3.5*", "(4.5*"}, {"user 25.7%", "user 35.7%"}, {"total 92.9%", "total 82.9%"}, {"Errors: total 0", "Errors: total 5"}, {"response 0.1", "response 2.1"},
+		},
+		"clean/httperf-samples.txt": {{"avg 100.0", "avg 120.0"}, {"(2 samples)", "(3 samples)"}},
+		"clean/hey.txt": {
+			{"33979.7291", "23979.7291"}, {"34009 responses", "35009 responses"}, {"Total:\t1.0009", "Total:\t2.0009"}, {"[33644]", "[33744]"}, {"13 bytes", "15 bytes"}, {"442117", "542117"},
+			{"Slowest:\t0.0163", "Slowest:\t0.0263"}, {"90% in 0.0004", "90% in 0.0044"}, {"99% in 0.0019", "99% in 0.0119"}, {"Average:\t0.0002", "Average:\t0.0012"}, {"resp wait:\t0.0002", "resp wait:\t0.0202"},
+		},
+		"clean/oha.txt": {
+			{"64269.1606", "74269.1606"}, {"1001.1956", "1101.1956"}, {"100.00%", "90.00%"}, {"64338 responses", "64438 responses"}, {"816.79", "916.79"}, {"815.82", "715.82"}, {"Size/request:	13", "Size/request:	19"},
+			{"[63598]", "[62598]"}, {"Average:	0.1227", "Average:	0.4227"}, {"99.00% in 0.6069", "99.00% in 4.6069"}, {"Fastest:	0.0138", "Fastest:	0.0438"}, {"0.1380 ms, 0.0492", "0.1380 ms, 0.4492"}, {"[8] aborted", "[800] aborted"},
+		},
+		"clean/vegeta.txt": {
+			{"500, 500.85, 500.70", "500, 600.85, 500.70"}, {"500.70", "400.70"}, {"500, 500.85", "550, 500.85"}, {"998.603ms", "898.603ms"}, {"998.303ms", "958.303ms"}, {"299.903µs", "999.903µs"}, {"303.941µs", "903.941µs"},
+			{"384.043µs", "184.043µs"}, {"2.485ms", "1.485ms"}, {"6500, 13.00", "6500, 14.00"}, {"6500, 13.00", "7500, 13.00"}, {"100.00%", "99.00%"}, {"200:500", "200:400"}, {"200:500", "200:490  500:10"},
+		},
+		"written/k6.txt": {
+			{"4500   150.021/s\n\n    EXECUTION", "4500   190.021/s\n\n    EXECUTION"}, {"0.00%  0 out of 4500", "5.00%  0 out of 4500"}, {"0.00%  0 out of 4500", "0.00%  9 out of 4500"}, {"avg=12.40ms", "avg=32.40ms"},
+			{"p(95)=16.30ms", "p(95)=12.30ms"}, {"24 kB/s", "44 kB/s"}, {"avg=13.02ms", "avg=93.02ms"}, {"iterations.........................: 4500", "iterations.........................: 9500"},
+			{"http_reqs..........................: 4500", "http_reqs..........................: 5500"}, {"4500 out of 4500", "4400 out of 4500"}, {"max=10\n\n", "max=1\n\n"},
+		},
+		"written/k6-legacy.txt": {
+			{"600     59.97/s\n     iteration_", "700     59.97/s\n     iteration_"}, {"✗ 600", "✗ 500"}, {"100.00% ✓", "90.00% ✓"}, {"avg=21.4ms", "avg=11.4ms"}, {"9.8 kB/s", "19.8 kB/s"}, {"max=61\n     vus_max........................: 61      min=61      max=61", "max=61\n     vus_max........................: 61      min=61      max=41"},
+		},
+		"clean/fortio.txt": {
+			{"qps=199.84", "qps=299.84"}, {"1.000811835s : 200", "1.000811835s : 300"}, {"count 200 avg 0.0002053781", "count 200 avg 0.0003053781"}, {"sum 0.04107562", "sum 0.05107562"}, {"5.679e-05", "5.679e-04"},
+			{"# target 90% 0.00034766", "# target 90% 0.00014766"}, {"100.00, 200", "100.00, 210"}, {"Code 200 : 200", "Code 200 : 190"}, {"(100.0 %)", "(90.0 %)"}, {"avg 148", "avg 158"}, {"sum 27000", "sum 28000"},
+			{"0.205 ms avg", "0.305 ms avg"}, {"199.8 qps", "209.8 qps"}, {"(total 200)", "(total 300)"}, {"avg 0.00041989225", "avg 0.00051989225"},
+		},
+		"clean/bombardier.txt": {
+			{"142.13us", "2.13ms"}, {"121.26us", "12.26ms"}, {"204.00us", "24.00us"}, {"10.12ms", "0.12ms"}, {"2xx - 55603", "2xx - 95603"}, {"55847.87", "85847.87"}, {"10484.98", "99484.98"}, {"99%   533.00us", "99%   533.00ms"},
+		},
+		"clean/h2load.txt": {
+			{"92710.00 req/s", "82710.00 req/s"}, {"13.09MB/s", "23.09MB/s"}, {"92710 done", "93710 done"}, {"92710 succeeded", "91710 succeeded"}, {"0 failed", "10 failed"}, {"92710 2xx", "91710 2xx"}, {"(13721080)", "(14721080)"},
+			{"86us", "11.58ms"}, {"285us", "9.85ms"}, {"11578.44", "9578.44"}, {"97.64%", "197.64%"}, {"198us", "298us"}, {"0 errored", "5 errored"},
+		},
+		"clean/h2load-count.txt": {
+			{"finished in 18.55ms", "finished in 28.55ms"}, {"53896.73", "63896.73"}, {"7.61MB/s", "8.61MB/s"}, {"(148000)", "(158000)"}, {"1000 started", "900 started"}, {"1000 total", "1100 total"}, {"(100000)", "(200000)"},
+			{"4 total client(s). 500", "4 total client(s). 600"},
+		},
+		"clean/vegeta.json": {
+			{`"requests":500`, `"requests":510`}, {`"throughput":500.6`, `"throughput":600.6`}, {`"rate":500.85`, `"rate":600.85`}, {`"mean":303941`, `"mean":403941`}, {`"total":151970680`, `"total":161970680`}, {`"200":500`, `"200":400`},
+			{`"success":1`, `"success":0.9`}, {`"99th":1906760`, `"99th":190676`}, {`"total":6500`, `"total":7500`}, {`"wait":299903`, `"wait":9999030`},
+		},
+		"clean/fortio.json": {
+			{`"ActualQPS": 499.6`, `"ActualQPS": 599.6`}, {`"Avg": 0.00018670839516129033`, `"Avg": 0.00028670839516129033`}, {`"Sum": 0.092607364`, `"Sum": 0.082607364`}, {`"200": 496`, `"200": 490`}, {`"ActualDuration": 992688145`, `"ActualDuration": 892688145`},
+			{`"Max": 0.000765709`, `"Max": 0.000565709`}, {`"Count": 496`, `"Count": 596`},
+		},
+		"clean/bombardier.json": {{`"mean":100.7`, `"mean":900.7`}, {`"75":110,`, `"75":10,`}, {`"max":8001`, `"max":80`}, {`"req2xx":78371`, `"req2xx":98371`}, {`"stddev":179.6`, `"stddev":9179.6`}},
+		"clean/oha.json": {
+			{`"requestsPerSec": 66524`, `"requestsPerSec": 76524`}, {`"successRate": 1.0`, `"successRate": 0.9`}, {`"average": 0.000119`, `"average": 0.000919`}, {`"totalData": 866879`, `"totalData": 966879`}, {`"sizePerSec": 864746`, `"sizePerSec": 964746`},
+			{`: 66268`, `: 66168`}, {`"p99": 0.000854415`, `"p99": 0.000054415`}, {`"slowest": 0.012574035`, `"slowest": 0.002574035`}, {`"200": `, `"200": 1`},
+		},
+		"written/k6-summary.json": {{`59.97},
+    "iter`, `69.97},
+    "iter`}, {`"fails": 600`, `"fails": 500`}, {`"avg": 21.4`, `"avg": 61.4`}, {`"count": 600, "rate": 59.97},
+    "iter`, `"count": 700, "rate": 59.97},
+    "iter`}, {`"med": 20.9`, `"med": 30.9`}},
+		"written/figures.txt": {{"requests=100000", "requests=101000"}, {"rate=4950/s", "rate=5950/s"}, {"mean=12.8ms", "mean=32.8ms"}, {"p90=15.2ms", "p90=11.2ms"}, {"seconds=20 rate=4980", "seconds=30 rate=4980"}},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, edit := range edits {
+			doctored := strings.Replace(string(text), edit[0], edit[1], 1)
+			if doctored == string(text) {
+				t.Errorf("%s: no %q", file, edit[0])
+			}
+			a := judge(t, doctored, audit.Given{})
+			if !slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
+				t.Errorf("%s: %q instead of %q is not found impossible: %v", file, edit[1], edit[0], codes(a))
+			}
+		}
+	}
+}
+
 // Every layout gives the figures that stand in it, in seconds and counts.
 func TestFiguresAreRead(t *testing.T) {
 	t.Parallel()
@@ -161,7 +263,7 @@ func TestFiguresAreRead(t *testing.T) {
 		"clean/fortio.json":              {audit.Requests: 496, audit.Rate: 499.6533931610516, audit.Offered: 500, audit.Connections: 8, audit.Mean: 186.70839516129033e-6, "p99.9": .0007649602373979799},
 		"clean/bombardier.txt":           {audit.Requests: 55603, audit.Connections: 8, audit.Mean: 142.13e-6, "p99": 533e-6, audit.Max: 10.12e-3, audit.Errors: 0},
 		"clean/bombardier.json":          {audit.Requests: 78371, audit.Connections: 8, audit.Seconds: 1.000455322, audit.Mean: 100.73074223883835e-6, "p95": 209e-6, audit.Max: 8001e-6},
-		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, audit.CalibMean: 1.201e-3, "p99.999": 5.3e-3, "p100": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
+		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, audit.CalibMean: 1.201e-3, "p99.999": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
 		"written/k6.txt":                 {audit.Requests: 4500, audit.Rate: 150.021, audit.Connections: 10, audit.Mean: 12.4e-3, "p50": 12.1e-3, "p95": 16.3e-3, audit.NotGood: 0},
 		"written/k6-legacy.txt":          {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3, audit.NotGood: 0},
 		"written/k6-summary.json":        {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
@@ -193,6 +295,7 @@ func TestLaws(t *testing.T) {
 		{"requests=1000 bytes=2000 bytes_rate=300 seconds=10", audit.Given{}, "bytes-time"},
 		{"accepted=10 done=11", audit.Given{}, "done-accepted"},
 		{"accepted=10 done=9\n\naccepted=30 done=20\n\naccepted=60 done=30", audit.Given{}, "backlog-grows one-trial"},
+		{"accepted=10 done=9\n\naccepted=30 done=29\n\naccepted=60 done=30", audit.Given{}, "one-trial"},
 		{"rate=1000/s mean=11.0ms connections=10", audit.Given{}, "little"},
 		{"rate=1000/s mean=11.0ms", audit.Given{Connections: 10}, "little"},
 		{"rate=1000/s mean=11.0ms connections=10 depth=2", audit.Given{}, "turnaround"},
@@ -203,6 +306,10 @@ func TestLaws(t *testing.T) {
 		{"rate=1000/s mean=20.1ms max=100ms connections=10 tool=wrk", audit.Given{}, "back-filled"},
 		{"rate=1000/s mean=20.1ms max=50ms connections=10 tool=wrk", audit.Given{}, "little"}, // 5 ms and 12.5 ms
 		{"rate=1000/s mean=20.1ms connections=10 tool=h2load", audit.Given{}, "depth-untold"},
+		{"rate=1000/s mean=20.1ms tool=hey", audit.Given{}, "connections-untold"},
+		{"rate=1000/s mean=20.1ms tool=hey", audit.Given{Connections: 10}, "little"},
+		{"rate=1000/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, "unsteady"},
+		{"rate=1600/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, ""},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2.2e-3}, "utilisation"},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2e-3}, ""},
 		{"rate=1000/s mean=1ms", audit.Given{Service: 2e-3}, "cores-untold"},
@@ -249,13 +356,37 @@ func TestReadingFails(t *testing.T) {
 		"rate=5/s loop=round":          {1, `loop "round" is none of closed, paced, open`},
 		"requests=-5 rate=2/s":         {1, "requests: -5 is below 0"},
 		"Running 1s test @ x\n  Latency  fast  1ms  2ms  90.00%":   {2, `wrk: "fast" is no number`},
-		`{"latencies":{"mean":"x"},"success":1,"status_codes":{}}`: {1, "vegeta: json: cannot unmarshal string"},
+		`{"latencies":{"mean":"x"},"success":1,"status_codes":{}}`: {1, `vegeta: latencies.mean: "xns" is no number`},
 		`{"metrics":{}}`: {1, "k6: the summary has no metric http_req_duration"},
 	} {
 		_, err := audit.Read(strings.NewReader(text))
 		var syntax *audit.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Line != want.line || !strings.Contains(err.Error(), want.says) {
 			t.Errorf("%q: got %v, want line %d: %s", text, err, want.line, want.says)
+		}
+	}
+}
+
+// What a tool prints seldom is read as well: ab's warnings, hey's NaN where no request
+// ended, and Go's long durations.
+func TestSeldomLines(t *testing.T) {
+	t.Parallel()
+	for text, unread := range map[string]int{
+		"Concurrency Level:      8\nComplete requests:      9\nERROR: The median and mean for the total time are more than twice the standard\n       deviation apart. These results are NOT reliable.\n": 0,
+		"Summary:\n  Total:\t0.0009 secs\n  Average:\tNaN secs\n  Requests/sec:\t100.0\n":                                                                                                                 0,
+		"Ended after 1s : 3 calls. qps=3\nAggregated Sleep Time : count 2 avg 0.1 +/- 0.3 min -0.2 max 0.4 sum 0.2\n>= -0.2 <= 0.4 , 0.1 , 100.00, 2\n# target 50% 0.3\n" +
+			"WARNING 24.08% of sleep were falling behind\nAggregated Function Time : count 3 avg 0.01 +/- 0.001 min 0.009 max 0.011 sum 0.03\n> 0.008 <= 0.011 , 0.01 , 100.00, 3\n# target 50% 0.01\n": 0,
+		"Requests      [total, rate]            1200, 10.01\nDuration      [total, attack, wait]    2m0.5s, 1m59.9s, 612ms\nodd\n": 1,
+	} {
+		read, err := audit.Read(strings.NewReader(text))
+		if err != nil || len(read.Claims) != 1 || len(read.Unread) != unread {
+			t.Errorf("%q: %v, %+v", text, err, read)
+			continue
+		}
+		for _, f := range audit.Judge(read, audit.Given{}).Findings {
+			if f.Kind == record.Impossible {
+				t.Errorf("%q: %s", text, report.Say(f.Fact()))
+			}
 		}
 	}
 }
@@ -354,4 +485,47 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Two runs of ab whose mean rounds to 0 cannot be compared, and nothing is said of how
+// the mean grew; other findings keep their lines.
+func TestMeanOfZero(t *testing.T) {
+	t.Parallel()
+	run := func(connections, rate string) string {
+		return "Concurrency Level:      " + connections + "\nTime taken for tests:   1.000 seconds\nComplete requests:      " + rate + "\nRequests per second:    " + rate +
+			".00 [#/sec] (mean)\nTotal:          0    0   0.1      0       1\n\n"
+	}
+	other := strings.Replace(run("16", "1000"), "      1\n", "      2\n", 1)
+	if a := judge(t, run("8", "1000")+other, audit.Given{}); len(a.Runs) != 2 {
+		t.Fatalf("%d runs", len(a.Runs))
+	}
+	a := judge(t, "mean=3.0ms max=2.0ms\n\n"+run("8", "1000")+run("16", "1000"), audit.Given{})
+	if f := a.Findings[0]; f.Code != record.AuditOrder || f.Run != 0 || f.Line != 1 {
+		t.Errorf("got %+v", f)
+	}
+	for _, f := range a.Findings {
+		if f.Run >= 0 && f.Line != a.Runs[f.Run].Line || f.Line == 0 {
+			t.Errorf("%s is about run %d and has line %d", f.Code, f.Run, f.Line)
+		}
+	}
+}
+
+// Reading takes time in proportion to the text, whatever it nests or repeats.
+func TestReadingIsLinear(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"open braces":   strings.Repeat("{\"a\":\n", 100_000),
+		"nested braces": strings.Repeat("{\"a\":\n", 9_000) + "1" + strings.Repeat("\n}", 9_000),
+		"pairs":         strings.Repeat("cores: x\n", 20_000),
+		"summaries":     strings.Repeat("Summary:\n", 50_000) + strings.Repeat("\n", 50_000),
+		"changes":       "change=0% rate=5/s\n\n" + strings.Repeat("change=0% rate=5/s\n\n", 20_000),
+	} {
+		begin := time.Now()
+		if read, err := audit.Read(strings.NewReader(text)); err == nil {
+			audit.Judge(read, audit.Given{})
+		}
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("%s: %s for %d bytes", name, took.Round(time.Millisecond), len(text))
+		}
+	}
 }

@@ -4,7 +4,9 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -63,12 +65,44 @@ const (
 	Accepted    = "accepted" // connections or requests taken in
 	Done        = "done"     // of those, ended
 	Change      = "change"   // of the rate, against the row before
-	ThreadRate  = "thread_rate"
-	ThreadMax   = "thread_rate_max"
-	CalibMean   = "calibration_mean" // of wrk2's threads
-	CalibLeast  = "calibration_least"
-	CalibMost   = "calibration_most"
+	ThreadRate  = "thread_rate.mean"
+	ThreadMax   = "thread_rate.max"
+	CalibMean   = "calibration.mean" // of wrk2's threads
+	CalibLeast  = "calibration.min"
+	CalibMost   = "calibration.max"
+	replies     = "replies" // of any status
 )
+
+var statuses = []string{Status1xx, Status2xx, Status3xx, Status4xx, Status5xx}
+
+// kindFor is the kind of a figure by its name, of which a part before a dot is about
+// something else than whole requests.
+func kindFor(name string) string {
+	if _, ok := quantileOf(name); ok {
+		return "time"
+	}
+	part, last := "", name
+	if i := strings.LastIndex(name, "."); i >= 0 {
+		part, last = name[:i], name[i+1:]
+	}
+	about := func(suffix string) bool { return strings.HasSuffix(part, suffix) || strings.HasSuffix(last, suffix) }
+	switch {
+	case slices.Contains([]string{BytesRate, "sent_rate", "both_rate", "net_rate"}, name), about("size"), strings.HasPrefix(name, Bytes):
+		return "bytes"
+	case strings.HasPrefix(name, "network"):
+		return "si"
+	case about(Rate), name == Offered:
+		return "rate"
+	case about("share"), slices.Contains([]string{CPU, Change, "within", "success"}, last):
+		return "share"
+	case slices.Contains([]string{Mean, Stdev, Min, Max, Sum, Seconds, asked, Service, "calibration", "attack", "waited", "cycle", "period", "t"}, last):
+		return "time"
+	}
+	if _, ok := quantileOf(last); ok {
+		return "time"
+	}
+	return "count"
+}
 
 // How requests follow each other.
 const (
@@ -84,6 +118,21 @@ type Claim struct {
 	Line, End  int    // from 1
 	Loop       string
 	Figures    map[string]Figure
+
+	of      *layout // nil for what is no tool's text
+	part    string  // what the lines that are read are about, with a dot; "" for requests
+	bars    []bar   // of a histogram of the times
+	clashes []clash
+}
+
+// A bar of a histogram: how many times are no longer than its end, and longer than the
+// end of the bar before.
+type bar struct{ end, n Figure }
+
+// A clash is a figure that a run says twice, and not the same.
+type clash struct {
+	name        string
+	first, then Figure
 }
 
 func newClaim(tool string, line int) *Claim {
@@ -103,6 +152,36 @@ func (c *Claim) set(name string, f Figure) {
 	}
 }
 
+// again is how far a figure may differ from the same one in another line beyond rounding,
+// a ratio: wrk2 prints quantiles by the buckets of its histogram.
+const again = .002
+
+// note takes a figure of a line: op is "+" to add it up, and "<" to keep the least, the
+// most and the mean. Others that stand there twice must be the same.
+func (c *Claim) note(op, name string, f Figure) {
+	had, ok := c.Figures[name]
+	switch {
+	case name == asked: // by its user, and not measured
+		c.set(name, Figure{Value: f.Value})
+	case op == "+":
+		c.add(name, f)
+	case op == "<":
+		n, mean := c.get(name+".count").Value, c.get(name+".mean").Value
+		c.set(name+".count", Figure{Value: n + 1})
+		c.set(name+".mean", Figure{(mean*n + f.Value) / (n + 1), f.Half})
+		if n == 0 || f.Value < c.get(name+".min").Value {
+			c.set(name+".min", f)
+		}
+		if f.Value > c.get(name+".max").Value || n == 0 {
+			c.set(name+".max", f)
+		}
+	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
+		c.clashes = append(c.clashes, clash{name, had, f})
+	case !ok || f.Half < had.Half:
+		c.set(name, f)
+	}
+}
+
 // add adds to a figure, which is 0 before.
 func (c *Claim) add(name string, f Figure) {
 	had := c.Figures[name]
@@ -117,6 +196,9 @@ type quantile struct {
 
 // quantileName is the figure's name for a share: p99.9 for .999.
 func quantileName(percent float64) string {
+	if percent == 100 {
+		return Max
+	}
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
@@ -131,38 +213,58 @@ func quantileOf(name string) (q float64, ok bool) {
 }
 
 // quantiles are those of the claim, the smallest share first, with min and max as the
-// shares 0 and 1.
+// shares 0 and 1. The end of a histogram's bar is one: what is below is no longer, and what
+// is above is longer.
 func (c *Claim) quantiles() (all []quantile) {
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
 			all = append(all, quantile{q, f})
 		}
 	}
-	if c.has(Min) {
-		all = append(all, quantile{0, c.get(Min)})
-	}
-	if c.has(Max) {
-		all = append(all, quantile{1, c.get(Max)})
-	}
-	slices.SortFunc(all, func(a, b quantile) int {
-		switch {
-		case a.Q != b.Q:
-			return int(math.Copysign(1, a.Q-b.Q))
-		default:
-			return int(math.Copysign(1, a.Value-b.Value))
+	below := 0.
+	for _, b := range c.bars {
+		if below += b.n.Value; below > 0 && below < c.get("histogram").Value {
+			all = append(all, quantile{below / c.get("histogram").Value, b.end})
 		}
-	})
+	}
+	for q, name := range []string{Min, Max} {
+		if c.has(name) {
+			all = append(all, quantile{float64(q), c.get(name)})
+		}
+	}
+	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
+	return all
+}
+
+// parts are the claim, and a claim for what else it has a distribution of, like
+// "connect", whose figures have no part in their names.
+func (c *Claim) parts() []*Claim {
+	all := []*Claim{c}
+	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+		part, rest, ok := strings.Cut(name, ".")
+		if _, whole := quantileOf(name); whole || !ok {
+			continue
+		}
+		last := all[len(all)-1]
+		if last.part != part {
+			last = newClaim(c.Tool, c.Line)
+			last.part = part
+			all = append(all, last)
+			if n, ok := c.Figures[part+".count"]; ok {
+				last.set(Requests, n)
+			} else if c.Tool == toolAB { // its parts are of every request
+				last.set(Requests, c.get(Requests))
+			}
+		}
+		last.set(rest, c.get(name))
+	}
 	return all
 }
 
 // measured reports whether the claim has any result, and not its settings alone.
 func (c *Claim) measured() bool {
 	for name := range c.Figures {
-		switch name {
-		case Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted:
-			return true
-		}
-		if _, ok := quantileOf(name); ok {
+		if _, ok := quantileOf(name); ok || slices.Contains([]string{Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted}, name) {
 			return true
 		}
 	}

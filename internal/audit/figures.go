@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,39 +14,12 @@ const (
 	toolProse   = "prose"
 )
 
-// keys are what a key=value line may say, and in which unit.
-var keys = func() map[string]func(string) (Figure, error) {
-	all := map[string]func(string) (Figure, error){}
-	for read, names := range map[*func(string) (Figure, error)][]string{
-		&asCount: {Connections, Opened, Concurrent, Threads, Depth, Requests, OK, Errors, Timeouts, "connect_errors", "read_errors", "write_errors",
-			Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, NotGood, CutOff, Unsent, Cores, Accepted, Done},
-		&asRate:  {Rate, Offered, ThreadRate, ThreadMax},
-		&asTime:  {Mean, Stdev, Min, Max, Sum, Service, CalibMean, CalibLeast, CalibMost},
-		&asSpan:  {Seconds},
-		&asBytes: {Bytes, BytesRate},
-		&asShare: {CPU, Change},
-	} {
-		for _, name := range names {
-			all[name] = *read
-		}
-	}
-	return all
-}()
-
-var (
-	asCount = count
-	asRate  = in(rateUnits, "")
-	asTime  = duration
-	asBytes = in(byteUnits, "")
-	asShare = in(shareUnits, "")
-	// The key says the unit; another may be written.
-	asSpan = func(text string) (Figure, error) {
-		if f, err := figure(text+"s", timeUnits); err == nil {
-			return f, nil
-		}
-		return duration(text)
-	}
-)
+// keys are what a key=value line may say.
+var keys = []string{
+	Connections, Opened, Concurrent, Threads, Depth, Requests, OK, Errors, Timeouts, "connect_errors", "read_errors", "write_errors",
+	Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, NotGood, CutOff, Unsent, Cores, Accepted, Done, Rate, Offered, ThreadRate, ThreadMax,
+	Mean, Stdev, Min, Max, Sum, Service, CalibMean, CalibLeast, CalibMost, Seconds, Bytes, BytesRate, CPU, Change,
+}
 
 // aliases are other words for keys, in key=value lines and in the heads of tables.
 var aliases = map[string]string{
@@ -62,10 +36,7 @@ func key(word string) string {
 	if to, ok := aliases[word]; ok {
 		return to
 	}
-	if _, ok := keys[word]; ok {
-		return word
-	}
-	if _, ok := quantileOf(word); ok {
+	if _, ok := quantileOf(word); ok || slices.Contains(keys, word) {
 		return word
 	}
 	return ""
@@ -73,10 +44,12 @@ func key(word string) string {
 
 // readKey reads the value of a key.
 func readKey(name, value string) (Figure, error) {
-	if read, ok := keys[name]; ok {
-		return read(value)
+	if name == Seconds { // the key says the unit; another may be written
+		if f, err := figure(value+"s", "time"); err == nil {
+			return f, nil
+		}
 	}
-	return duration(value) // a quantile
+	return figure(value, kindFor(name))
 }
 
 var (
@@ -97,68 +70,64 @@ const (
 // A pair is what a line says of one key.
 type pair struct{ word, sign, value string }
 
-func pairsOf(l string) []pair {
-	if pairsLine.MatchString(l) {
-		var all []pair
-		for part := range strings.FieldsSeq(l) {
-			word, value, _ := strings.Cut(part, "=")
-			all = append(all, pair{word, "=", value})
+func pairsOf(l string) (all []pair) {
+	if !pairsLine.MatchString(l) {
+		if m := pairLine.FindStringSubmatch(l); m != nil {
+			all = append(all, pair{m[1], m[2], m[3]})
 		}
 		return all
 	}
-	if m := pairLine.FindStringSubmatch(l); m != nil {
-		return []pair{{m[1], m[2], m[3]}}
+	for part := range strings.FieldsSeq(l) {
+		word, value, _ := strings.Cut(part, "=")
+		all = append(all, pair{word, "=", value})
 	}
-	return nil
+	return all
 }
 
 // known reports whether a pair is ours.
 func (p pair) known() bool {
-	word := strings.ToLower(p.word)
-	return key(p.word) != "" || p.sign == "=" && (word == runKey || word == toolKey || word == loopKey)
+	return key(p.word) != "" || p.sign == "=" && slices.Contains([]string{runKey, toolKey, loopKey}, strings.ToLower(p.word))
 }
 
 // keyValues reads lines of key=value or key: value until an empty one. A line above that
 // says "(in milliseconds)" gives times that have no unit theirs.
 func (r *reader) keyValues() (bool, error) {
-	unit := ""
-	first := pairsOf(r.Lines[r.at])
-	if m := unitLine.FindStringSubmatch(r.Lines[r.at]); m != nil && len(first) == 0 {
-		unit = unitWords[strings.ToLower(m[1])]
+	if r.at < r.noPairs {
+		return false, nil
+	}
+	unit, i, read := "", r.at, []int(nil)
+	first := pairsOf(r.Lines[i])
+	if m := unitLine.FindStringSubmatch(r.Lines[i]); m != nil && len(first) == 0 {
+		unit, read, i = unitWords[strings.ToLower(m[1])], []int{i}, i+1
 	} else if len(first) == 0 || !first[0].known() {
 		return false, nil
 	}
-	c, begin := newClaim(toolFigures, r.at+1), r.at
-	read := map[int]bool{}
-	if unit != "" {
-		read[begin] = true
-		begin++
-	}
-	i := begin
+	c := newClaim(toolFigures, r.at+1)
 	for ; i < len(r.Lines) && strings.TrimSpace(r.Lines[i]) != "" && !strings.HasPrefix(r.Lines[i], "```"); i++ {
 		if strings.HasPrefix(strings.TrimSpace(r.Lines[i]), "#") {
-			read[i] = true
+			read = append(read, i)
 			continue
 		}
-		for n, p := range pairsOf(r.Lines[i]) {
+		ours := len(read) > 0 && read[len(read)-1] == i-1
+		for _, p := range pairsOf(r.Lines[i]) {
+			err := fmt.Errorf("unknown key %q", p.word)
 			if p.known() {
-				if err := c.pair(p, unit); err != nil && p.sign == "=" {
-					return false, &SyntaxError{i + 1, err}
-				} else if err == nil {
-					read[i], c.End = true, i+1
-				}
-				continue
+				ours, err = true, c.pair(p, unit)
 			}
-			if p.sign == "=" && (n > 0 || read[i-1]) { // among our own
-				return false, &SyntaxError{i + 1, fmt.Errorf("unknown key %q", p.word)}
+			switch {
+			case err == nil:
+				read, c.End = append(read, i), i+1
+			case ours && p.sign == "=":
+				return false, &SyntaxError{i + 1, err}
 			}
 		}
 	}
 	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // one figure alone says nothing that could be checked
+		r.noPairs = i
 		return false, nil
 	}
 	r.Claims = append(r.Claims, c)
-	for at := range read {
+	for _, at := range read {
 		r.read[at] = true
 	}
 	r.at = i
@@ -167,7 +136,7 @@ func (r *reader) keyValues() (bool, error) {
 
 // pair takes one key; unit is that of times without one, "" where they must have it.
 func (c *Claim) pair(p pair, unit string) error {
-	switch word := strings.ToLower(p.word); word {
+	switch strings.ToLower(p.word) {
 	case runKey:
 		c.Name = p.value
 		return nil
@@ -175,19 +144,15 @@ func (c *Claim) pair(p pair, unit string) error {
 		c.Tool = p.value
 		return nil
 	case loopKey:
-		switch p.value {
-		case closedLoop, pacedLoop, openLoop:
-			c.Loop = p.value
-			return nil
+		if c.Loop = p.value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, p.value) {
+			return fmt.Errorf("loop %q is none of closed, paced, open", p.value)
 		}
-		return fmt.Errorf("loop %q is none of closed, paced, open", p.value)
+		return nil
 	}
 	name := key(p.word)
 	f, err := readKey(name, p.value)
 	if err != nil && unit != "" {
-		if with, again := readKey(name, p.value+unit); again == nil {
-			f, err = with, nil
-		}
+		f, err = readKey(name, p.value+unit)
 	}
 	switch {
 	case err != nil:
@@ -202,96 +167,60 @@ func (c *Claim) pair(p pair, unit string) error {
 }
 
 var (
-	ruleRow   = regexp.MustCompile(`^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$`)
-	depthHead = regexp.MustCompile(`(?i)pipelin\w*,?\s*[×x]\s*(\d+)`)
+	depthHead = regexp.MustCompile(`(?i)^#.*pipelin\w*,?\s*[×x]\s*(\d+)`)
 	tilde     = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
 )
 
-// cells splits a row of a table, of Markdown or with tabs between.
+// cells splits a row of a Markdown table; nil for what is none.
 func cells(l string) (all []string) {
-	switch {
-	case strings.HasPrefix(strings.TrimSpace(l), "|"):
-		for part := range strings.SplitSeq(strings.Trim(strings.TrimSpace(l), "|"), "|") {
-			all = append(all, strings.Trim(part, " *`"))
-		}
-	case strings.Count(l, "\t") >= 2:
-		for part := range strings.SplitSeq(l, "\t") {
-			all = append(all, strings.TrimSpace(part))
-		}
+	if l = strings.TrimSpace(l); !strings.HasPrefix(l, "|") {
+		return nil
+	}
+	for part := range strings.SplitSeq(strings.Trim(l, "|"), "|") {
+		all = append(all, strings.Trim(part, " *`"))
 	}
 	return all
 }
 
-// table reads the rows of a table whose head names a rate, or a time, beside what the
-// rows differ by. A cell that cannot be read, or is marked as approximate, is no figure.
+// table reads the rows of a table whose head names two figures or more. A cell that cannot
+// be read is no figure, and a row with one that is marked as approximate is left out.
 func (r *reader) table() (bool, error) {
-	head := cells(r.Lines[r.at])
-	if len(head) < 2 {
+	first, names, known := r.at, cells(r.Lines[r.at]), 0
+	if names == nil {
 		return false, nil
 	}
-	names, figures := make([]string, len(head)), 0
-	for i, word := range head {
+	for i, word := range names {
 		if names[i] = key(word); names[i] != "" {
-			figures++
+			known++
 		}
 	}
-	depth := r.depth()
-	i, found := r.at+1, false
-	for ; i < len(r.Lines); i++ {
-		row := cells(r.Lines[i])
-		if row == nil || ruleRow.MatchString(r.Lines[i]) {
-			if row == nil {
-				break
-			}
+	for r.at++; r.at < len(r.Lines); r.at++ {
+		row := cells(r.Lines[r.at])
+		if row == nil {
+			break
+		}
+		c := newClaim(toolTable, r.at+1)
+		if slices.ContainsFunc(row, tilde.MatchString) {
+			r.Guessed = append(r.Guessed, c.Line)
 			continue
 		}
-		c := newClaim(toolTable, i+1)
-		for k, cell := range row {
-			if tilde.MatchString(cell) {
-				r.Guessed = append(r.Guessed, i+1)
-				break
-			}
-			if figures < 2 || k >= len(names) || names[k] == "" {
-				continue
-			}
-			if f, err := readKey(names[k], cell); err == nil {
+		for k, cell := range row[:min(len(row), len(names))] {
+			if f, err := readKey(names[k], cell); err == nil && names[k] != "" {
 				c.set(names[k], f)
 			}
 		}
-		if !c.measured() {
+		if known < 2 || !c.measured() {
 			continue
 		}
-		if depth > 0 {
-			c.set(Depth, Figure{Value: depth})
+		if r.depth.Value > 0 {
+			c.set(Depth, r.depth)
 		}
-		r.Claims, r.read[i], found = append(r.Claims, c), true, true
-	}
-	if found {
-		r.read[r.at] = true
-		if ruleRow.MatchString(r.Lines[r.at+1]) {
-			r.read[r.at+1] = true
+		r.Claims = append(r.Claims, c)
+		for _, i := range []int{first, first + 1, r.at} { // head, rule and row
+			r.read[i] = true
 		}
 	}
-	r.at = i
 	return true, nil
-}
-
-// depth is how many requests were in flight on a connection, by the heading above the
-// next line; 0 where it does not say.
-func (r *reader) depth() float64 {
-	for i := r.at - 1; i >= 0; i-- {
-		l := strings.TrimSpace(r.Lines[i])
-		if l == "" {
-			continue
-		}
-		if m := depthHead.FindStringSubmatch(l); m != nil && strings.HasPrefix(l, "#") {
-			if f, err := count(m[1]); err == nil {
-				return f.Value
-			}
-		}
-		return 0
-	}
-	return 0
 }
 
 var (
@@ -299,39 +228,36 @@ var (
 	proseService = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU\b`)
 )
 
-// prose reads sentences that name both the CPU time of a request and rates. Where they
-// name more than one such time nothing is read, because it is not told which goes with
-// which.
+// prose reads sentences that name rates and one CPU time of a request. Where they name
+// another such time nothing is read, because it is not told which goes with which.
 func (r *reader) prose() {
-	var service *Figure
+	var service Figure
 	var claims []*Claim
 	var lines []int
 	for i, l := range r.Lines {
 		if r.read[i] {
 			continue
 		}
-		for _, m := range proseService.FindAllStringSubmatch(l, -1) {
-			f, err := duration(m[1])
-			if err != nil || service != nil && service.Value != f.Value {
+		if m := proseService.FindStringSubmatch(l); m != nil {
+			f, err := figure(m[1], "time")
+			if err != nil || service.Value > 0 && service != f {
 				return
 			}
-			service, lines = &f, append(lines, i)
+			service, lines = f, append(lines, i)
 		}
 		for _, m := range proseRate.FindAllStringSubmatch(l, -1) {
-			f, err := count(m[1])
-			if err != nil {
-				continue
+			if f, err := figure(m[1], "rate"); err == nil {
+				c := newClaim(toolProse, i+1)
+				c.set(Rate, Figure{f.Value, .005 * f.Value}) // a round number
+				claims, lines = append(claims, c), append(lines, i)
 			}
-			c := newClaim(toolProse, i+1)
-			c.set(Rate, Figure{f.Value, .005 * f.Value}) // a round number
-			claims, lines = append(claims, c), append(lines, i)
 		}
 	}
-	if service == nil {
+	if service.Value == 0 {
 		return
 	}
 	for _, c := range claims {
-		c.set(Service, *service)
+		c.set(Service, service)
 	}
 	for _, i := range lines {
 		r.read[i] = true

@@ -38,12 +38,14 @@ var rules = []struct {
 	{record.AuditMeanBounds, record.Impossible, lawArithmetic},
 	{record.AuditSpread, record.Impossible, lawArithmetic},
 	{record.AuditSum, record.Impossible, lawArithmetic},
+	{record.AuditSaidTwice, record.Impossible, lawArithmetic},
 	{record.AuditTooLong, record.Impossible, lawArithmetic},
 	{record.AuditChange, record.Impossible, lawArithmetic},
 
 	{record.AuditDead, record.Suspicious, lawSurvivors},
 	{record.AuditStatuses, record.Suspicious, lawSurvivors},
 	{record.AuditFailed, record.Suspicious, lawSurvivors},
+	{record.AuditUnsteady, record.Suspicious, lawFlow},
 	{record.AuditOfferedMissed, record.Suspicious, lawFlow},
 	{record.AuditBacklogGrows, record.Suspicious, lawFlow},
 	{record.AuditLittlePlan, record.Suspicious, lawLittle},
@@ -54,6 +56,7 @@ var rules = []struct {
 	{record.AuditIdentical, record.Suspicious, lawRepeats},
 
 	{record.AuditBackFilled, record.CannotTell, lawLittle},
+	{record.AuditConnectionsUntold, record.CannotTell, lawLittle},
 	{record.AuditDepthUntold, record.CannotTell, lawLittle},
 	{record.AuditInterpolated, record.CannotTell, lawArithmetic},
 	{record.AuditCoresUntold, record.CannotTell, lawUtilisation},
@@ -96,15 +99,25 @@ func Judge(text *Text, given Given) *record.Audit {
 		}
 	}
 	for i, c := range text.Claims {
-		for _, check := range []func(*Claim) *finding{
-			added, rateTime, bytesTime, acceptedDone, offeredMissed,
-			little, utilisation, spinning, inverse,
-			order, meanBounds, spread, sum, tooLong,
-			dead, statuses, failed, fewerConnections, bursts, calibration, uneven,
-		} {
-			if f := check(c); f != nil {
-				a.add(i, f)
+		for _, two := range c.clashes {
+			a.add(i, c.Line, c.twice(record.AuditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
+		}
+		for _, part := range c.parts() {
+			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
+				a.add(i, c.Line, check(part))
 			}
+			for _, e := range equations["all"] {
+				a.add(i, c.Line, e.check(part))
+			}
+			for _, e := range equations[c.Tool] {
+				a.add(i, c.Line, e.check(part))
+			}
+		}
+		for _, check := range []func(*Claim) *finding{
+			offeredMissed, little, connectionsUntold, utilisation, spinning, inverse, tooLong,
+			dead, refused, failed, fewerConnections, bursts, calibration, uneven,
+		} {
+			a.add(i, c.Line, check(c))
 		}
 	}
 	a.across()
@@ -141,16 +154,15 @@ type finding struct {
 	names  record.Names
 }
 
-// add notes what was found of a run, or of all for -1.
-func (a *audit) add(run int, f *finding) {
+// add notes what was found of a run, or of several for -1; line is the first of the first.
+func (a *audit) add(run, line int, f *finding) {
+	if f == nil {
+		return
+	}
 	for _, v := range f.values {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return // figures that no run has
 		}
-	}
-	line := 0
-	if run >= 0 {
-		line = a.text.Claims[run].Line
 	}
 	rule := rules[ruleOf(f.code)]
 	a.findings = append(a.findings, record.AuditFinding{Kind: rule.kind, Law: rule.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
@@ -170,74 +182,8 @@ func unread(text *Text) []record.AuditLines {
 	return all
 }
 
-// differ reports whether two figures are further apart than their rounding and the
-// slack allow.
-func differ(a, b Figure) bool {
-	return math.Abs(a.Value-b.Value) > a.Half+b.Half+slack*math.Max(math.Abs(a.Value), math.Abs(b.Value))
-}
-
 // exceeds reports whether a is above b for certain.
 func exceeds(a, b Figure) bool { return a.low() > b.high()*(1+slack) }
-
-// added: requests are those with a good reply and those without.
-func added(c *Claim) *finding {
-	whole := Requests
-	var parts []string
-	switch {
-	case c.has(Requests, OK, Errors) && c.Tool == toolFigures:
-		parts = []string{OK, Errors}
-	case c.has(Requests, Status2xx, Status3xx, Status4xx, Status5xx):
-		parts = []string{Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, Errors, CutOff}
-	case c.has(Accepted, Done, "open"):
-		whole, parts = Accepted, []string{Done, "open"}
-	default:
-		return nil
-	}
-	sum := Figure{}
-	for _, p := range parts {
-		if c.Tool == toolHTTPerf && p == Errors || c.Tool == toolHTTPerf && p == Status1xx { // its requests are replies
-			continue
-		}
-		f := c.get(p)
-		sum = Figure{sum.Value + f.Value, sum.Half + f.Half}
-	}
-	if c.Tool == toolH2load { // which counts a status before its reply is done
-		sum.Half += c.get(Connections).Value
-	}
-	if n := c.get(whole); math.Abs(n.Value-sum.Value) > n.Half+sum.Half {
-		return &finding{record.AuditNotAdded, record.Values{"whole": n.Value, "sum": sum.Value}, record.Names{"whole": whole, "parts": strings.Join(parts, " + ")}}
-	}
-	return nil
-}
-
-// rateTime: X T = C.
-func rateTime(c *Claim) *finding {
-	if !c.has(Rate, Seconds, Requests) {
-		return nil
-	}
-	if n := c.get(Rate).times(c.get(Seconds)); differ(n, c.get(Requests)) {
-		return &finding{record.AuditRateTime, record.Values{"rate": c.get(Rate).Value, "seconds": c.get(Seconds).Value, "product": n.Value, "requests": c.get(Requests).Value}, nil}
-	}
-	return nil
-}
-
-func bytesTime(c *Claim) *finding {
-	if !c.has(BytesRate, Seconds, Bytes) || c.Tool == toolH2load { // whose rate is of the whole time, warm-up included
-		return nil
-	}
-	if n := c.get(BytesRate).times(c.get(Seconds)); differ(n, c.get(Bytes)) {
-		return &finding{record.AuditBytesTime, record.Values{"rate": c.get(BytesRate).Value, "seconds": c.get(Seconds).Value, "product": n.Value, "bytes": c.get(Bytes).Value}, nil}
-	}
-	return nil
-}
-
-// acceptedDone: nothing is done before it was accepted.
-func acceptedDone(c *Claim) *finding {
-	if c.has(Accepted, Done) && c.get(Done).low() > c.get(Accepted).high() {
-		return &finding{record.AuditDoneAccepted, record.Values{"accepted": c.get(Accepted).Value, "done": c.get(Done).Value}, nil}
-	}
-	return nil
-}
 
 // missed is the share of the planned requests from which a load is another than planned.
 const missed = .01
@@ -282,6 +228,16 @@ func little(c *Claim) *finding {
 		code = record.AuditDepthUntold
 	}
 	return &finding{code, v, record.Names{"tool": c.Tool}}
+}
+
+// connectionsUntold: Little's law needs to know how many requests could be in flight.
+func connectionsUntold(c *Claim) *finding {
+	_, told := c.inFlight()
+	rate, known := c.rate()
+	if told || !known || !c.has(Mean) || !slices.Contains(Formats(), c.Tool) {
+		return nil
+	}
+	return &finding{record.AuditConnectionsUntold, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, record.Names{"tool": c.Tool}}
 }
 
 // utilisation: the server's cores are busy for at most all the time.
@@ -342,29 +298,35 @@ func inverse(c *Claim) *finding {
 func order(c *Claim) *finding {
 	all := c.quantiles()
 	name := func(q float64) string {
-		switch q {
-		case 0:
+		if q == 0 {
 			return Min
-		case 1:
-			return Max
 		}
 		return quantileName(math.Round(q*1e7) / 1e5)
 	}
-	for i := 1; i < len(all); i++ {
-		// Both ends of the range are the same time, of which HDR histograms keep three digits.
-		if all[i-1].low()*(1-.005) > all[i].high() && all[i-1].Q < all[i].Q {
-			return &finding{record.AuditOrder, record.Values{"less": all[i-1].Value, "more": all[i].Value}, record.Names{"less": name(all[i-1].Q), "more": name(all[i].Q)}}
+	wrong := func(less string, a Figure, more string, b Figure) *finding {
+		return &finding{record.AuditOrder, record.Values{"less": a.Value, "more": b.Value}, c.names(record.Names{"less": less, "more": more})}
+	}
+	// Tools differ in which request of n is the quantile, by one. Both ends of the range are
+	// the same time, of which HDR histograms keep three digits.
+	gap, longest, next := 0., quantile{}, 0
+	if n := c.get(Requests).Value; n > 0 {
+		gap = 1 / n
+	}
+	for _, q := range all {
+		for ; all[next].Q < q.Q-gap; next++ {
+			if all[next].low() > longest.low() {
+				longest = all[next]
+			}
+		}
+		if longest.low()*(1-.005) > q.high() {
+			return wrong(name(longest.Q), longest.Figure, name(q.Q), q.Figure)
 		}
 	}
-	if !c.has(Mean) || len(all) == 0 {
-		return nil
-	}
-	mean := c.get(Mean)
-	if last := all[len(all)-1]; last.Q == 1 && mean.low() > last.high()*1.005 {
-		return &finding{record.AuditOrder, record.Values{"less": mean.Value, "more": last.Value}, record.Names{"less": Mean, "more": Max}}
-	}
-	if first := all[0]; first.Q == 0 && first.low() > mean.high()*1.005 {
-		return &finding{record.AuditOrder, record.Values{"less": first.Value, "more": mean.Value}, record.Names{"less": Min, "more": Mean}}
+	switch least, mean, most := c.get(Min), c.get(Mean), c.get(Max); {
+	case c.has(Mean, Max) && mean.low() > most.high()*1.005:
+		return wrong(Mean, mean, Max, most)
+	case c.has(Mean, Min) && least.low() > mean.high()*1.005:
+		return wrong(Min, least, Mean, mean)
 	}
 	return nil
 }
@@ -402,7 +364,7 @@ func meanBounds(c *Claim) *finding {
 	if c.Tool == toolFortio {
 		return &finding{record.AuditInterpolated, v, nil}
 	}
-	return &finding{record.AuditMeanBounds, v, nil}
+	return &finding{record.AuditMeanBounds, v, c.names(record.Names{})}
 }
 
 // spread: of values between a and b with mean m the deviation is at most
@@ -413,24 +375,18 @@ func spread(c *Claim) *finding {
 	}
 	m, least, most := c.get(Mean), c.get(Min).low(), c.get(Max).high()
 	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
-	if n := c.get(Requests).Value; n > 1 {
-		limit *= math.Sqrt(n / (n - 1))
-	}
+	n := max(2, c.get(Requests).Value) // tools divide by n - 1
+	limit *= math.Sqrt(n / (n - 1))
 	if c.get(Stdev).low() > limit*(1+slack) {
-		return &finding{record.AuditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, nil}
+		return &finding{record.AuditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, c.names(record.Names{})}
 	}
 	return nil
 }
 
-// sum: the mean is the sum over the number.
-func sum(c *Claim) *finding {
-	if !c.has(Sum, Mean, Requests) {
-		return nil
-	}
-	if n := c.get(Mean).times(c.get(Requests)); differ(n, c.get(Sum)) {
-		return &finding{record.AuditSum, record.Values{"mean": c.get(Mean).Value, "requests": c.get(Requests).Value, "product": n.Value, "sum": c.get(Sum).Value}, nil}
-	}
-	return nil
+// names adds what the figures are of, if not of whole requests, and their unit.
+func (c *Claim) names(n record.Names) record.Names {
+	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
+	return n
 }
 
 // tooLong: no request takes longer than the run.
@@ -447,10 +403,8 @@ const fewFailed = .001
 // failed: quantiles are of the requests that ended well.
 func failed(c *Claim) *finding {
 	requests, lost := c.get(Requests).Value, c.get(Errors).Value+c.get(Timeouts).Value
-	if dead(c) != nil { // its timeouts count one connection many times
-		lost = c.get(Errors).Value
-	}
-	if c.Tool == toolH2load || c.Tool == toolHTTPerf { // which count timeouts among the errors
+	// The timeouts of the dead count one connection many times; those of h2load and httperf are among the errors.
+	if dead(c) != nil || c.Tool == toolH2load || c.Tool == toolHTTPerf {
 		lost = c.get(Errors).Value
 	}
 	if requests <= 0 || lost <= fewFailed*requests {
@@ -467,8 +421,8 @@ func failed(c *Claim) *finding {
 	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.get("read_errors").Value}, record.Names{"times": times}}
 }
 
-// statuses: replies that refuse or fail are quick, and no work.
-func statuses(c *Claim) *finding {
+// refused: replies that refuse or fail are quick, and no work.
+func refused(c *Claim) *finding {
 	bad, replies := c.get(Status4xx).Value+c.get(Status5xx).Value+c.get(NotGood).Value, c.get(Requests).Value
 	if replies <= 0 || bad <= fewFailed*replies {
 		return nil

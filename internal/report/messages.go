@@ -2,6 +2,9 @@ package report
 
 import "schedlab/internal/record"
 
+// auditTwice words a figure that another of the same run contradicts.
+const auditTwice = `{{.Names.left}}{{with .Names.of}} of {{.}}{{end}} is {{as .Names.unit .Values.left}}, and {{.Names.right}} makes it {{with .Names.is}}{{.}} {{end}}{{as .Names.unit .Values.right}}`
+
 // messages has one template for each code, whose dot is the [record.Fact]. n is a whole
 // number, share and percent are of 1, per a rate, change a ratio.
 var messages = map[record.Code]string{
@@ -312,14 +315,15 @@ var messages = map[record.Code]string{
 		`{{with .Values.connections}}, through at most {{n .}} connections at once{{end}}; {{short .Values.server}} in the server against {{short .Values.client}} for its client` +
 		`{{with .Values.cycle}}; were all {{n $.Values.opened}} connections open at once, a closed loop would make it {{short .}} whatever the server does{{end}}`,
 	record.AuditUtilisation:  `{{per .Values.rate}} × {{short .Values.service}} of CPU = {{three .Values.busy}} cores busy, and there are {{g .Values.cores}}: the requests cost less, or the cores are more`,
-	record.AuditNotAdded:     `{{.Names.whole}} {{n .Values.whole}}, but {{.Names.parts}} = {{n .Values.sum}}`,
-	record.AuditRateTime:     `{{per .Values.rate}} × {{three .Values.seconds}} s = {{n .Values.product}} requests, and {{n .Values.requests}} are told`,
-	record.AuditBytesTime:    `{{three .Values.rate}} bytes/s × {{three .Values.seconds}} s = {{three .Values.product}} bytes, and {{three .Values.bytes}} are told`,
-	record.AuditDoneAccepted: `{{n .Values.done}} are done and only {{n .Values.accepted}} were accepted`,
-	record.AuditOrder:        `{{.Names.less}} {{short .Values.less}} is above {{.Names.more}} {{short .Values.more}}`,
-	record.AuditMeanBounds:   `the mean is {{short .Values.mean}}; by the quantiles it is {{with .Values.high}}between {{short $.Values.low}} and {{short .}}{{else}}at least {{short .Values.low}}{{end}}`,
-	record.AuditSpread:       `a deviation of {{short .Values.stdev}} with mean {{short .Values.mean}} and max {{short .Values.max}}; it can be {{short .Values.limit}} at most (Bhatia and Davis)`,
-	record.AuditSum:          `{{n .Values.requests}} × {{short .Values.mean}} = {{digits .Values.product}} s, and the sum is {{digits .Values.sum}} s`,
+	record.AuditNotAdded:     auditTwice,
+	record.AuditRateTime:     auditTwice,
+	record.AuditBytesTime:    auditTwice,
+	record.AuditSum:          auditTwice,
+	record.AuditSaidTwice:    auditTwice,
+	record.AuditDoneAccepted: auditTwice,
+	record.AuditOrder:        `{{.Names.less}} {{as .Names.unit .Values.less}} is above {{.Names.more}} {{as .Names.unit .Values.more}}{{with .Names.of}}, of {{.}}{{end}}`,
+	record.AuditMeanBounds:   `the mean{{with .Names.of}} of {{.}}{{end}} is {{as .Names.unit .Values.mean}}; by the quantiles it is {{with .Values.high}}between {{as $.Names.unit $.Values.low}} and {{as $.Names.unit .}}{{else}}at least {{as .Names.unit .Values.low}}{{end}}`,
+	record.AuditSpread:       `a deviation of {{as .Names.unit .Values.stdev}}{{with .Names.of}} of {{.}}{{end}} with mean {{as .Names.unit .Values.mean}} and max {{as .Names.unit .Values.max}}; it can be {{as .Names.unit .Values.limit}} at most (Bhatia and Davis)`,
 	record.AuditTooLong:      `the slowest took {{short .Values.max}}, in a run of {{short .Values.seconds}}`,
 	record.AuditChange:       `the rate changed by {{signed .Values.change}} ({{per .Values.before}} to {{per .Values.rate}}; {{signed .Values.whole}} from the first row), and not by {{signed .Values.said}}`,
 
@@ -329,6 +333,7 @@ var messages = map[record.Code]string{
 	record.AuditFailed: `{{n .Values.lost}} of {{n .Values.ended}} requests failed ({{one .Values.share}}{{with .Values.read}}; {{n .}} while reading, which is what a server that closes first looks like{{end}}): ` +
 		`{{if eq .Names.times "all"}}their times are among the others, where a refusal is quick and a timeout is the tool's limit{{else}}times are of the survivors, and above p{{pct .Values.known}} nothing is known of all{{end}}`,
 	record.AuditOfferedMissed: `{{per .Values.rate}} of {{per .Values.offered}} offered were done ({{one .Values.share}}){{with .Values.missing}}; {{n .}} requests of the plan are missing, and in no time{{end}}`,
+	record.AuditUnsteady:      auditTwice + `: the tool's samples leave a part of the run out, in which the server did another rate, or none`,
 	record.AuditBacklogGrows:  `accepted less done grows from {{n .Values.first}} to {{n .Values.last}} over {{n .Values.times}} reports: work comes in faster than it is done`,
 	record.AuditLittlePlan: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests that wait, more than {{n .Values.connections}} connections hold: ` +
 		`the others wait in the load tool's plan. The load was more than these connections, or the tool's threads, could carry, so look at the tool before the server`,
@@ -341,7 +346,8 @@ var messages = map[record.Code]string{
 
 	record.AuditBackFilled: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight in {{n .Values.connections}} connections: wrk's habit, not the server's. ` +
 		`wrk 4 adds times that it did not measure for requests that a slow one held up (stats_correct), so its mean and quantiles are of more requests than were sent`,
-	record.AuditDepthUntold: `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight in {{n .Values.connections}} connections: {{.Names.tool}} does not print how many each may have (h2load -m, k6 http.batch), so say --connections`,
+	record.AuditConnectionsUntold: `{{per .Values.rate}} × {{short .Values.mean}} = {{three .Values.in_flight}} requests in flight, and {{.Names.tool}} does not print how many there could be: say --connections to have it held to Little's law`,
+	record.AuditDepthUntold:       `{{per .Values.rate}} × {{short .Values.mean}} = {{digits .Values.in_flight}} requests in flight in {{n .Values.connections}} connections: {{.Names.tool}} does not print how many each may have (h2load -m, k6 http.batch), so say --connections`,
 	record.AuditInterpolated: `the mean is {{short .Values.mean}}, and the quantiles would have it {{with .Values.high}}between {{short $.Values.low}} and {{short .}}{{else}}at least {{short .Values.low}}{{end}}: ` +
 		`fortio's habit, which interpolates within buckets of -r (1 ms unless set), so its quantiles are no finer`,
 	record.AuditCoresUntold: `{{per .Values.rate}} × {{short .Values.service}} of CPU is a load of {{three .Values.busy}}, so it takes {{plural .Values.needed "core"}}; say --cores to have it judged`,

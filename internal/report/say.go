@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/template"
@@ -172,17 +173,26 @@ func parse() *template.Template {
 		"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", math.Floor(bytes/(1<<20))) },
 		"round":    func(v, to float64) string { return lasting(v).Round(lasting(to)).String() },
 		"short":    short,
-		"lasts":    func(v float64) string { return strings.ReplaceAll(seconds(v), nbsp, " ") },
-		"digits2":  digits2,
-		"sub":      func(a, b float64) float64 { return a - b },
-		"say":      Say,
-		"gist":     gist,
-		"fix":      Fix,
-		"untold":   func(check string) string { return checks[check].untold },
-		"kind":     func(does string) string { return kindsOfRequests[does].name },
-		"outcome":  func(kind string) string { return outcomeWords(record.AnswerKind(kind)) },
-		"metric":   choiceMetric,
-		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
+		"as": func(unit string, v float64) string { // a time, or what has no unit
+			if unit == "s" {
+				return short(v)
+			}
+			if math.Abs(v) < 1e6 {
+				return strconv.FormatFloat(v, 'g', 6, 64)
+			}
+			return prose.Digits(v)
+		},
+		"lasts":   func(v float64) string { return strings.ReplaceAll(seconds(v), nbsp, " ") },
+		"digits2": digits2,
+		"sub":     func(a, b float64) float64 { return a - b },
+		"say":     Say,
+		"gist":    gist,
+		"fix":     Fix,
+		"untold":  func(check string) string { return checks[check].untold },
+		"kind":    func(does string) string { return kindsOfRequests[does].name },
+		"outcome": func(kind string) string { return outcomeWords(record.AnswerKind(kind)) },
+		"metric":  choiceMetric,
+		"quote":   func(s string) string { return fmt.Sprintf("%q", s) },
 	})
 	template.Must(all.Parse(parts + findingParts))
 	for code, f := range findings {
