@@ -328,18 +328,18 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // which are too few for a verdict
 		return aa[0].Baseline + " against its own copy is not judged"
 	case len(bad) > 0:
-		return fmt.Sprintf("%s DIFFERS from its own copy in %s, so no verdict on that stands", aa[0].Baseline, strings.Join(bad, ", "))
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, strings.Join(bad, ", "))
 	}
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
-// alike says how like each other the baseline and its copy are: they do not differ where every
-// interval is within SAME, else the widest interval is told.
+// alike says how like each other the baseline and its copy are in the metrics that decide: they
+// do not differ where every interval is within SAME, else the widest interval is told.
 func alike(aa []record.Verdict) string {
 	var widest record.Verdict
 	for _, v := range aa {
 		switch {
-		case !judgedControl(v) || find(v.Metric).Decision(v.Verdict) == stats.Same:
+		case !v.Primary || !judgedControl(v) || find(v.Metric).Decision(v.Verdict) == stats.Same:
 		case v.Low == 0:
 			return "cannot be told apart yet"
 		case widest.Low == 0 || v.High/v.Low > widest.High/widest.Low:

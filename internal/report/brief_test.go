@@ -52,11 +52,12 @@ func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 // The copy does not differ where its intervals are within SAME; else the widest is told.
 func TestHowLikeTheCopyIs(t *testing.T) {
 	t.Parallel()
-	narrow := record.Verdict{Metric: "p50", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .98, High: 1.02}
-	wide := record.Verdict{Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
-	early := record.Verdict{Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
+	narrow := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .98, High: 1.02}
+	wide := record.Verdict{Primary: true, Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
+	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
+	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1, Low: .8, High: 1.1}
 	for want, aa := range map[string][]record.Verdict{
-		"nethttp and its own copy do not differ":                                 {narrow},
+		"nethttp and its own copy do not differ":                                 {narrow, cpu},
 		"nethttp and its own copy cannot be told apart (-64 % to +175 % at p99)": {narrow, wide},
 		"nethttp and its own copy cannot be told apart yet":                      {narrow, early},
 	} {

@@ -46,7 +46,7 @@ func controls(aa []record.Verdict) string {
 	}
 	finding := "none differs by what a verdict needs, as it must"
 	if len(bad) > 0 {
-		finding = fmt.Sprintf("NOT CLEAN for %s, so no verdict on it may stand", strings.Join(bad, ", "))
+		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
 	}
 	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
 }

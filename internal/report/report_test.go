@@ -194,7 +194,7 @@ func TestControlThatWasNotJudged(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	aa[0].Verdict, aa[0].Low = "SLOWER", 1.005
-	if got := controls(aa); !strings.HasSuffix(got, "NOT CLEAN for p50, so no verdict on it may stand") {
+	if got := controls(aa); !strings.HasSuffix(got, "NOT CLEAN for p50, and only a difference beyond that stands") {
 		t.Errorf("got %s", got)
 	}
 }
