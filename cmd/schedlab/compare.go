@@ -51,7 +51,7 @@ func newCompare() *cobra.Command {
 same seeded open-loop load, beside a second copy of the baseline (A/A), and judge
 them block by block. The first arm is the baseline. Without a SCENARIO the
 embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
-three quarters of a minute on two CPUs, and 75 s at most.
+half a minute on two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
 each runs with a record of its own, and every expectation of theirs is told as

@@ -37,8 +37,7 @@ func (r *reader) object() (bool, error) {
 	var raw any
 	if err := d.Decode(&raw); err != nil {
 		end := int64(len(rest))
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			end = min(end, syntax.Offset-1)
 		}
 		r.at += max(1, strings.Count(rest[:end], "\n"))
