@@ -61,22 +61,18 @@ func statements(n ast.Node) int {
 	return sum
 }
 
-// ofVerdicts reports whether a statement asks verdicts and nothing else.
+// ofVerdicts reports whether a statement asks about verdicts and nothing else.
 func ofVerdicts(n ast.Node) bool {
-	var c callees
-	ast.Walk(&n, &c)
-	return len(c) > 0 && !slices.ContainsFunc(c, func(word string) bool {
-		return !slices.Contains([]string{"verdict", "same", "faster", "slower", "interval"}, word)
-	})
-}
-
-type callees []string
-
-// Visit implements ast.Visitor.
-func (c *callees) Visit(node *ast.Node) {
-	if call, ok := (*node).(*ast.CallNode); ok {
-		*c = append(*c, call.Callee.String())
+	calls := func(ok func(word string) bool) bool {
+		return ast.Find(n, func(n ast.Node) bool {
+			call, is := n.(*ast.CallNode)
+			return is && ok(call.Callee.String())
+		}) != nil
 	}
+	verdict := func(word string) bool {
+		return slices.Contains([]string{"verdict", "same", "faster", "slower", "interval"}, word)
+	}
+	return calls(verdict) && !calls(func(word string) bool { return !verdict(word) })
 }
 
 // decide joins the findings on statements by Kleene's logic: a part that is open or refused

@@ -179,8 +179,9 @@ func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) e
 
 var errBudget = errors.New("the budget ended")
 
-// bounded ends a comparison's context when the budget has room only for what follows so many
-// trials, whatever a window waits for. A search for capacity is bounded by its number of windows.
+// bounded gives a comparison a deadline: the end of its budget, less the time that judging and
+// recording take after the given number of trials. A search for capacity has none; its number
+// of windows bounds it.
 func (r *runner) bounded(ctx context.Context, trials int) (context.Context, context.CancelFunc) {
 	if r.plan.slo != nil {
 		return ctx, func() {}
@@ -278,7 +279,9 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		aim.Room = r.room(block+1, max(last, time.Since(first)/time.Duration(block+1)))
 		result, ends := soFar.Look(aim, figures)
 		if ends {
-			r.tellOpen(soFar, block+1, last)
+			if p.Blocks == scenario.MaxBlocks { // else --blocks ended it, not the budget
+				r.tellOpen(soFar, block+1, last)
+			}
 			return nil
 		}
 		if result != nil && r.onLook != nil {
@@ -314,7 +317,7 @@ func (r *runner) runBlock(ctx context.Context, block int, soFar *judge.Judge, fi
 	return nil
 }
 
-// budgetEnded says what the budget left undone after so many blocks.
+// budgetEnded adds the doubt that the budget ended the run after the given number of blocks.
 func (r *runner) budgetEnded(soFar *judge.Judge, blocks int, each time.Duration) {
 	p := r.plan
 	if blocks < scenario.MinBlocks {
@@ -327,8 +330,8 @@ func (r *runner) budgetEnded(soFar *judge.Judge, blocks int, each time.Duration)
 	}
 }
 
-// room is how many blocks the budget has time for in all, after so many, when another takes
-// each.
+// room returns how many blocks the run can have in all: those that ran, and those that fit into
+// the rest of the budget when a block takes each.
 func (r *runner) room(blocks int, each time.Duration) int {
 	n, left := blocks, r.plan.budget-time.Since(r.began)
 	for n < r.plan.Blocks && time.Duration(n+1-blocks)*each+after((n+1)*len(r.plan.arms)) <= left {
@@ -337,8 +340,8 @@ func (r *runner) room(blocks int, each time.Duration) int {
 	return n
 }
 
-// tellOpen says which verdicts are open when a run ends that was to decide them, and what
-// would.
+// tellOpen adds a doubt when the run ends with open verdicts: how many are open, and the budget
+// or window that would decide them.
 func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 	if a := r.plan.aim; a.SLO != nil || a.Outcome != nil || a.Expectations {
 		return

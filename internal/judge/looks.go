@@ -7,18 +7,17 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An Aim is what a run is for: it ends at the first look that knows it. The zero Aim is the
-// verdicts, the best arm and the expectations.
+// An Aim is the question of a run, which ends at the first look that answers it. The zero Aim
+// asks for the verdicts, the best arm and the expectations.
 type Aim struct {
 	Expectations bool      // the expectations alone, whatever verdicts are open
 	SLO          stats.SLO // whether each arm keeps it, if not nil
 	Outcome      *string   // the [Outcome] of this metric, if not nil
-	Room         int       // the blocks that there is time for in all, 0 if not known: verdicts that need more are not waited for
+	Room         int       // most blocks the run has time for, 0 if unknown; it does not wait for verdicts that need more
 }
 
-// Look judges what was taken so far, as an end that may come at any time would, if as many
-// blocks count as a look has; else the result is nil. ends reports whether more blocks can
-// change nothing that the aim asks for.
+// Look judges the trials taken so far, if the number of valid blocks is that of a look;
+// otherwise soFar is nil. ends reports that the aim is answered: more blocks would change nothing.
 func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result, ends bool) {
 	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
 		return nil, false
@@ -49,10 +48,10 @@ func (j *Judge) Open() (open, needed int) {
 	return open, needed
 }
 
-// settled reports whether the blocks that there is room for can change nothing that was asked
-// for: every primary verdict is decided or cannot be, by its goodput where an arm is
-// overloaded, so is every duel of two that may be the best, and so is every expectation. An
-// arm of which nothing is decided is given all the room there is.
+// settled reports whether the blocks still to come can change nothing. A verdict is settled when
+// it is decided, or when it would need more than room blocks. All of these must be: primary
+// verdicts (goodput, where an arm is overloaded), duels between arms that may be the best, and
+// expectations. An arm without any decided primary verdict keeps the run going.
 func (g judgement) settled(room int) bool {
 	known := map[string]bool{}
 	for _, v := range g.verdicts.all {

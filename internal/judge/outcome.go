@@ -24,7 +24,7 @@ func MapMetrics() (names []string) {
 
 // MapBlocks is the fewest blocks that can tell so many arms apart on a map; 0 when no
 // number of looks can.
-func MapBlocks(arms int) int { return stats.FirstLook(max(Primaries(), duelists(arms-1))) }
+func MapBlocks(arms int) int { return stats.FirstLook(max(Primaries(), duelShares(arms-1))) }
 
 // Outcome is what a comparison comes to on a map of the metric, or of the winner
 // over the primary metrics if that is "". The ratio is the widest that made it so.

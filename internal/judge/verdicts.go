@@ -12,24 +12,28 @@ import (
 // verdicts are a run's.
 type verdicts struct {
 	aa, all []record.Verdict
-	duels   []record.Verdict // every challenger against every challenger before it
-	least   map[pairing]int  // fewest blocks that may decide one, where more may
+	duels   []record.Verdict // each challenger against each challenger before it
+	least   map[pairing]int  // of verdicts that are not final: the fewest blocks that may decide them
 	refusal *refusal         // why every one is refused, nil if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
 // baseline against its copy.
 //
-// The verdicts on p50, p90 and p99 of k challengers, duels included, are all true with
-// probability 1 - [stats.Alpha]. A challenger's own verdict takes the share 1/3k of Alpha, and
-// a duel, of which there are k(k-1)/2 for each metric, 1/3k(k-1). A duel calls a difference
-// where the interval of one of the two against its reference excludes none. With d of the k
-// truly different from the baseline at a metric, an arm that equals it errs with its whole
-// share, one that differs with half of its share (on one side only), and so do duels: those
-// of two arms that both differ may be of equals, those of one that differs and one that does
-// not are not. In units of Alpha/3k the sum is at most (k-d) + d/2 + [d(d-1)/2 + d(k-d)/2]/(k-1) = k.
-// Elsewhere a duel calls a difference with what the looks, whose ranks are whole numbers,
-// leave unspent of Alpha.
+// The verdicts on p50, p90 and p99, duels included, are all true with probability
+// 1 - [stats.Alpha]. Let k be the number of challengers and u = Alpha/3k:
+//
+//   - a challenger's verdict against its reference has error u;
+//   - a duel has error u/(k-1) (see [duelShares]), and may call a difference only if one of its
+//     two arms already differs from its reference;
+//   - any other duel may call a difference with the part of Alpha that whole-numbered ranks
+//     leave unspent (see [spareShares]).
+//
+// Proof: let d of the k truly differ from the baseline at a metric. Verdicts on the k-d equal
+// ones err with u, on the d others with u/2, since only one side is wrong. Duels between two
+// that differ, d(d-1)/2, may be between equals: u/(k-1) each. Duels between one that differs and
+// one that does not, d(k-d), err on one side: u/2(k-1) each. Duels between two that equal the
+// baseline need a wrong verdict first. The sum is at most (k-d)u + du/2 + du/2 = ku for each metric.
 func (b blocks) compare(arms []record.Arm) verdicts {
 	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, least: map[pairing]int{}, refusal: b.refuseRun()}
 	if len(arms) < 2 {
@@ -58,9 +62,9 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
-				c := stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), duelists(challengers))
+				c := stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), duelShares(challengers))
 				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[pairing{m.Name, a.Name, ""}] && !differs[pairing{m.Name, other.Name, ""}] {
-					c = stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), unspent(challengers))
+					c = stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), spareShares(challengers))
 				}
 				v.duels = append(v.duels, v.verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
 			}
@@ -69,18 +73,18 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	return v
 }
 
-// duelists and unspent are how many comparisons would share Alpha if each had the error of a
-// duel: in general, and of two arms neither of which differs from the baseline.
-func duelists(challengers int) int {
+// duelShares returns the number of equal shares of Alpha of which a duel gets one.
+func duelShares(challengers int) int {
 	return Primaries() * challengers * max(challengers-1, 1)
 }
 
-func unspent(challengers int) int {
+// spareShares returns the same for a duel between two arms that do not differ from the baseline.
+func spareShares(challengers int) int {
 	duels := Primaries() * challengers * (challengers - 1) / 2
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(Primaries()*challengers)))
 }
 
-// against is a reason against a verdict on two arms; nil for none.
+// against returns why the comparison of two arms gives no verdict; nil if it gives one.
 func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm, run *refusal, r ruler) *refusal {
 	why := cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), r.broken)
 	switch {
@@ -91,20 +95,19 @@ func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm
 	case c.Decision == stats.Inconclusive:
 		return nil
 	case !r.resolves(c):
-		return refused(r.short)
+		return refused(r.reason)
 	}
 	return b.check(c, base.Name, arm.Name)
 }
 
-// A ruler is the smallest difference at one metric that a run can resolve, as the baseline
-// and its copy show it. Where their interval excludes no difference, the run tells identical
-// programs apart by as much as its far end, and only a difference beyond that stands. SAME
-// stands unless the copy is told FASTER or SLOWER itself.
+// A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval
+// excludes 1, the run tells identical programs apart by up to its far end, and a difference
+// must be larger than that. SAME stands unless the copy itself is FASTER or SLOWER.
 type ruler struct {
-	gap    float64     // of the logarithm, not negative
-	apart  bool        // the copy is told FASTER or SLOWER
-	short  record.Fact // why a verdict that the gap may have made is refused
-	broken *refusal    // A/A itself is refused, and with it every verdict; nil if not
+	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
+	differs bool        // the copy is FASTER or SLOWER
+	reason  record.Fact // for refusing a verdict within the gap
+	broken  *refusal    // for refusing every verdict, if A/A itself is refused; else nil
 }
 
 func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
@@ -115,17 +118,17 @@ func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
-	r.apart = aa.Decision == stats.Faster || aa.Decision == stats.Slower
-	r.short = record.Fact{Code: record.CauseAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
+	r.differs = aa.Decision == stats.Faster || aa.Decision == stats.Slower
+	r.reason = record.Fact{Code: record.CauseAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
 		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
 	}}
 	return r
 }
 
-// resolves reports whether a verdict stands beside the gap.
+// resolves reports whether a verdict is not explained by the gap.
 func (r ruler) resolves(c stats.Comparison) bool {
 	if c.Decision == stats.Same {
-		return !r.apart
+		return !r.differs
 	}
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
@@ -204,10 +207,10 @@ func noun(name string) string {
 	return name
 }
 
-// A pairing names a verdict.
+// A pairing identifies a verdict.
 type pairing struct{ metric, arm, baseline string }
 
-// verdict is a comparison's, with a note of the blocks that may decide it.
+// verdict turns a comparison into a verdict, and notes in v.least how many blocks may decide it.
 func (v verdicts) verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
 	switch {
 	case why != nil && !why.final:

@@ -50,7 +50,7 @@ func InWords(r *record.Result) *record.Result {
 	all := *r
 	all.Headline = Headline(r)
 	all.Doubts = Texts(r.Doubts)
-	all.Verdicts, all.AA, all.Expectations = reasoned(r.Verdicts), reasoned(r.AA), list(r.Expectations)
+	all.Verdicts, all.AA, all.Duels, all.Expectations = reasoned(r.Verdicts), reasoned(r.AA), reasoned(r.Duels), list(r.Expectations)
 	for i := range all.Expectations {
 		say(&all.Expectations[i].Reason)
 	}

@@ -28,7 +28,7 @@ type Comparison struct {
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
 	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
 	Needed   int      // INCONCLUSIVE: blocks that would decide it, an estimate; else 0
-	Least    int      // INCONCLUSIVE: blocks that decide it if those to come are kinder than those so far; else 0
+	Least    int      // INCONCLUSIVE: blocks that would decide it if one dissenting block so far was bad luck; else 0
 	Reason   string   // why it was refused; "" otherwise
 }
 
@@ -96,8 +96,8 @@ func middleRatio(ratios []float64) float64 {
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// narrow cuts the interval to what it has in common with that of some first blocks, of rank
-// k. It reports false, and leaves the interval, where they have nothing in common.
+// narrow intersects the interval with that of one look, whose rank is k. It reports false, and
+// changes nothing, if the intersection is empty.
 func (c *Comparison) narrow(ratios []float64, k int) bool {
 	sorted := slices.Sorted(slices.Values(ratios))
 	low, high := sorted[k-1], sorted[len(sorted)-k]
@@ -111,8 +111,8 @@ func (c *Comparison) narrow(ratios []float64, k int) bool {
 	return true
 }
 
-// decide takes the decision after n blocks with that median. Look is the number of blocks
-// since which it has stood.
+// decide sets Decision and Ratio from the interval and the median of the first n blocks. Look
+// becomes n when the decision changes.
 func (c *Comparison) decide(median float64, n int) {
 	if c.Low > 0 {
 		median = min(max(median, c.Low), c.High)

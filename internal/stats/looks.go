@@ -74,8 +74,8 @@ func FirstLook(comparisons int) int {
 	return 0
 }
 
-// Unspent returns what so many comparisons that share Alpha leave of it, since the ranks of
-// intervals are whole numbers: not negative.
+// Unspent returns the part of Alpha that is left when comparisons share it equally: ranks are
+// whole numbers, so none spends its whole share. It is not negative.
 func Unspent(comparisons int) float64 {
 	_, spent := spend(Alpha / float64(max(comparisons, 1)))
 	return Alpha - float64(max(comparisons, 1))*spent
