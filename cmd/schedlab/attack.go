@@ -212,9 +212,9 @@ func statusWords(statuses map[uint16]int) string {
 	return strings.Join(words, ", ")
 }
 
-// mostRequests bounds one open attack, of about 165 bytes of memory each (a
-// record.Request, its stamps and its place in the schedule), 3.3 GB at the most;
-// longestClosed a closed one, whose requests nobody knows beforehand.
+// mostRequests limits an open attack to 3.3 GB of memory: a request takes about 165 bytes (a
+// record.Request, its stamps and its place in the schedule). longestClosed limits a closed one:
+// its number of requests is not known in advance.
 const (
 	mostRequests  = 20_000_000
 	longestClosed = 5 * time.Minute

@@ -163,8 +163,8 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))
 }
 
-// beside puts an explanation together with the one that is kept: tests and profiles of the same
-// arms stay until they run again, and what was tested of others is not given up for what was not.
+// beside merges a new explanation with the one in the record. Tests and profiles of the same two
+// arms stay until they run again. keep is false if the old one has tests of other arms and the new one none.
 func beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
 	old, err := dir.Explanation()
 	switch {
@@ -184,8 +184,8 @@ func beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, k
 	return &newer, true, nil
 }
 
-// test runs the comparison that would confirm the causes. What stops it is told beside the
-// explanation without it.
+// test runs the comparison that would confirm the causes. With an error it returns the untested
+// explanation.
 func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, ok, err := c.Test(x, f.Modes, f.testBudget)
 	if err != nil || !ok {

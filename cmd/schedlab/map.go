@@ -265,8 +265,8 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	return dir, r, err
 }
 
-// outOfReach says what the map cannot decide within its budget, "" for nothing: cells whose
-// quantiles are out of reach, or too many cells to measure each once.
+// outOfReach describes what the map cannot decide within its budget: quantiles of some cells, or
+// more cells than it can measure once. It is "" if the budget suffices.
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {

@@ -67,7 +67,7 @@ func (p *progress) note(key, text string) {
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
 
-// soFar says the answer as it stands after a look, so that an interrupted run is no loss.
+// soFar prints the answer after a look, so that Ctrl-C is a sensible end.
 func (p *progress) soFar(r *record.Result) {
 	text := fmt.Sprintf("after %d blocks: %s", r.Valid, report.Headline(r))
 	p.note(text, text)
@@ -88,7 +88,7 @@ func (p *progress) cannot(f record.Feasibility) {
 	}
 }
 
-// doubt says what will break the answer.
+// doubt prints a doubt that will break the answer.
 func (p *progress) doubt(d record.Fact) {
 	text := report.Doubt(d)
 	p.note(text, text)

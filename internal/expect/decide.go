@@ -170,7 +170,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{record.Undecided, record.Fact{Code: record.BorderOpen, Because: []record.Fact{evidence}}}
 }
 
-// without is the answer where a figure is missing: open for want of blocks, else refused.
+// without is the answer when a figure is missing: open if more blocks may bring it, else refused.
 func without(why record.Fact) record.Answer {
 	switch why.Code {
 	case record.VerdictOpen, record.NoInterval, record.NeitherSide, record.IntervalOpen:

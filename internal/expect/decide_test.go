@@ -496,8 +496,7 @@ func TestMedianOfAStatement(t *testing.T) {
 	}
 }
 
-// Of ten expectations whose truth lies on the border, at most one run in twenty says of any
-// of them that it holds or does not.
+// Ten expectations lie exactly on their border. At most one run in twenty decides any of them.
 func TestExpectationsShareTheError(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 23))

@@ -130,8 +130,8 @@ func arrivalsOf(l scenario.Load) arrivals.Process {
 	return a
 }
 
-// tellCannot tells whoever wants to know what will break the answer, and what of that
-// which is asked for cannot be decided.
+// tellCannot reports doubts that will break the answer to OnDoubt, and to OnCannot what the run
+// cannot decide.
 func (c *Comparison) tellCannot() {
 	told := map[record.Code]bool{}
 	for _, d := range c.plan.Doubts {

@@ -49,15 +49,15 @@ type Options struct {
 	// OnCannot is told, before the blocks start, when what is asked for cannot be decided;
 	// nil for nobody.
 	OnCannot func(record.Feasibility)
-	// OnDoubt is told, before the blocks start, of doubts of the plan that make or break the
-	// answer, the first of each kind; nil for nobody.
+	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
+	// answer; nil: not called.
 	OnDoubt func(record.Fact)
 	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
 	// from server or load; nil for nobody.
 	OnTrouble func(record.Trouble)
-	// OnLook is told the result so far after each look that does not end the run; nil for nobody.
+	// OnLook is called with the result so far after each look that does not end the run; nil: not called.
 	OnLook func(*record.Result)
-	// Sign is called with the plan as it ran, when a run has ended; nil for nobody.
+	// Sign is called with the plan as it ran, when a run has ended; nil: not called.
 	Sign    func(*record.Dir, record.Plan) error
 	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }

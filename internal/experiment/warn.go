@@ -28,14 +28,14 @@ func (p *plan) warn() {
 	}
 }
 
-// starves reports whether an arm's workers keep their connections and are fewer than these.
-// The end of a session gives the next client its turn.
+// starves reports whether workers that keep their connections are fewer than the arm's
+// connections. Sessions do not starve: each ends and frees its worker.
 func (p *plan) starves(a arm) bool {
 	return p.modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
 
-// CanAnswer is an [*Impossible] error when the baseline, or all other arms, starve clients, so
-// that no two arms have times to be compared. Who expects something has asked for that.
+// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients:
+// then no two arms have times to compare. A scenario with expectations may ask for just that.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
 	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }

@@ -30,9 +30,9 @@ var shapes = []shape{
 	}},
 }
 
-// drawn are the times of a run: the baseline, its copy, and challengers whose times are the
-// given multiples of the baseline's. The quantiles of a window share their noise, or each has
-// its own; size is one standard deviation of it.
+// drawn draws the times of a run: of the baseline, its copy, and challengers, which take the given
+// multiples of the baseline's time. The quantiles of a window share their noise if correlated,
+// else each has its own. size is the standard deviation of the noise.
 func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers ...float64) map[string]map[string][]float64 {
 	all := map[string]map[string][]float64{}
 	for i, ratio := range append([]float64{1, 1}, challengers...) {
@@ -99,8 +99,8 @@ func TestEqualChallengersStayEqual(t *testing.T) {
 	}
 }
 
-// mistaken reports whether a run says what is not so of two challengers that both are ratio
-// times the baseline.
+// mistaken reports whether a run makes a false claim about two challengers that both take ratio
+// times the baseline's time.
 func mistaken(f field, r *record.Result, ratio float64) bool {
 	for _, v := range append(r.Verdicts, r.Duels...) {
 		truth := 1.0

@@ -149,8 +149,8 @@ func inverse(r record.Rank) record.Rank {
 	return r
 }
 
-// implied is what follows for two challengers from their ranks and verdicts against the
-// baseline; "" for nothing.
+// implied returns the rank of two challengers that follows from their verdicts against the
+// baseline, without a duel; "" if none does.
 func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
 	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
 	for _, v := range verdicts {
@@ -173,7 +173,7 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	return ""
 }
 
-// versus are the verdicts of the result on one challenger against another.
+// versus returns the result's verdicts on one challenger against another.
 func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 	for _, v := range r.Duels {
 		if v.Arm == arm && v.Baseline == against {

@@ -8,13 +8,13 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Block is where the time of two arms' good requests went in one block.
+// A Block holds the phases of two arms' good requests in one block.
 type Block struct {
 	From, To []record.Phase
 }
 
-// Waterfall divides the difference of two arms' means over the blocks, of which there is one
-// or more, by stretch and phase. of says of which mean: of all requests, or of the slowest.
+// Waterfall divides the difference of two arms' means over one or more blocks by stretch and
+// phase. of is [MeanOf] or [TailOf].
 // Its pieces add up to the difference, because each is the mean over the blocks of what the
 // phase takes longer, and phases add up to a response time (docs/timeline.md).
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
@@ -37,7 +37,7 @@ func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase)
 	return w
 }
 
-// step is a figure of the blocks' two arms.
+// step compares a figure of the two arms over the blocks.
 func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
 	from, to := make([]float64, len(blocks)), make([]float64, len(blocks))
 	for i, b := range blocks {
@@ -46,8 +46,8 @@ func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
 	return Paired(from, to)
 }
 
-// Paired is what to differs by from from, block by block. Its interval is Student's for the
-// mean of the differences; of one block it is everything.
+// Paired returns the mean difference to - from over the blocks, with Student's 95 % interval. The
+// interval of a single block is infinite.
 func Paired(from, to []float64) (s record.Step) {
 	n := float64(len(from))
 	for i := range from {
@@ -68,14 +68,14 @@ func Paired(from, to []float64) (s record.Step) {
 	return s
 }
 
-// MeanOf and TailOf choose what a waterfall is of: all requests, or the slowest 1 % of each window.
+// MeanOf is a phase's mean over all requests of a window.
 func MeanOf(p record.Phase) float64 { return p.Mean }
 
-// TailOf is the other.
+// TailOf is a phase's mean over the slowest 1 % of a window's requests.
 func TailOf(p record.Phase) float64 { return p.Tail }
 
-// Noise is what a difference of means must exceed to be explained: how far the baseline's own copy
-// may be off, and the time that the load itself adds (floor, nil where it was not measured).
+// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of
+// the interval of A/A, or the load engine's own p50, if that is larger. floor is nil if it was not measured.
 func Noise(copied record.Step, floor *record.Floor) float64 {
 	least := max(math.Abs(copied.Low), math.Abs(copied.High))
 	if floor != nil {
@@ -84,15 +84,15 @@ func Noise(copied record.Step, floor *record.Floor) float64 {
 	return least
 }
 
-// The least difference of means that a result tells, and the least piece of it.
+// The smallest difference of means that a result reports, and the smallest piece of it.
 const (
 	leastShare   = .05 // of the mean of the arm that is compared with
 	leastSeconds = 20e-6
 	leastPiece   = .02 // of the difference
 )
 
-// differences are where the time went by which challengers' good requests surely take longer or
-// shorter than those of the arm that they are compared with. Both need stamps.
+// differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely
+// differs from its reference. Both arms need stamps.
 func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]

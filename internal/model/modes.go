@@ -43,8 +43,8 @@ type Mode struct {
 	// --listeners in a mode without those, or one.
 	Station string
 	Loops   bool // connections live on event loops, one for each socket
-	// Threads says what has an operating-system thread of its own, whose number is
-	// limited: connection or worker; "" for neither.
+	// Threads is "connection" or "worker" if each of them has an operating-system thread of its
+	// own, which are limited in number; else "".
 	Threads string
 	// Processes says that the mode is several processes: New makes the model of one.
 	Processes bool

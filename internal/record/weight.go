@@ -2,8 +2,8 @@ package record
 
 import "slices"
 
-// byWeight are doubts by what they do to the answer: those that make or break it, all others
-// (""), and those of every run on such a machine.
+// byWeight lists doubts in the order of what they do to the answer: first those that make or
+// break it, then all others (""), last those of every run on such a machine.
 var byWeight = []Code{
 	StickyPool, StarvedConnections, GeneratorLimit, Overloaded, TooFewWorkers,
 	RunNotComplete, BudgetTooShort, MissingTrials, BlocksLeftOut, WindowsRefused, LoadTookCPU, UnsentRequests,
@@ -22,7 +22,7 @@ func weight(c Code) int {
 // Decides reports whether a doubt of this kind makes or breaks the answer.
 func (c Code) Decides() bool { return weight(c) < weight("") }
 
-// ByWeight sorts doubts, those first that do most to the answer.
+// ByWeight sorts doubts in place, the weightiest first, and returns them.
 func ByWeight(doubts []Fact) []Fact {
 	slices.SortStableFunc(doubts, func(a, b Fact) int { return weight(a.Code) - weight(b.Code) })
 	return doubts

@@ -333,8 +333,8 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
-// alike says how like each other the baseline and its copy are in the metrics that decide: they
-// do not differ where every interval is within SAME, else the widest interval is told.
+// alike compares the baseline with its copy at the primary metrics: they "do not differ" if all
+// are SAME, else it gives the widest interval.
 func alike(aa []record.Verdict) string {
 	var widest record.Verdict
 	for _, v := range aa {

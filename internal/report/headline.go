@@ -20,7 +20,7 @@ func Headline(r *record.Result) string {
 	return answer(r)
 }
 
-// answer is it without that. Of connections that were starved it speaks itself.
+// answer is the headline without the doubt. It mentions starved connections itself.
 func answer(r *record.Result) string {
 	switch a := r.Answer; a.Outcome {
 	case "": // a search for capacity, or a run that compared nothing

@@ -99,8 +99,8 @@ var mostBlocks = slices.Max(stats.Looks())
 // mostTimes is how much longer windows may be to be worth advising.
 const mostTimes = 100
 
-// hopelessly says that no run of such windows could decide a verdict that needs so many
-// blocks, and how long they would have to be.
+// hopelessly describes a verdict that needs more blocks than a run may have: how much longer the
+// windows would have to be.
 func hopelessly(needed int) string {
 	text := fmt.Sprintf("%d blocks, the most, would not decide", mostBlocks)
 	if times := float64(needed) / float64(mostBlocks); times <= mostTimes {
@@ -109,7 +109,7 @@ func hopelessly(needed int) string {
 	return text + ", nor windows a hundred times as long: it is too noisy here"
 }
 
-// longer says the same with the flags that would do.
+// longer gives the flags that would decide a verdict that needs the given number of blocks.
 func longer(r *record.Result, needed int) string {
 	const around = .5 // seconds, of a trial besides its window
 	window := stats.Widened(r.Window, needed)

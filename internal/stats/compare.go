@@ -47,7 +47,7 @@ type Comparison struct {
 //
 // Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
 // plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
-// The decision is that of all blocks given, so that word and figures agree.
+// The decision is taken again from all blocks given, so that the word agrees with the figures.
 //
 // Values that are not positive and finite and slices of different length are REFUSED
 // with a Reason.

@@ -41,7 +41,7 @@ func (l Law) Rule() string {
 	return fmt.Sprintf("%s (%s)", l.Name, l.Unit)
 }
 
-// Laws are those that the window can be held to, of a server on so many CPUs.
+// Laws returns the queueing laws that a window must satisfy on a server with serverCPUs CPUs.
 func (w *Window) Laws(serverCPUs int) (all []Law) {
 	add := func(name, unit string, value, limit float64) { all = append(all, Law{name, unit, value, limit}) }
 	if off, limit, ok := w.littlesLaw(); ok {
