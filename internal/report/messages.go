@@ -57,7 +57,7 @@ var messages = map[record.Code]string{
 	record.CauseBacklog:    `its accept queue is too short: in a window {{n .Values.overflows}} connections found it full and were tried again a second later`,
 	record.CauseUneven:     `its connections are dealt out unevenly: the fullest listener has {{three .Values.uneven}} times its share`,
 	record.CauseAcceptor:   `connections wait to be accepted by its one acceptor, while {{with .Values.cpu}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`,
-	record.CauseBatches:    `of the connections that a poll finds ready it serves the newest first: {{percent .Values.overtaken}} of its requests are read after one that was sent later ({{percent .Values.overtaken_faster}} in {{.Baseline}})`,
+	record.CauseBatches:    `it serves the newest first of the connections that a poll finds ready: {{percent .Values.overtaken}} of its requests are read after one that was sent later ({{percent .Values.overtaken_faster}} in {{.Baseline}})`,
 	record.CauseTurnedAway: `its queue is full, and it turns {{percent3 .Values.away}} of its connections away`,
 	record.CauseLoad:       `the load sent late, {{lasts .Values.late}} at p99: it was kept from its CPU, and the server is not to blame`,
 	record.CauseCost:       `a request costs it {{lasts .Values.cost}} of CPU time, {{lasts .Values.cost_faster}} in {{.Baseline}}`,
