@@ -507,3 +507,25 @@ func TestShortScenariosParse(t *testing.T) {
 		}
 	}
 }
+
+// A plan knows what an ideal scheduler makes of its arrivals: nothing where there is no demand or
+// no model, the same for arms of one station, and longer tails for a pool that is short of workers.
+func TestPlanExpectsTimes(t *testing.T) {
+	t.Parallel()
+	pools := strings.NewReplacer("- fasthttp", "- mode: pool\n    workers: 3", "rate: 300/s", "rate: 500/s")
+	p := planned(t, pools.Replace(demo.Swap("cpu: 100us", "cpu: 50us\n  sleep: 5ms")), nil)
+	if err := p.expect(record.Env{ItersPerUsec: 2}, 2); err != nil {
+		t.Fatal(err)
+	}
+	base, twin, pool := p.Arms[0].Expected, p.Arms[1].Expected, p.Arms[2].Expected
+	if base == nil || twin != base || pool == nil {
+		t.Fatalf("got %+v, %+v and %+v, want one expectation for nethttp and its copy, another for the pool", base, twin, pool)
+	}
+	if base.P50 < 5.04e-3 || base.P50 > 5.2e-3 || pool.P99 < 2*base.P99 {
+		t.Errorf("got %+v for nethttp and %+v for the pool", *base, *pool)
+	}
+	p = planned(t, pools.Replace(demo.Swap("cpu: 100us", "path: /plaintext")), nil)
+	if err := p.expect(record.Env{ItersPerUsec: 2}, 2); err != nil || p.Arms[2].Expected != nil {
+		t.Errorf("got %+v and %v, want nothing for requests without a demand", p.Arms[2].Expected, err)
+	}
+}

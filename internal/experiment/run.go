@@ -222,6 +222,9 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	r.ring = r.plan.ring(r.run.XMax)
 	r.cannot()
+	if err := r.plan.expect(r.run.Env, r.iters); err != nil {
+		return err
+	}
 	r.run.Plan = r.plan.Plan
 	if err := r.dir.WriteRun(*r.run); err != nil {
 		return err

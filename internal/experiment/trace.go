@@ -2,9 +2,11 @@ package experiment
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 )
 
@@ -42,5 +44,40 @@ func (p *plan) trace(l record.Clients, block int, span time.Duration, iters floa
 	}
 	return t, nil
 }
+
+// expect notes what an ideal scheduler of each arm makes of the arrivals on average, which tells
+// how lucky those of a block are.
+func (p *plan) expect(env record.Env, iters float64) error {
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		if p.scenario.Log != nil || !p.scenario.AsksWork() {
+			continue
+		}
+		same := slices.IndexFunc(p.Arms[:i], func(b record.PlanArm) bool {
+			return a.Station != nil && b.Station != nil && *a.Station == *b.Station && a.Clients == b.Clients
+		})
+		if same >= 0 {
+			a.Expected = p.Arms[same].Expected
+			continue
+		}
+		var err error
+		a.Expected, err = judge.Expected(p.Plan, *a, env, func(draw int) ([]record.Request, error) {
+			t, err := p.trace(a.Clients, beyondBlocks+draw, p.span(), iters)
+			requests := make([]record.Request, len(t.At))
+			for k, at := range t.At {
+				d := t.Demand[k%max(len(t.Demand), 1)]
+				requests[k] = record.Request{Scheduled: int64(at), Iters: d.Iters, Sleep: int64(d.Sleep)}
+			}
+			return requests, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beyondBlocks is a block that no run reaches.
+const beyondBlocks = 1 << 20
 
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }

@@ -58,7 +58,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 			why = cmp.Or(why, forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}))
 		}
 	}
-	c := stats.Compare(m, g.series(base.Name, p.Metric), g.series(arm.Name, p.Metric), Primaries()*(len(arms)-1)*(len(arms)-2)/2)
+	c := g.compared(m, base.Name, arm.Name, Primaries()*(len(arms)-1)*(len(arms)-2)/2)
 	switch {
 	case why != nil:
 	case c.Decision == stats.Refused:

@@ -159,7 +159,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"no reply":                  {trial(0, 500, .01), 1, record.TwinCostUnknown},
 	} {
 		w := modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.Clients{}, record.Env{ItersPerUsec: c.iters})
+		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)
 		}

@@ -78,21 +78,21 @@ func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env recor
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
 	}
+	noteLuck(w, queueing.Prediction{}, arm.Expected)
 	st, _, why := TwinOf(arm)
 	if why.None() {
-		why = replay(w, t, st, arm.Clients, env)
+		why = replay(w, t, st, arm, env)
 	}
 	w.noTwin = why
 }
 
 // replay runs a window through its twin and says why it could not.
-func replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Clients, env record.Env) (why record.Fact) {
-	asked := func(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
-	iter := window.PerIter(env)
+func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
+	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
 		return record.Fact{Code: record.TwinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
-	case !slices.ContainsFunc(t.Requests, asked):
+	case !slices.ContainsFunc(t.Requests, demanding):
 		return record.Fact{Code: record.TwinCostUnknown}
 	case t.Server.CPU < 0 || iter <= 0:
 		return record.Fact{Code: record.TwinCPUUnknown}
@@ -109,6 +109,7 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Cli
 	case alone.Mean == nil || measured.Mean == nil:
 		return record.Fact{Code: record.TwinServedNone}
 	}
+	noteLuck(w, alone, arm.Expected)
 	measured.Quantile = nil // which holds the replay
 	w.twin = measured
 	maps.Copy(w.Values, map[string]float64{
@@ -117,6 +118,9 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, c record.Cli
 	})
 	return why
 }
+
+// demanding reports whether a request states a demand.
+func demanding(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 
 // beyondDemand is the server's CPU time in the window, less the demands of the good
 // replies that ended in it, for each of these: what refusals cost is theirs, too. It

@@ -270,7 +270,7 @@ func TestTwinPlaysClients(t *testing.T) {
 		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
 		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := replay(w, trial, c.station, clients, record.Env{ItersPerUsec: 1})
+		why := replay(w, trial, c.station, record.PlanArm{Clients: clients}, record.Env{ItersPerUsec: 1})
 		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
 		}

@@ -55,16 +55,20 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := stats.Compare(m, b.series(against.Name, m.Name), b.series(a.Name, m.Name), Primaries()*challengers)
+			c := b.compared(m, against.Name, a.Name, Primaries()*challengers)
 			why := b.against(c, m, against, a, v.refusal, rulers[m.Name])
-			v.all = append(v.all, v.verdict(c, against, a, why))
+			said := v.verdict(c, against, a, why)
+			if why == nil {
+				said.Plain = b.withLuck(c, against.Name, a.Name, Primaries()*challengers)
+			}
+			v.all = append(v.all, said)
 			differs[pairing{m.Name, a.Name, ""}] = why == nil && (c.Low > 1 || c.High > 0 && c.High < 1)
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
-				c := stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), duelShares(challengers))
+				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
 				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[pairing{m.Name, a.Name, ""}] && !differs[pairing{m.Name, other.Name, ""}] {
-					c = stats.Compare(m, b.series(other.Name, m.Name), b.series(a.Name, m.Name), spareShares(challengers))
+					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
 				v.duels = append(v.duels, v.verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
 			}
@@ -136,7 +140,7 @@ func (r ruler) resolves(c stats.Comparison) bool {
 // check is a reason against a verdict that the blocks are sure of.
 func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
-	baseTimes, armTimes := b.series(base, metric), b.series(arm, metric)
+	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
 	said := newCall(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) *refusal {
 		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
@@ -160,7 +164,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			return against(record.CauseImbalance, record.Values{"more": more}, nil)
 		}
 		checked = append(checked, late)
-		if sent := newCall(c, b.series(base, metric+window.FromSent), b.series(arm, metric+window.FromSent)); said.contradicts(stats.Median(sent.x)) {
+		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
+		if sent := newCall(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
 			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}

@@ -205,13 +205,15 @@ type Verdict struct {
 	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
 	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
 	High     float64 `json:"high,omitzero"`
-	Blocks   int     `json:"blocks"`          // blocks judged
-	Look     int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks since which it is decided so
-	Won      int     `json:"won"`             // blocks in which the arm had the better value
-	Lost     int     `json:"lost"`            // blocks in which it had the worse one
-	Lean     string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
-	Needed   int     `json:"needed"`          // INCONCLUSIVE: blocks that would decide it; else 0
-	Reason   Fact    `json:"reason,omitzero"` // REFUSED: why
+	// Plain is the ratio with the luck of the arrivals left in; nil where none is taken out.
+	Plain  *Spread `json:"plain,omitempty"`
+	Blocks int     `json:"blocks"`          // blocks judged
+	Look   int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks since which it is decided so
+	Won    int     `json:"won"`             // blocks in which the arm had the better value
+	Lost   int     `json:"lost"`            // blocks in which it had the worse one
+	Lean   string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
+	Needed int     `json:"needed"`          // INCONCLUSIVE: blocks that would decide it; else 0
+	Reason Fact    `json:"reason,omitzero"` // REFUSED: why
 }
 
 // Disturbed is what disturbed an arm's windows, or the load that asked it: medians over

@@ -84,16 +84,26 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool     `json:"keepalive"`
-	Clients   Clients  `json:"clients"`           // its load
-	Stamps    string   `json:"stamps,omitempty"`  // how its own flags have it stamp; "" as the plan says
-	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
-	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
-	Family    string   `json:"family,omitempty"`  // its name without them
+	KeepAlive bool      `json:"keepalive"`
+	Clients   Clients   `json:"clients"`           // its load
+	Stamps    string    `json:"stamps,omitempty"`  // how its own flags have it stamp; "" as the plan says
+	Station   *Station  `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Expected  *Expected `json:"expected,omitempty"`
+	Levels    []Level   `json:"levels,omitempty"` // of the varied factors
+	Family    string    `json:"family,omitempty"` // its name without them
 	// URL is the address of a server that runs already, "" for one that is started.
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where it shows its own, with marks
 	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS that its own variables set; 0: as the environment says
+}
+
+// Expected is what an ideal scheduler makes of the plan's arrivals, which tells how lucky the
+// arrivals of a block are: geometric means over the draws of a window's quantiles, seconds.
+type Expected struct {
+	Draws int     `json:"draws"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
 }
 
 // Clients are the load of one arm. Times are seconds.

@@ -36,6 +36,14 @@ func sentence(v record.Verdict) string {
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.in, reason(v))
 }
 
+// withLuck gives the figures before the luck of each block's arrivals was taken out.
+func withLuck(v record.Verdict) string {
+	if v.Plain == nil {
+		return ""
+	}
+	return fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(v.Plain.Median), change(v.Plain.Low), change(v.Plain.High))
+}
+
 // aside says one secondary verdict in a few words.
 func aside(v record.Verdict) string {
 	m := find(v.Metric)
@@ -157,7 +165,7 @@ func sentences(group []record.Verdict) (lines []string) {
 	var asides []string
 	for _, v := range group {
 		if v.Primary {
-			lines = append(lines, sentence(v))
+			lines = append(lines, sentence(v)+withLuck(v))
 		} else {
 			asides = append(asides, aside(v))
 		}

@@ -52,6 +52,12 @@ type Comparison struct {
 // Values that are not positive and finite and slices of different length are REFUSED
 // with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
+	return CompareOff(m, base, arm, comparisons, 0)
+}
+
+// CompareOff is [Compare] of ratios that may all be off by one unknown factor, within e^±off:
+// every interval is that much wider. off is 0 or more.
+func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Comparison {
 	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
 	if reason := unfit(m, base, arm); reason != "" {
 		return c.Refuse(reason)
@@ -78,7 +84,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 		if n > c.Blocks {
 			break
 		}
-		if k := ranks[i]; k > 0 && !c.narrow(ratios[:n], k) {
+		if k := ranks[i]; k > 0 && !c.narrow(ratios[:n], k, off) {
 			break // no one median fits all looks: what they showed before stays
 		}
 		c.decide(middleRatio(ratios[:n]), n)
@@ -96,11 +102,11 @@ func middleRatio(ratios []float64) float64 {
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// narrow intersects the interval with that of one look, whose rank is k. It reports false, and
+// narrow intersects the interval with that of one look, of rank k and widened by off. It reports false, and
 // changes nothing, if the intersection is empty.
-func (c *Comparison) narrow(ratios []float64, k int) bool {
+func (c *Comparison) narrow(ratios []float64, k int, off float64) bool {
 	sorted := slices.Sorted(slices.Values(ratios))
-	low, high := sorted[k-1], sorted[len(sorted)-k]
+	low, high := sorted[k-1]*math.Exp(-off), sorted[len(sorted)-k]*math.Exp(off)
 	if c.Low > 0 {
 		low, high = max(low, c.Low), min(high, c.High)
 	}

@@ -1,0 +1,113 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// Each block draws its own arrivals, and some draws make longer queues than others. An arm's
+// ideal twin replays the very arrivals of a block, so it tells how lucky the arm was: luck is how
+// far the logarithm of the twin's quantile is from its mean over many draws. It is known apart
+// from what was measured, so it may be taken out of the measured ratios (decision 25).
+
+// luckOf is the name of a quantile's luck among the values of a window.
+const luckOf = "luck_"
+
+const (
+	mostDraws    = 2000      // of a window's arrivals, for the mean
+	leastDraws   = 200       // windows that allow fewer are so long that they have little luck
+	mostReplayed = 5_000_000 // requests in all draws, some two seconds
+	meanErrors   = 3         // by how many standard errors of that mean intervals are wider
+)
+
+// Expected returns the mean quantiles of an arm's ideal twin over many draws of the plan's
+// arrivals. draw returns the requests of draw i as they are scheduled, each with its demand. It is
+// nil for an arm without a twin, for a closed loop, for requests without a demand, for a twin
+// that loses requests, and where the draws would take too long. An error is draw's.
+func Expected(p record.Plan, arm record.PlanArm, env record.Env, draw func(i int) ([]record.Request, error)) (*record.Expected, error) {
+	st, _, why := TwinOf(arm)
+	draws := int(min(mostDraws, mostReplayed/(arm.Clients.Rate*(p.Warmup+p.Window))))
+	if !why.None() || arm.Clients.Closed() || draws < leastDraws {
+		return nil, nil
+	}
+	var p50, p90, p99 float64
+	for i := range draws {
+		requests, err := draw(i)
+		if err != nil {
+			return nil, err
+		}
+		t := record.TrialRecord{Trial: record.Trial{Seed: uint64(i), Warmup: p.Warmup, Window: p.Window}, Requests: requests}
+		q := play(st, arm.Clients, t, window.PerIter(env), 0)
+		if !slices.ContainsFunc(requests, demanding) || !lossless(q) {
+			return nil, nil
+		}
+		p50, p90, p99 = p50+math.Log(*q.P50), p90+math.Log(*q.P90), p99+math.Log(*q.P99)
+	}
+	mean := func(sum float64) float64 { return math.Exp(sum / float64(draws)) }
+	return &record.Expected{Draws: draws, P50: mean(p50), P90: mean(p90), P99: mean(p99)}, nil
+}
+
+// lossless reports whether a replay has quantiles of all its requests, above 0.
+func lossless(p queueing.Prediction) bool { return p.P50 != nil && *p.P50 > 0 && *p.Loss == 0 }
+
+// noteLuck adds to a window how lucky its arrivals were; NaN where a replay cannot tell.
+func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
+	if e == nil {
+		return
+	}
+	for name, q := range map[string][2]*float64{"p50": {alone.P50, &e.P50}, "p90": {alone.P90, &e.P90}, "p99": {alone.P99, &e.P99}} {
+		w.Values[luckOf+name] = math.NaN()
+		if lossless(alone) {
+			w.Values[luckOf+name] = math.Log(*q[0] / *q[1])
+		}
+	}
+}
+
+// times returns a metric of two arms over the valid blocks. A quantile of the arm is without the
+// luck that it had more than the baseline; so is that from the time of sending, whose name ends in
+// suffix. off is how far the logarithms of all its values may be off alike, since the mean over the
+// draws has an error.
+func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off float64) {
+	x, y = b.series(base, metric+suffix), b.series(arm, metric+suffix)
+	luck := b.series(arm, luckOf+metric)
+	for i, l := range b.series(base, luckOf+metric) {
+		luck[i] -= l
+	}
+	y, effect := stats.WithoutLuck(x, y, luck)
+	if effect > 0 {
+		off = meanErrors * effect / math.Sqrt(b.draws(arm, base))
+	}
+	return x, y, off
+}
+
+// draws is the fewest draws of an arm's expected quantiles.
+func (b blocks) draws(arms ...string) float64 {
+	fewest := math.MaxInt
+	for _, name := range arms {
+		if e := planned(b.run.Plan, name).Expected; e != nil {
+			fewest = min(fewest, max(e.Draws, 1))
+		}
+	}
+	return float64(fewest)
+}
+
+// compared compares two arms at a metric, which gets one of the given number of shares of the error.
+func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Comparison {
+	x, y, off := b.times(base, arm, m.Name, "")
+	return stats.CompareOff(m, x, y, shares, off)
+}
+
+// withLuck returns the ratio of a comparison as it is with the luck left in; nil if none was
+// taken out, or if there is no interval.
+func (b blocks) withLuck(c stats.Comparison, base, arm string, shares int) *record.Spread {
+	all := stats.Compare(c.Metric, b.series(base, c.Metric.Name), b.series(arm, c.Metric.Name), shares)
+	if all.Low == c.Low && all.High == c.High || all.Low == 0 {
+		return nil
+	}
+	return &record.Spread{Median: all.Ratio, Low: all.Low, High: all.High}
+}
