@@ -162,7 +162,7 @@ func (o *ClosedOptions) check() error {
 	case o.Think != nil && o.Rate > 0:
 		return errors.New("think times and a rate both say when to send; drop one of them")
 	}
-	return checkConnections(o.Connections, true)
+	return CheckConnections(o.Connections)
 }
 
 // maxPipeline bounds the requests in flight on one connection.
@@ -203,4 +203,22 @@ func (r *ClosedResult) setProof(p Proof, o *ClosedOptions) {
 	p.countRequests(r.Requests)
 	p.Sent, p.Planned = r.Answered+r.Failed, int(o.Rate*r.Elapsed.Seconds())
 	r.Proof = p
+}
+
+// SumSessions sums up the sessions of a closed loop.
+func SumSessions(all []Session) *record.Sessions {
+	var sum record.Sessions
+	h := record.NewHistogram()
+	for _, s := range all {
+		sum.Good += s.Good
+		sum.Failed += s.Failed
+		if s.Broken {
+			sum.Broken++
+			continue
+		}
+		sum.Complete++
+		h.Record(time.Duration(s.Ended - s.Began))
+	}
+	sum.Duration = h.Quantiles()
+	return &sum
 }

@@ -15,6 +15,9 @@ import (
 	"schedlab/internal/record"
 )
 
+// DefaultEngine is the engine where none is named.
+const DefaultEngine = EngineSpin
+
 // A spinner drives every connection of a load from one goroutine with raw system calls,
 // some 4 µs a request, most of it the kernel's. With a CPU of its own it polls epoll and
 // never waits, so that neither a due request nor a reply waits for a thread to wake. While

@@ -129,6 +129,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
+	url        []byte // the target's, without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // what joins a demand to line, '?' or '&'; 0 takes none
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
@@ -177,7 +178,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
-	tp.tls = u.Scheme == "https"
+	url, _, _ := strings.Cut(t.URL, "#")
+	tp.url, tp.tls = []byte(url), u.Scheme == "https"
 	tp.line = []byte(t.Method + " " + u.RequestURI())
 	if u.Path == workPath {
 		tp.query = '?'
@@ -235,6 +237,11 @@ func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, "\r\n\r\n"...)
 	return append(b, tp.body...)
+}
+
+// demandURL is the URL of a request with demand d.
+func (tp *template) demandURL(d arrivals.Demand) string {
+	return string(tp.demand(slices.Clip(tp.url), d))
 }
 
 // demand appends d as query parameters, where the target takes one.
