@@ -62,41 +62,28 @@ type ClosedOptions struct {
 	Closing func()
 }
 
-// A ClosedResult counts the requests that ended in the measured time.
+// A ClosedResult is what became of the requests that ended in the measured time. Dialled,
+// Exhausted, Asked, FirstReply and what the generator did include the warm-up; Idle and Waited
+// are 0.
+//
+// Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
+// Scheduled equals Sent, so response times taken from them suffer coordinated omission.
+// ConnAnswers leaves out the clients that sent nothing in the measured time. Starved counts the
+// clients that never got a reply, and those that got none in a measured time in which the others
+// had ten turns each on average. (Where the others had fewer, a client's own turn may just not
+// have come.)
 type ClosedResult struct {
+	Result
+	// Seqs are the numbers of Requests, as sent in X-Vegeta-Seq, ascending.
+	Seqs []uint64
+
 	Answered int // good replies, status 2xx or 3xx
 	Failed   int // any other end
 	// Cut are those in flight at the end, which are counted nowhere else.
 	Cut     record.Pending
 	Elapsed time.Duration // the measured time
-	// Start is the zero of every stamp: the loop's start, before the warm-up.
-	Start time.Time
-	// Dialled counts connections opened, and Exhausted dials that failed for want
-	// of a local port or file descriptor: the generator's fault, not the server's.
-	// Both include the warm-up.
-	Dialled, Exhausted uint64
-	// ConnAnswers holds how many replies, of any status, each client got in the measured
-	// time, without the clients that sent nothing then.
-	ConnAnswers []uint32
-	// Asked counts the clients that had sent a request by the end of the measured time.
-	// Starved counts those of them that never got a reply, and those that got none in a
-	// measured time in which the others had ten turns each on average. (Where the others
-	// had fewer, a client's own turn may just not have come.)
-	Asked, Starved int
-	// FirstReply is the longest time from a client's first request to its first reply,
-	// warm-up included, among the clients that got one.
-	FirstReply time.Duration
-	// Requests are the counted ones, in the order they were sent.
-	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
-	// response times taken from them suffer coordinated omission.
-	Requests []record.Request
-	// Marks hold what else is known of Requests, one each.
-	Marks []Mark
 	// Sessions are those that ended in the measured time, in the order they began.
 	Sessions []Session
-	// Proof is what the generator did, warm-up included; its counts of requests are of
-	// the measured ones.
-	Proof Proof
 
 	silent int // clients that had replies before the measured time, and waited in vain all through it
 }
@@ -108,13 +95,6 @@ type Session struct {
 	Began, Ended int64
 	Good, Failed int  // requests
 	Broken       bool // its connection ended before the last answer, or never opened
-}
-
-// A Mark is a request's number in a closed loop, as sent in X-Vegeta-Seq, and its stamps as
-// record.Stamps have them.
-type Mark struct {
-	Seq                 uint64
-	Ready, Wrote, First int64
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.

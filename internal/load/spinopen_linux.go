@@ -159,7 +159,7 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	for i := range res.Requests {
 		e := s.log.at(i)
 		res.Requests[i] = e.request(a.recordedDemand(i))
-		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
+		res.Stamps[i] = e.stamps()
 	}
 	res.Proof.Planned = len(o.Trace.At)
 	res.Proof.countRequests(res.Requests)

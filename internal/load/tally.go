@@ -142,7 +142,8 @@ func tallied(log *requestLog, a *script, o *ClosedOptions, took time.Duration) (
 			clients[e.conn].cutOff(time.Duration(e.sent))
 		case measured[i]:
 			res.Requests = append(res.Requests, e.request(a.recordedDemand(i)))
-			res.Marks = append(res.Marks, Mark{Seq: uint64(i), Ready: e.ready, Wrote: e.wrote, First: e.first})
+			res.Stamps = append(res.Stamps, e.stamps())
+			res.Seqs = append(res.Seqs, uint64(i))
 		}
 	}
 	for i := range clients {
