@@ -84,8 +84,6 @@ type ClosedResult struct {
 	Elapsed time.Duration // the measured time
 	// Sessions are those that ended in the measured time, in the order they began.
 	Sessions []Session
-
-	silent int // clients that had replies before the measured time, and waited in vain all through it
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
@@ -156,33 +154,6 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 		return ClosedResult{}, err
 	}
 	return closedSpin(ctx, o)
-}
-
-// fullTurns is how many turns clients must have had on average before one without any
-// counts as starved: of a server that picks the next client at random, one in e^10 would
-// have had none by chance.
-const fullTurns = 10
-
-// countStarved counts the clients that waited all through the measured time, if it was long
-// enough to tell. A client with a pipeline gets depth replies in one turn.
-func (r *ClosedResult) countStarved(depth int) {
-	live, replies := 0, 0
-	for _, n := range r.ConnAnswers {
-		if n > 0 {
-			live++
-		}
-		replies += int(n)
-	}
-	if live > 0 && replies >= fullTurns*max(1, depth)*live {
-		r.Starved += r.silent
-	}
-}
-
-// setProof adds what the generator did.
-func (r *ClosedResult) setProof(p Proof, o *ClosedOptions) {
-	p.countRequests(r.Requests)
-	p.Sent, p.Planned = r.Answered+r.Failed, int(o.Rate*r.Elapsed.Seconds())
-	r.Proof = p
 }
 
 // SumSessions sums up the sessions of a closed loop.
