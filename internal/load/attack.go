@@ -139,13 +139,14 @@ type IdleConns struct {
 // the attack did, and both the Result and an error are returned. Whatever the server does
 // is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	if err := o.Check(); err != nil {
+	a, err := o.prepare()
+	switch {
+	case err != nil:
 		return nil, err
+	case o.engine() == EngineVegeta:
+		return attackVegeta(ctx, o, a)
 	}
-	if o.engine() == EngineVegeta {
-		return attackVegeta(ctx, o)
-	}
-	return attackSpin(ctx, o)
+	return attackSpin(ctx, o, a)
 }
 
 func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
@@ -153,37 +154,41 @@ func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 // Check returns an error if o cannot be carried out. It opens nothing. Attack calls it
 // first.
 func (o *Options) Check() error {
+	_, err := o.prepare()
+	return err
+}
+
+// prepare checks o and renders its requests.
+func (o *Options) prepare() (a *script, err error) {
 	if err := o.Trace.Check(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := checkWhich(o.Trace.Which, len(o.Targets)); err != nil {
-		return fmt.Errorf("preparing the attack: %w", err)
+	if err = o.check(); err == nil {
+		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	conns := max(0, o.Connections) // without a limit the number is not known beforehand
-	if o.Idle < 0 || !(o.OpenRate >= 0) {
-		return fmt.Errorf("preparing the attack: %d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
-	}
-	if o.Idle > 0 && !o.KeepAlive {
-		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
-	}
-	if o.Idle > 0 && o.engine() == EngineVegeta {
-		return errors.New("preparing the attack: the engine vegeta holds no idle connections; use spin")
-	}
-	if o.OpenRate > 0 && o.engine() == EngineVegeta {
-		return errors.New("preparing the attack: connections opened at a rate, and the engine vegeta opens none beforehand; use spin")
-	}
-	err := CheckEngine(o.Engine)
-	if err == nil {
-		err = CheckConnections(conns + o.Idle)
-	}
-	if err == nil {
-		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
-		if err = bad; err == nil && o.engine() != EngineVegeta {
-			err = refuseTLS(tps)
-		}
+	if err == nil && o.engine() != EngineVegeta {
+		err = a.refuseTLS()
 	}
 	if err != nil {
-		return fmt.Errorf("preparing the attack: %w", err)
+		return nil, fmt.Errorf("preparing the attack: %w", err)
 	}
-	return nil
+	return a, nil
+}
+
+func (o *Options) check() error {
+	vegeta := o.engine() == EngineVegeta
+	switch {
+	case o.Idle < 0 || !(o.OpenRate >= 0):
+		return fmt.Errorf("%d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
+	case o.Idle > 0 && !o.KeepAlive:
+		return errors.New("idle connections without keep-alive; keep them")
+	case o.Idle > 0 && vegeta:
+		return errors.New("the engine vegeta holds no idle connections; use spin")
+	case o.OpenRate > 0 && vegeta:
+		return errors.New("connections opened at a rate, and the engine vegeta opens none beforehand; use spin")
+	}
+	if err := CheckEngine(o.Engine); err != nil {
+		return err
+	}
+	return CheckConnections(max(0, o.Connections) + o.Idle) // without a limit the number is not known beforehand
 }

@@ -106,20 +106,22 @@ func (r ClosedResult) Rate() float64 {
 // Check returns an error if o cannot be carried out. It opens nothing. Closed calls it
 // first.
 func (o *ClosedOptions) Check() error {
-	err := o.check()
-	if err == nil {
-		err = checkWhich(o.Which, len(o.Targets))
+	_, err := o.prepare()
+	return err
+}
+
+// prepare checks o and renders its requests.
+func (o *ClosedOptions) prepare() (a *script, err error) {
+	if err = o.check(); err == nil {
+		a, err = newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
 	}
 	if err == nil {
-		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Demands != nil)
-		if err = bad; err == nil {
-			err = refuseTLS(tps)
-		}
+		err = a.refuseTLS()
 	}
 	if err != nil {
-		return fmt.Errorf("preparing the closed loop: %w", err)
+		return nil, fmt.Errorf("preparing the closed loop: %w", err)
 	}
-	return nil
+	return a, nil
 }
 
 func (o *ClosedOptions) check() error {
@@ -150,10 +152,11 @@ const maxPipeline = 1024
 // replies. Requests in flight at the end are cut off. When ctx ends early, the result so
 // far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	if err := o.Check(); err != nil {
+	a, err := o.prepare()
+	if err != nil {
 		return ClosedResult{}, err
 	}
-	return closedSpin(ctx, o)
+	return closedSpin(ctx, o, a)
 }
 
 // SumSessions sums up the sessions of a closed loop.

@@ -224,11 +224,7 @@ func (o *ClosedOptions) room() int {
 }
 
 // closedSpin is Closed on the spinner.
-func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	a, err := newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
-	if err != nil {
-		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
-	}
+func closedSpin(ctx context.Context, o ClosedOptions, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
 	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
 	l := &closedLoop{

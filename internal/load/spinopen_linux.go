@@ -100,11 +100,7 @@ func (l *openLoop) expired(int) { l.head++ }
 func (l *openLoop) over() bool { return l.done == len(l.at) }
 
 // attackSpin is Attack on the spinner.
-func attackSpin(ctx context.Context, o Options) (*Result, error) {
-	a, err := newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the attack: %w", err)
-	}
+func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	n := o.Connections
 	if n <= 0 {
 		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))

@@ -28,17 +28,13 @@ const (
 	maxWorkers   = arrivals.MaxBurst
 )
 
-// attackVegeta is Attack with vegeta's attacker and net/http's client. o has been checked.
-func attackVegeta(ctx context.Context, o Options) (*Result, error) {
-	a := &vegetaAttack{Options: &o, ctx: ctx, http: &http.Transport{
+// attackVegeta is Attack with vegeta's attacker and net/http's client.
+func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
+	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
 		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
 	}}
 	defer a.http.CloseIdleConnections()
-	var err error
-	if a.script, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which); err != nil {
-		return nil, err
-	}
 	n := len(o.Trace.At)
 	a.requests, a.stamps = make([]record.Request, n), make([]record.Stamps, n)
 	for i, at := range o.Trace.At {
