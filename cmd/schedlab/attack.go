@@ -275,6 +275,8 @@ func (f *attackFlags) checkEngine() error {
 		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
 	case vegeta && f.idle > 0:
 		return usagef("--engine vegeta holds no idle connections; leave out --idle %d, or --engine", f.idle)
+	case vegeta && f.openRate > 0:
+		return usagef("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", f.openRate)
 	case !vegeta && f.insecure:
 		return usagef("--insecure is about https, which only --engine vegeta speaks; add that")
 	}

@@ -272,7 +272,8 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 		sum.Status = record.Interrupted
 	}
 	sum.Arrivals = f.closedWords()
-	result := attack.SumUpClosed(sum, c, closed)
+	result := &closed.Result
+	attack.SumUpClosed(sum, c, &closed)
 	for seq, r := range closed.Requests {
 		if werr := files.write(seq, r); werr != nil {
 			return result, werr

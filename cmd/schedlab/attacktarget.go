@@ -44,7 +44,7 @@ func (f *attackFlags) asked(sum *record.Attack) ([]load.Target, error) {
 		defer file.Close()
 		in = file
 	}
-	targets, err := load.ReadTargets(bufio.NewReader(in))
+	targets, err := load.ReadTargets(bufio.NewReader(in), "")
 	if err != nil {
 		return nil, usagef("--targets %s: %w", f.targets, err)
 	}

@@ -170,13 +170,7 @@ func TestEveryNanosecondOfAClosedLoopIsAccountedFor(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				var seqs []uint64
-				var stamps []record.Stamps
-				for _, m := range a.Marks {
-					seqs = append(seqs, m.Seq)
-					stamps = append(stamps, record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First})
-				}
-				all := c.divides(t, a.Start, a.Requests, stamps, seqs)
+				all := c.divides(t, a.Start, a.Requests, a.Stamps, a.Seqs)
 				if n := good(a.Requests); n == 0 || len(all) != n {
 					t.Errorf("%d of %d requests got a good answer, %d of them are accounted for", n, len(a.Requests), len(all))
 				}

@@ -12,10 +12,7 @@ import (
 // SumUpOpen fills in what became of an open loop of o over a time. leftOut is what of an access
 // log was not replayed, "" for nothing.
 func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *load.Result, leftOut string) {
-	sumUp(sum, result, func(i int) load.Mark {
-		s := result.Stamps[i]
-		return load.Mark{Ready: s.Ready, Wrote: s.Wrote}
-	})
+	sumUp(sum, result)
 	if leftOut != "" {
 		doubt(sum, record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}})
 	}
@@ -26,15 +23,10 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 	noteGenerator(sum, result.Proof, float64(len(o.Trace.At))/over.Seconds())
 }
 
-// SumUpClosed fills in what became of a closed loop of o, and returns its requests as those
-// of any attack.
-func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed load.ClosedResult) *load.Result {
-	result := &load.Result{
-		Requests: closed.Requests, Start: closed.Start, Dialled: closed.Dialled, Exhausted: closed.Exhausted,
-		ConnAnswers: closed.ConnAnswers, Asked: closed.Asked, Starved: closed.Starved, FirstReply: closed.FirstReply, Proof: closed.Proof,
-	}
+// SumUpClosed fills in what became of a closed loop of o.
+func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed *load.ClosedResult) {
 	sum.Offered, sum.Connections = o.Rate, o.Connections
-	sumUp(sum, result, func(i int) load.Mark { return closed.Marks[i] })
+	sumUp(sum, &closed.Result)
 	if sum.CutOff = closed.Cut.Requests; sum.CutOff > 0 {
 		sum.Scheduled += sum.CutOff
 		sum.Sent += sum.CutOff
@@ -51,5 +43,4 @@ func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed load.ClosedRes
 		doubt(sum, record.Fact{Code: record.AttackClosedLoop})
 	}
 	noteGenerator(sum, closed.Proof, o.Rate)
-	return result
 }

@@ -19,10 +19,10 @@ func TestAdviceOnConnections(t *testing.T) {
 			result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
 		}
 		sum := record.Attack{Status: record.Complete, Loop: "open", Duration: 1.931, Timeout: 1}
-		sumUp(&sum, result, func(i int) load.Mark {
-			r := result.Requests[i]
-			return load.Mark{Ready: r.Sent + 5e6, Wrote: r.Sent + 5e6}
-		})
+		for _, r := range result.Requests {
+			result.Stamps = append(result.Stamps, record.Stamps{Ready: r.Sent + 5e6, Wrote: r.Sent + 5e6})
+		}
+		sumUp(&sum, result)
 		if got := len(sum.Doubts) > 0; got != advised {
 			t.Errorf("%d of 1931 waited: doubts %v; want one, on connections: %v", waited, sum.Doubts, advised)
 		}

@@ -19,10 +19,9 @@ const (
 	waitedShare = .01
 )
 
-// sumUp fills in what became of an attack. mark is the client's note on a
-// request. What was never sent is in no figure but Scheduled, and what the
+// sumUp fills in what became of an attack. What was never sent is in no figure but Scheduled, and what the
 // attack's end cut off is no failure of the server's.
-func sumUp(a *record.Attack, result *load.Result, mark func(i int) load.Mark) {
+func sumUp(a *record.Attack, result *load.Result) {
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
 	a.Scheduled, a.Dialled, a.Waited = len(result.Requests), result.Dialled, result.Waited
 	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Fact{}
@@ -58,13 +57,13 @@ func sumUp(a *record.Attack, result *load.Result, mark func(i int) load.Mark) {
 		if a.Paced() { // else it sends when it is answered, and has no time to be late for
 			lag.Record(time.Duration(r.Sent - r.Scheduled))
 		}
-		m := mark(i)
-		if m.Ready == 0 { // it never had one
-			m.Ready = r.Done
+		s := result.Stamps[i]
+		if s.Ready == 0 { // it never had a connection
+			s.Ready = r.Done
 		}
-		connect.Record(time.Duration(m.Ready - r.Sent))
-		if m.Wrote > 0 {
-			service.Record(time.Duration(r.Done - m.Wrote))
+		connect.Record(time.Duration(s.Ready - r.Sent))
+		if s.Wrote > 0 {
+			service.Record(time.Duration(r.Done - s.Wrote))
 		}
 	}
 	a.Failed = a.Sent - a.CutOff - a.Outcomes[record.Answered.String()]

@@ -22,7 +22,7 @@ func TestSumUpBlamesOpenLoopsForLag(t *testing.T) {
 	}
 	for loop, blamed := range map[string]bool{"open": true, "closed": false} {
 		sum := record.Attack{Loop: loop, Duration: 1, Timeout: 1}
-		sumUp(&sum, result, writtenAtOnce(result))
+		sumUp(&sum, writtenAtOnce(result))
 		if got := strings.Contains(strings.Join(doubtsOf(sum), "\n"), "the generator was late"); got != blamed {
 			t.Errorf("%s loop: blamed %v, doubts %q; want %v", loop, got, doubtsOf(sum), blamed)
 		}
@@ -32,12 +32,13 @@ func TestSumUpBlamesOpenLoopsForLag(t *testing.T) {
 	}
 }
 
-// writtenAtOnce are the marks of requests that waited for no connection.
-func writtenAtOnce(result *load.Result) func(i int) load.Mark {
-	return func(i int) load.Mark {
-		sent := result.Requests[i].Sent
-		return load.Mark{Ready: sent, Wrote: sent}
+// writtenAtOnce stamps requests that waited for no connection.
+func writtenAtOnce(result *load.Result) *load.Result {
+	result.Stamps = nil
+	for _, r := range result.Requests {
+		result.Stamps = append(result.Stamps, record.Stamps{Ready: r.Sent, Wrote: r.Sent})
 	}
+	return result
 }
 
 func doubtsOf(a record.Attack) (texts []string) {
@@ -82,7 +83,7 @@ func TestSumUpGoodput(t *testing.T) {
 		if c.status == record.Interrupted {
 			a.Duration = 10
 		}
-		if sumUp(&a, c.result, writtenAtOnce(c.result)); math.Abs(a.Goodput-c.want) > .01*c.want {
+		if sumUp(&a, writtenAtOnce(c.result)); math.Abs(a.Goodput-c.want) > .01*c.want {
 			t.Errorf("%s: goodput %g/s, want %g/s", c.name, a.Goodput, c.want)
 		}
 	}

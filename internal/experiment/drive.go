@@ -41,10 +41,15 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 	if err != nil {
 		return observed{}, err
 	}
-	return observed{result.Requests, result.Stamps, inOrder(len(result.Stamps)), result.Start, record.ClientSide{
-		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
-		FirstReply: result.FirstReply.Seconds(), IdleLost: result.Idle.Lost, Proof: proven(result.Proof),
-	}, result.Exhausted == 0}, nil
+	return seen(result, inOrder(len(result.Stamps))), nil
+}
+
+// seen is what the clients of a load saw.
+func seen(r *load.Result, place func(seq uint64) int) observed {
+	return observed{r.Requests, r.Stamps, place, r.Start, record.ClientSide{
+		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: proven(r.Proof),
+	}, r.Exhausted == 0}
 }
 
 // openLoop is a trace as one client's load on a server.
@@ -81,12 +86,9 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed
 	if err != nil {
 		return observed{}, err
 	}
-	client := record.ClientSide{
-		Dialled: result.Dialled, ConnAnswers: result.ConnAnswers, Asked: result.Asked, Starved: result.Starved,
-		FirstReply: result.FirstReply.Seconds(), Proof: proven(result.Proof), Pending: result.Cut,
+	got := seen(&result.Result, bySeq(result.Seqs))
+	if got.client.Pending = result.Cut; c.Session > 0 {
+		got.client.Sessions = load.SumSessions(result.Sessions)
 	}
-	if c.Session > 0 {
-		client.Sessions = load.SumSessions(result.Sessions)
-	}
-	return observed{result.Requests, stampsOf(result.Marks), byMark(result.Marks), result.Start, client, result.Exhausted == 0}, nil
+	return got, nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"schedlab/internal/judge"
-	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
@@ -88,36 +87,14 @@ func inOrder(n int) func(seq uint64) int {
 	}
 }
 
-// byMark finds the requests of a closed loop, which are in the order they were
-// sent, without those of the warm-up. Their numbers are those of one counter.
-func byMark(marks []load.Mark) func(seq uint64) int {
-	if len(marks) == 0 {
-		return inOrder(0)
-	}
-	bySeq := func(a, b load.Mark) int { return cmp.Compare(a.Seq, b.Seq) }
-	first, last := slices.MinFunc(marks, bySeq).Seq, slices.MaxFunc(marks, bySeq).Seq
-	at := make([]int32, last-first+1)
-	for i := range at {
-		at[i] = -1
-	}
-	for i, m := range marks {
-		at[m.Seq-first] = int32(i)
-	}
+// bySeq finds the requests of a closed loop by their numbers, which ascend.
+func bySeq(seqs []uint64) func(seq uint64) int {
 	return func(seq uint64) int {
-		if seq < first || seq > last {
-			return -1
+		if i, found := slices.BinarySearch(seqs, seq); found {
+			return i
 		}
-		return int(at[seq-first])
+		return -1
 	}
-}
-
-// stampsOf are the clients' stamps in a closed loop.
-func stampsOf(marks []load.Mark) []record.Stamps {
-	stamps := make([]record.Stamps, len(marks))
-	for i, m := range marks {
-		stamps[i] = record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First}
-	}
-	return stamps
 }
 
 // join gives every request the server's stamps with its number. A request without any is

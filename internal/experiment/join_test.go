@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/judge"
-	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/timeline"
@@ -22,22 +21,21 @@ func TestJoinClosedLoop(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	zero := timeline.At(start)
-	marks := []load.Mark{{Seq: 8, Ready: 1, Wrote: 2, First: 90}, {Seq: 5, Ready: 3, Wrote: 4, First: 80}, {Seq: 9, Ready: 5, Wrote: 6, First: 95}}
-	client := stampsOf(marks)
+	client := []record.Stamps{{Ready: 3, Wrote: 4, First: 80}, {Ready: 1, Wrote: 2, First: 90}, {Ready: 5, Wrote: 6, First: 95}}
 	of := func(seq uint64) timeline.Server {
 		at := zero + 10*int64(seq)
 		return timeline.Server{Seq: seq, Read: at, Begin: at + 1, End: at + 2, Write: at + 3}
 	}
-	join(start, client, byMark(marks), []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
+	join(start, client, bySeq([]uint64{5, 8, 9}), []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
 	want := []record.Stamps{
-		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
 		{Ready: 3, Wrote: 4, First: 80, Read: 50, Begin: 51, End: 52, Write: 53},
+		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
 		{Ready: 5, Wrote: 6, First: 95},
 	}
 	if diff := cmp.Diff(want, client); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if at := byMark(nil)(0); at != -1 {
+	if at := bySeq(nil)(0); at != -1 {
 		t.Errorf("of no requests, number 0 stands at %d", at)
 	}
 }

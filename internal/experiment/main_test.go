@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -22,7 +23,11 @@ const tooLong = 30 * time.Second
 func TestMain(m *testing.M) {
 	stub.Main()
 	if len(os.Args) > 3 && os.Args[1] == NullServer {
-		if err := null.Serve(context.Background(), os.Args[3]); err != nil {
+		ln, err := net.Listen("tcp4", os.Args[3])
+		if err == nil {
+			err = null.Serve(context.Background(), ln.(*net.TCPListener), 0, 0)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -12,12 +12,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
+
+// MaxConnections is how many connections one load may hold.
+const MaxConnections = 16_384
+
+// spareDescriptors are left for what else the process opens.
+const spareDescriptors = 64
+
+// CheckConnections returns an error, with its remedy, if one load of this process cannot hold
+// n connections.
+func CheckConnections(n int) error {
+	if n > MaxConnections {
+		return fmt.Errorf("%d connections; one load holds %d at most", n, MaxConnections)
+	}
+	limit, known := descriptorLimit()
+	if need := uint64(n + spareDescriptors); known && limit < need {
+		return fmt.Errorf("%d connections need %d file descriptors and this process may open %d; raise the limit with `ulimit -n %d`, or use fewer connections", n, need, limit, need)
+	}
+	return nil
+}
 
 // Options say what to send, when, and over which connections.
 type Options struct {
@@ -31,7 +49,8 @@ type Options struct {
 	// Trace is the schedule. It may be shared between attacks; it is only read.
 	Trace arrivals.Trace
 	// Connections is how many connections there are at most. With KeepAlive
-	// all are opened before the attack starts and used in turn. A request that
+	// the engine spin opens all before the attack starts and uses them in turn; the
+	// engine vegeta opens them as needed and takes the one used last. A request that
 	// finds none free waits in order of arrival, and that wait is part of its
 	// response time. 0 or less: as many as are needed, the one used last first.
 	Connections int
@@ -51,13 +70,6 @@ type Options struct {
 	// Sent), with its wait for a connection and any dialling. The generator's
 	// own lag is not counted. 0: DefaultTimeout.
 	Timeout time.Duration
-	// Dial opens a connection to host:port. nil: plain TCP without MPTCP and
-	// without keep-alive probes. Safe for concurrent use.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Sleep pauses the pacer; it may return early. nil: nanosleep, which keeps
-	// one of the process's Ps, so that GOMAXPROCS must be 2 at least, even on
-	// one core. Under synctest give time.Sleep.
-	Sleep func(time.Duration)
 	// Shared says that the load has no CPU of its own: the engine spin then sleeps
 	// between requests instead of polling the kernel all the time.
 	Shared bool
@@ -127,13 +139,14 @@ type IdleConns struct {
 // the attack did, and both the Result and an error are returned. Whatever the server does
 // is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	if err := o.Check(); err != nil {
+	a, err := o.prepare()
+	switch {
+	case err != nil:
 		return nil, err
+	case o.engine() == EngineVegeta:
+		return attackVegeta(ctx, o, a)
 	}
-	if o.engine() == EngineVegeta {
-		return attackVegeta(ctx, o)
-	}
-	return attackSpin(ctx, o)
+	return attackSpin(ctx, o, a)
 }
 
 func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
@@ -141,34 +154,41 @@ func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 // Check returns an error if o cannot be carried out. It opens nothing. Attack calls it
 // first.
 func (o *Options) Check() error {
+	_, err := o.prepare()
+	return err
+}
+
+// prepare checks o and renders its requests.
+func (o *Options) prepare() (a *script, err error) {
 	if err := o.Trace.Check(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := checkWhich(o.Trace.Which, len(o.Targets)); err != nil {
-		return fmt.Errorf("preparing the attack: %w", err)
+	if err = o.check(); err == nil {
+		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	conns := max(0, o.Connections) // without a limit the number is not known beforehand
-	if o.Idle < 0 || !(o.OpenRate >= 0) {
-		return fmt.Errorf("preparing the attack: %d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
-	}
-	if o.Idle > 0 && !o.KeepAlive {
-		return errors.New("preparing the attack: idle connections without keep-alive; keep them")
-	}
-	if o.Idle > 0 && o.engine() == EngineVegeta {
-		return errors.New("preparing the attack: the engine vegeta holds no idle connections; use spin")
-	}
-	err := CheckEngine(o.Engine)
-	if err == nil {
-		err = checkConnections(conns+o.Idle, o.Dial == nil)
-	}
-	if err == nil {
-		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
-		if err = bad; err == nil && o.engine() != EngineVegeta {
-			err = refuseTLS(tps)
-		}
+	if err == nil && o.engine() != EngineVegeta {
+		err = a.refuseTLS()
 	}
 	if err != nil {
-		return fmt.Errorf("preparing the attack: %w", err)
+		return nil, fmt.Errorf("preparing the attack: %w", err)
 	}
-	return nil
+	return a, nil
+}
+
+func (o *Options) check() error {
+	vegeta := o.engine() == EngineVegeta
+	switch {
+	case o.Idle < 0 || !(o.OpenRate >= 0):
+		return fmt.Errorf("%d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
+	case o.Idle > 0 && !o.KeepAlive:
+		return errors.New("idle connections without keep-alive; keep them")
+	case o.Idle > 0 && vegeta:
+		return errors.New("the engine vegeta holds no idle connections; use spin")
+	case o.OpenRate > 0 && vegeta:
+		return errors.New("connections opened at a rate, and the engine vegeta opens none beforehand; use spin")
+	}
+	if err := CheckEngine(o.Engine); err != nil {
+		return err
+	}
+	return CheckConnections(max(0, o.Connections) + o.Idle) // without a limit the number is not known beforehand
 }

@@ -62,43 +62,28 @@ type ClosedOptions struct {
 	Closing func()
 }
 
-// A ClosedResult counts the requests that ended in the measured time.
+// A ClosedResult is what became of the requests that ended in the measured time. Dialled,
+// Exhausted, Asked, FirstReply and what the generator did include the warm-up; Idle and Waited
+// are 0.
+//
+// Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
+// Scheduled equals Sent, so response times taken from them suffer coordinated omission.
+// ConnAnswers leaves out the clients that sent nothing in the measured time. Starved counts the
+// clients that never got a reply, and those that got none in a measured time in which the others
+// had ten turns each on average. (Where the others had fewer, a client's own turn may just not
+// have come.)
 type ClosedResult struct {
+	Result
+	// Seqs are the numbers of Requests, as sent in X-Vegeta-Seq, ascending.
+	Seqs []uint64
+
 	Answered int // good replies, status 2xx or 3xx
 	Failed   int // any other end
 	// Cut are those in flight at the end, which are counted nowhere else.
 	Cut     record.Pending
 	Elapsed time.Duration // the measured time
-	// Start is the zero of every stamp: the loop's start, before the warm-up.
-	Start time.Time
-	// Dialled counts connections opened, and Exhausted dials that failed for want
-	// of a local port or file descriptor: the generator's fault, not the server's.
-	// Both include the warm-up.
-	Dialled, Exhausted uint64
-	// ConnAnswers holds how many replies, of any status, each client got in the measured
-	// time, without the clients that sent nothing then.
-	ConnAnswers []uint32
-	// Asked counts the clients that had sent a request by the end of the measured time.
-	// Starved counts those of them that never got a reply, and those that got none in a
-	// measured time in which the others had ten turns each on average. (Where the others
-	// had fewer, a client's own turn may just not have come.)
-	Asked, Starved int
-	// FirstReply is the longest time from a client's first request to its first reply,
-	// warm-up included, among the clients that got one.
-	FirstReply time.Duration
-	// Requests are the counted ones, in the order they were sent.
-	// Without a Rate a closed loop has no schedule: Scheduled equals Sent, so
-	// response times taken from them suffer coordinated omission.
-	Requests []record.Request
-	// Marks hold what else is known of Requests, one each.
-	Marks []Mark
 	// Sessions are those that ended in the measured time, in the order they began.
 	Sessions []Session
-	// Proof is what the generator did, warm-up included; its counts of requests are of
-	// the measured ones.
-	Proof Proof
-
-	silent int // clients that had replies before the measured time, and waited in vain all through it
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
@@ -108,13 +93,6 @@ type Session struct {
 	Began, Ended int64
 	Good, Failed int  // requests
 	Broken       bool // its connection ended before the last answer, or never opened
-}
-
-// A Mark is a request's number in a closed loop, as sent in X-Vegeta-Seq, and its stamps as
-// record.Stamps have them.
-type Mark struct {
-	Seq                 uint64
-	Ready, Wrote, First int64
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.
@@ -128,20 +106,22 @@ func (r ClosedResult) Rate() float64 {
 // Check returns an error if o cannot be carried out. It opens nothing. Closed calls it
 // first.
 func (o *ClosedOptions) Check() error {
-	err := o.check()
-	if err == nil {
-		err = checkWhich(o.Which, len(o.Targets))
+	_, err := o.prepare()
+	return err
+}
+
+// prepare checks o and renders its requests.
+func (o *ClosedOptions) prepare() (a *script, err error) {
+	if err = o.check(); err == nil {
+		a, err = newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
 	}
 	if err == nil {
-		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Demands != nil)
-		if err = bad; err == nil {
-			err = refuseTLS(tps)
-		}
+		err = a.refuseTLS()
 	}
 	if err != nil {
-		return fmt.Errorf("preparing the closed loop: %w", err)
+		return nil, fmt.Errorf("preparing the closed loop: %w", err)
 	}
-	return nil
+	return a, nil
 }
 
 func (o *ClosedOptions) check() error {
@@ -162,7 +142,7 @@ func (o *ClosedOptions) check() error {
 	case o.Think != nil && o.Rate > 0:
 		return errors.New("think times and a rate both say when to send; drop one of them")
 	}
-	return checkConnections(o.Connections, true)
+	return CheckConnections(o.Connections)
 }
 
 // maxPipeline bounds the requests in flight on one connection.
@@ -172,35 +152,27 @@ const maxPipeline = 1024
 // replies. Requests in flight at the end are cut off. When ctx ends early, the result so
 // far and ctx's error are returned.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	if err := o.Check(); err != nil {
+	a, err := o.prepare()
+	if err != nil {
 		return ClosedResult{}, err
 	}
-	return closedSpin(ctx, o)
+	return closedSpin(ctx, o, a)
 }
 
-// fullTurns is how many turns clients must have had on average before one without any
-// counts as starved: of a server that picks the next client at random, one in e^10 would
-// have had none by chance.
-const fullTurns = 10
-
-// countStarved counts the clients that waited all through the measured time, if it was long
-// enough to tell. A client with a pipeline gets depth replies in one turn.
-func (r *ClosedResult) countStarved(depth int) {
-	live, replies := 0, 0
-	for _, n := range r.ConnAnswers {
-		if n > 0 {
-			live++
+// SumSessions sums up the sessions of a closed loop.
+func SumSessions(all []Session) *record.Sessions {
+	var sum record.Sessions
+	h := record.NewHistogram()
+	for _, s := range all {
+		sum.Good += s.Good
+		sum.Failed += s.Failed
+		if s.Broken {
+			sum.Broken++
+			continue
 		}
-		replies += int(n)
+		sum.Complete++
+		h.Record(time.Duration(s.Ended - s.Began))
 	}
-	if live > 0 && replies >= fullTurns*max(1, depth)*live {
-		r.Starved += r.silent
-	}
-}
-
-// setProof adds what the generator did.
-func (r *ClosedResult) setProof(p Proof, o *ClosedOptions) {
-	p.countRequests(r.Requests)
-	p.Sent, p.Planned = r.Answered+r.Failed, int(o.Rate*r.Elapsed.Seconds())
-	r.Proof = p
+	sum.Duration = h.Quantiles()
+	return &sum
 }

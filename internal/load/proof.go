@@ -94,7 +94,6 @@ func (w *processMeter) proof() (p Proof) {
 
 // countRequests adds what follows from the requests of a load.
 func (p *Proof) countRequests(reqs []record.Request) {
-	p.LongestLag = 0
 	for _, r := range reqs {
 		if r.Sent < 0 {
 			continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 )
 
 // A headCache parses response heads and remembers the last one: a server's heads are the
@@ -156,7 +157,7 @@ func (r *replyReader) begin(h head, bodiless bool) {
 		r.reply.keep = false
 	case bodiless || h.status == http.StatusNoContent || h.status == http.StatusNotModified:
 	case h.chunked:
-		r.stage, r.chunks = inChunks, chunkReader{}
+		r.stage, r.chunks = inChunks, chunkReader{line: r.chunks.line[:0]}
 	case h.length >= 0:
 		r.reply.bytes, r.left = h.length, h.length
 	default:
@@ -179,24 +180,20 @@ func (r *replyReader) reset() { *r = replyReader{partial: r.partial[:0]} }
 // A chunkReader finds the end of a chunked body (RFC 9112, section 7.1). The zero
 // value begins with the first chunk's size.
 type chunkReader struct {
-	stage  chunkStage
-	digits int
-	left   int64 // of the present chunk
-	body   int64 // of all chunks so far
-	extra  int64 // bytes of extensions and trailers
+	expects chunkLine
+	line    []byte // the start of a line that is not whole yet
+	left    int64  // of the present chunk
+	body    int64  // of all chunks so far
+	extra   int64  // bytes of extensions and trailers
 }
 
-type chunkStage uint8
+// A chunkLine is a kind of line outside the data of chunks.
+type chunkLine uint8
 
 const (
-	chunkSize chunkStage = iota
-	chunkExtension
-	chunkData
-	chunkReturn // the line end after a chunk
-	chunkNewline
-	trailerStart
-	trailerLine
-	trailerNewline // the last one
+	chunkSize chunkLine = iota
+	chunkEnd            // the empty line after a chunk's data
+	trailer             // after the last chunk, up to an empty line
 )
 
 // maxChunkExtra bounds extensions and trailers of a chunked body, together with the bytes of
@@ -208,93 +205,59 @@ var errChunk = errors.New("malformed chunked body")
 // next reads b up to the end of the body, and returns the rest.
 func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 	for len(b) > 0 {
-		if c.stage == chunkData {
+		if c.left > 0 {
 			n := min(c.left, int64(len(b)))
 			b, c.left, c.body = b[n:], c.left-n, c.body+n
-			if c.left == 0 {
-				c.stage = chunkReturn
-			}
 			continue
 		}
-		char := b[0]
-		b = b[1:]
-		switch c.stage {
-		case chunkSize:
-			err = c.size(char)
-		case chunkExtension:
-			if char == '\n' {
-				c.begin()
-				continue
-			}
-			c.extra++
-		case chunkReturn:
-			c.stage = chunkNewline
-			if char != '\r' {
-				err = errChunk
-			}
-		case chunkNewline:
-			c.stage, c.digits = chunkSize, 0
-			if char != '\n' {
-				err = errChunk
-			}
-		case trailerStart:
-			switch char {
-			case '\r':
-				c.stage = trailerNewline
-			case '\n':
-				return b, true, nil
-			default:
-				c.stage = trailerLine
-			}
-			c.extra++
-		case trailerLine:
-			if char == '\n' {
-				c.stage = trailerStart
-			}
-			c.extra++
-		case trailerNewline:
-			if char != '\n' {
-				return nil, false, errChunk
-			}
-			return b, true, nil
+		line, after, ends := bytes.Cut(b, []byte{'\n'})
+		if b = after; len(c.line) > 0 || !ends {
+			c.line = append(c.line, line...)
+			line = c.line
 		}
-		if err != nil || c.extra > maxChunkExtra+c.body {
+		if c.extra+int64(len(line)) > maxChunkExtra+c.body {
 			return nil, false, errChunk
+		}
+		if !ends {
+			return nil, false, nil
+		}
+		c.line = c.line[:0]
+		if whole, err = c.take(line); whole || err != nil {
+			return b, whole, err
 		}
 	}
 	return nil, false, nil
 }
 
-// size takes a character of a chunk's size line.
-func (c *chunkReader) size(char byte) error {
-	digit := int64(-1)
-	switch {
-	case '0' <= char && char <= '9':
-		digit = int64(char - '0')
-	case 'a' <= char && char <= 'f':
-		digit = int64(char-'a') + 10
-	case 'A' <= char && char <= 'F':
-		digit = int64(char-'A') + 10
+// take takes a whole line without its line feed, and reports whether it is the body's last.
+func (c *chunkReader) take(line []byte) (last bool, err error) {
+	line, returned := bytes.CutSuffix(line, []byte{'\r'})
+	switch c.expects {
+	case chunkEnd:
+		if len(line) > 0 || !returned {
+			return false, errChunk
+		}
+		c.expects = chunkSize
+	case trailer:
+		c.extra += int64(len(line))
+		if len(line) > 0 && line[0] == '\r' {
+			return false, errChunk
+		}
+		return len(line) == 0, nil
+	case chunkSize:
+		digits := line
+		if at := bytes.IndexAny(line, "; \t\r"); at >= 0 {
+			digits = line[:at]
+		}
+		size, err := strconv.ParseUint(string(digits), 16, 63)
+		if err != nil || len(digits) > 16 { // as net/http takes
+			return false, errChunk
+		}
+		c.extra += int64(len(line) - len(digits))
+		c.left, c.expects = int64(size), chunkEnd
+		if size == 0 {
+			c.expects = trailer
+		}
 	}
-	const most = 16 // as net/http takes
-	switch {
-	case digit >= 0 && c.digits < most && c.left < 1<<59:
-		c.left, c.digits = c.left<<4|digit, c.digits+1
-	case digit >= 0 || c.digits == 0:
-		return errChunk
-	case char == '\n':
-		c.begin()
-	case char == '\r' || char == ' ' || char == '\t' || char == ';':
-		c.stage = chunkExtension
-	default:
-		return errChunk
-	}
-	return nil
-}
-
-// begin starts a chunk's data, or what follows the last one.
-func (c *chunkReader) begin() {
-	if c.stage = chunkData; c.left == 0 {
-		c.stage = trailerStart
-	}
+	return false, nil
 }

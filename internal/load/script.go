@@ -1,6 +1,8 @@
 package load
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -18,8 +20,21 @@ type script struct {
 }
 
 func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*script, error) {
+	for i, w := range which {
+		if int64(w) >= int64(len(targets)) {
+			return nil, fmt.Errorf("request %d asks target %d of %d", i, w+1, len(targets))
+		}
+	}
 	tps, addr, err := templates(targets, keepAlive, demands != nil)
 	return &script{tps, which, demands, addr, keepAlive}, err
+}
+
+// refuseTLS refuses https, which only the engine vegeta speaks.
+func (a *script) refuseTLS() error {
+	if a.templates[0].tls {
+		return errors.New("https needs the engine vegeta, in an open loop")
+	}
+	return nil
 }
 
 // template is the template of request seq.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net"
@@ -14,6 +15,9 @@ import (
 
 	"schedlab/internal/record"
 )
+
+// DefaultEngine is the engine where none is named.
+const DefaultEngine = EngineSpin
 
 // A spinner drives every connection of a load from one goroutine with raw system calls,
 // some 4 µs a request, most of it the kernel's. With a CPU of its own it polls epoll and
@@ -120,6 +124,29 @@ func (s *spinner) prepare(n, depth int) error {
 	}
 	return nil
 }
+
+// measured applies how the load rests, opens the connections with open, runs the load, and
+// returns what the generator did meanwhile, without its requests. The spinner's start is set
+// when started is called.
+func (s *spinner) measured(ctx context.Context, open func(), started func(time.Time)) Proof {
+	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	rest, undo := s.applyRest()
+	defer undo()
+	open()
+	self := startProcessMeter()
+	s.start = time.Now().Add(lead)
+	if started != nil {
+		started(s.start)
+	}
+	s.run()
+	p := self.proof()
+	p.addSpinner(s, rest)
+	return p
+}
+
+// lead is how far ahead the start of a load lies when started is called, so that the callback
+// has time.
+const lead = time.Millisecond
 
 func (s *spinner) close() {
 	for i := range s.conns {

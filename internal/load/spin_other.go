@@ -12,8 +12,8 @@ const DefaultEngine = EngineVegeta
 
 var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine vegeta")
 
-func attackSpin(context.Context, Options) (*Result, error) { return nil, errNoSpin }
+func attackSpin(context.Context, Options, *script) (*Result, error) { return nil, errNoSpin }
 
-func closedSpin(context.Context, ClosedOptions) (ClosedResult, error) {
+func closedSpin(context.Context, ClosedOptions, *script) (ClosedResult, error) {
 	return ClosedResult{}, errNoSpin
 }

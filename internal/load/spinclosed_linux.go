@@ -66,6 +66,10 @@ func (l *closedLoop) pacedDue(i int) int64 {
 	return int64((float64(i) + float64(l.clients[i].turns)*float64(o.Connections)) / o.Rate * 1e9)
 }
 
+// refusedPause is how long a client waits after a refused connection, so that clients of a
+// dead server do not dial all the time.
+const refusedPause = 10 * time.Millisecond
+
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
 	c := &l.clients[k.index]
@@ -220,11 +224,7 @@ func (o *ClosedOptions) room() int {
 }
 
 // closedSpin is Closed on the spinner.
-func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	a, err := newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
-	if err != nil {
-		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
-	}
+func closedSpin(ctx context.Context, o ClosedOptions, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
 	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
 	l := &closedLoop{
@@ -239,25 +239,19 @@ func closedSpin(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
 	defer s.close()
-	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
-	rest, undo := s.applyRest()
-	defer undo()
-	if o.KeepAlive && o.Ramp == 0 {
-		s.open(s.stop.Load, s.conns, o.OpenRate)
-	}
-	self := startProcessMeter()
-	s.start = time.Now().Add(lead)
-	if o.Started != nil {
-		o.Started(s.start)
-	}
-	s.run()
-	took, spent := time.Since(s.start), self.proof()
+	proof := s.measured(ctx, func() {
+		if o.KeepAlive && o.Ramp == 0 {
+			s.open(s.stop.Load, s.conns, o.OpenRate)
+		}
+	}, o.Started)
+	took := time.Since(s.start)
 	if o.Closing != nil {
 		o.Closing()
 	}
 	res := tallied(s.log, a, &o, took)
 	res.Start, res.Dialled, res.Exhausted = s.start, s.dialled, s.exhausted
-	spent.addSpinner(s, rest)
-	res.setProof(spent, &o)
+	proof.countRequests(res.Requests)
+	proof.Planned = int(o.Rate * res.Elapsed.Seconds())
+	res.Proof = proof
 	return res, errors.Join(s.err, ctx.Err())
 }

@@ -35,20 +35,20 @@ func closedRun(t *testing.T, o ClosedOptions) ClosedResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Requests) != res.Answered+res.Failed || len(res.Marks) != len(res.Requests) || res.Proof.Sent != len(res.Requests) || res.Elapsed != o.Duration {
-		t.Fatalf("%d requests, %d marks, %d sent, %d answered, %d failed in %v", len(res.Requests), len(res.Marks), res.Proof.Sent, res.Answered, res.Failed, res.Elapsed)
+	if len(res.Requests) != res.Answered+res.Failed || len(res.Seqs) != len(res.Requests) || res.Proof.Sent != len(res.Requests) || res.Elapsed != o.Duration {
+		t.Fatalf("%d requests, %d numbers, %d sent, %d answered, %d failed in %v", len(res.Requests), len(res.Seqs), res.Proof.Sent, res.Answered, res.Failed, res.Elapsed)
 	}
 	seen := map[uint64]bool{}
 	for i, r := range res.Requests {
-		m := res.Marks[i]
-		if seen[m.Seq] || i > 0 && r.Sent < res.Requests[i-1].Sent {
+		seq := res.Seqs[i]
+		if seen[seq] || i > 0 && r.Sent < res.Requests[i-1].Sent {
 			t.Fatalf("request %d has a number that another has, or is not in the order they were sent", i)
 		}
-		seen[m.Seq] = true
+		seen[seq] = true
 		if done := time.Duration(r.Done); done < o.Warmup || done >= o.Warmup+o.Duration || o.Rate == 0 && r.Scheduled != r.Sent {
 			t.Fatalf("request %+v was counted in %v after %v", r, o.Duration, o.Warmup)
 		}
-		checkStamps(t, r, record.Stamps{Ready: m.Ready, Wrote: m.Wrote, First: m.First})
+		checkStamps(t, r, res.Stamps[i])
 	}
 	answers := 0
 	for _, n := range res.ConnAnswers {
@@ -89,8 +89,8 @@ func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 			early := 0
 			res := closedRun(t, o)
 			h.Close()
-			for _, m := range res.Marks { // numbers below the first counted are of the warm-up
-				early = max(early, int(m.Seq)+1-len(res.Marks))
+			for _, seq := range res.Seqs { // numbers below the first counted are of the warm-up
+				early = max(early, int(seq)+1-len(res.Seqs))
 			}
 			// Those cut off may or may not have been served.
 			if n := int(served.Load()); res.Answered == 0 || res.Failed != 0 || n < res.Answered || n > res.Answered+early+res.Cut.Requests || res.Cut.Requests > 4*test.depth || bad.Load() > 0 {
@@ -100,7 +100,7 @@ func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 				t.Errorf("%+v: answers %v, %d of %d starved, %d dialled, first reply %v", test, res.ConnAnswers, res.Starved, res.Asked, res.Dialled, res.FirstReply)
 			}
 			for i, r := range res.Requests {
-				if work := res.Marks[i].Seq%3 == 0; r.Status != 200 || work != (r.Iters == 7) {
+				if work := res.Seqs[i]%3 == 0; r.Status != 200 || work != (r.Iters == 7) {
 					t.Fatalf("%+v: %+v, want a good reply, and the demand with its target", test, r)
 				}
 			}
@@ -383,12 +383,12 @@ func TestSpinClosedRamps(t *testing.T) {
 		o.Think = func(*rand.Rand) time.Duration { return 5 * time.Millisecond }
 		res := closedRun(t, o)
 		began := map[uint64]int64{}
-		for i, m := range res.Marks {
-			began[m.Seq] = res.Requests[i].Sent
+		for i, seq := range res.Seqs {
+			began[seq] = res.Requests[i].Sent
 		}
 		early := 0 // within the first half of the ramp only five clients have begun
 		for i, r := range res.Requests {
-			if r.Sent < int64(20*time.Millisecond) && res.Marks[i].Seq >= 5 {
+			if r.Sent < int64(20*time.Millisecond) && res.Seqs[i] >= 5 {
 				early++
 			}
 		}

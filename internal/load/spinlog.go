@@ -63,6 +63,11 @@ func (l *requestLog) add() (i int, e *entry) {
 	return i, l.at(i)
 }
 
+// stamps are the client's stamps of the request.
+func (e *entry) stamps() record.Stamps {
+	return record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
+}
+
 // request is the entry's record.
 func (e *entry) request(d arrivals.Demand) record.Request {
 	return record.Request{

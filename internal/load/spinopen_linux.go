@@ -100,11 +100,7 @@ func (l *openLoop) expired(int) { l.head++ }
 func (l *openLoop) over() bool { return l.done == len(l.at) }
 
 // attackSpin is Attack on the spinner.
-func attackSpin(ctx context.Context, o Options) (*Result, error) {
-	a, err := newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the attack: %w", err)
-	}
+func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	n := o.Connections
 	if n <= 0 {
 		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
@@ -126,26 +122,18 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 			l.unused[i] = int32(n - 1 - i)
 		}
 	}
-	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
-	priority, undo := s.applyRest()
-	defer undo()
-	if o.KeepAlive && o.Connections > 0 {
-		s.auditReplies(s.conns[:n])
-		s.open(s.stop.Load, s.conns[:n], o.OpenRate)
-	}
-	s.openIdle(s.stop.Load, s.conns[n:])
-
 	told := s.reportEnded(o.Ended)
-	self := startProcessMeter()
-	s.start = time.Now().Add(lead)
-	if o.Started != nil {
-		o.Started(s.start)
-	}
-	s.run()
+	proof := s.measured(ctx, func() {
+		if o.KeepAlive && o.Connections > 0 {
+			s.auditReplies(s.conns[:n])
+			s.open(s.stop.Load, s.conns[:n], o.OpenRate)
+		}
+		s.openIdle(s.stop.Load, s.conns[n:])
+	}, o.Started)
 	cut := s.cutOff()
 	res := &Result{
 		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
-		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: self.proof(),
+		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: proof,
 	}
 	if o.Closing != nil {
 		o.Closing()
@@ -159,11 +147,10 @@ func attackSpin(ctx context.Context, o Options) (*Result, error) {
 	for i := range res.Requests {
 		e := s.log.at(i)
 		res.Requests[i] = e.request(a.recordedDemand(i))
-		res.Stamps[i] = record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
+		res.Stamps[i] = e.stamps()
 	}
 	res.Proof.Planned = len(o.Trace.At)
 	res.Proof.countRequests(res.Requests)
-	res.Proof.addSpinner(s, priority)
 	if o.KeepAlive && o.Connections > 0 {
 		res.connections(s.log, n)
 	}
@@ -192,10 +179,6 @@ func (s *spinner) cutOff() (cut int) {
 	}
 	return cut
 }
-
-// lead is how far ahead the start of a load lies when Started is called, so that the callback
-// has time.
-const lead = time.Millisecond
 
 // connections counts the replies of each of the first n connections.
 func (res *Result) connections(log *requestLog, n int) {

@@ -8,78 +8,25 @@ import (
 	"schedlab/internal/record"
 )
 
-// refusedPause is how long a client waits after a refused connection, so that clients of a
-// dead server do not dial all the time.
-const refusedPause = 10 * time.Millisecond
-
-// A tally is what one client of a closed loop counts of the measured time, and whether it
-// ever got a reply.
+// A tally is what became of one client of a closed loop. Times are nanoseconds from the loop's
+// start.
 type tally struct {
-	from, to time.Duration // the measured time, from the loop's start
+	asked   bool   // it sent a request
+	active  bool   // one of its requests ended in the measured time, or was cut off
+	replied bool   // it got a reply before the measured time ended
+	waiting bool   // it has sent another request since
+	since   int64  // when it sent that
+	replies uint32 // in the measured time
 
-	answered, failed int
-	cut              record.Pending
-	replies          uint32
-
-	early        int           // requests that ended before the measured time
-	replied      bool          // it got a reply before the end of the measured time
-	waiting      bool          // it has sent another request since
-	waitingSince time.Duration // when it did so first
-
-	firstSent, firstReply int64   // when it sent its first request, plus 1, and how long the first reply took
+	firstSent, firstReply int64   // when it sent its first request, and how long the first reply took
 	session               Session // the present one; Began is -1 before its first request
 }
 
-// sentAny reports whether the client sent a request.
-func (t *tally) sentAny() bool { return t.answered+t.failed+t.cut.Requests+t.early > 0 }
-
-// startWaiting notes a request sent at that time that has no reply yet.
-func (t *tally) startWaiting(sent time.Duration) {
+// wait notes a request sent at that time that has no reply yet.
+func (t *tally) wait(sent int64) {
 	if !t.waiting {
-		t.waiting, t.waitingSince = true, sent
+		t.waiting, t.since = true, sent
 	}
-}
-
-// count takes a request that ended, and reports whether that was in the measured time.
-// One that ended later counts as cut off.
-func (t *tally) count(r record.Request) (measured bool) {
-	done := time.Duration(r.Done)
-	if done >= t.to {
-		t.cutOff(time.Duration(r.Sent))
-		return false
-	}
-	if r.Outcome == record.Answered {
-		t.replied, t.waiting = true, false
-	} else {
-		t.startWaiting(time.Duration(r.Sent))
-	}
-	if done < t.from {
-		t.early++
-		return false
-	}
-	if r.Good() {
-		t.answered++
-	} else {
-		t.failed++
-	}
-	if r.Outcome == record.Answered {
-		t.replies++
-	}
-	return true
-}
-
-// cutOff counts a request, sent at that time, that was in flight when the measured time
-// ended.
-func (t *tally) cutOff(sent time.Duration) {
-	t.startWaiting(sent)
-	t.cut.Requests++
-	under := max(0, t.to-sent).Seconds()
-	if sent < t.from {
-		t.cut.Early++
-		return
-	}
-	t.cut.Time += under
-	t.cut.Squares += under * under
 }
 
 // addToSession counts a request that ended in the client's session. When the session ended
@@ -106,69 +53,109 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 
 // tallied counts the requests of a closed loop that ran for took.
 func tallied(log *requestLog, a *script, o *ClosedOptions, took time.Duration) (res ClosedResult) {
+	from, to := int64(o.Warmup), int64(o.Warmup+o.Duration)
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
 	clients := make([]tally, o.Connections)
-	for i := range clients {
-		clients[i] = tally{from: o.Warmup, to: o.Warmup + o.Duration, session: Session{Client: i, Began: -1}}
-	}
 	ended := make([]int32, 0, log.n)
 	for i := range log.n {
 		e := log.at(i)
-		t := &clients[e.conn]
-		if t.firstSent == 0 {
-			t.firstSent = e.sent + 1
+		if t := &clients[e.conn]; !t.asked {
+			t.asked, t.firstSent, t.session = true, e.sent, Session{Client: int(e.conn), Began: -1}
 		}
-		if e.done > 0 {
+		if e.done > 0 && e.done < to {
 			ended = append(ended, int32(i))
 		}
 	}
 	slices.SortStableFunc(ended, func(i, j int32) int { return cmp.Compare(log.at(int(i)).done, log.at(int(j)).done) })
-	measured := make([]bool, log.n)
 	for _, i := range ended {
 		e := log.at(int(i))
-		t, r := &clients[e.conn], e.request(a.recordedDemand(int(i)))
-		if e.outcome == record.Answered && t.firstReply == 0 {
-			t.firstReply = max(1, e.done-t.firstSent+1)
+		t, r, measured := &clients[e.conn], e.request(a.recordedDemand(int(i))), e.done >= from
+		if r.Outcome == record.Answered {
+			if !t.replied {
+				t.firstReply = r.Done - t.firstSent
+			}
+			t.replied, t.waiting = true, false
+		} else {
+			t.wait(r.Sent)
 		}
-		measured[i] = t.count(r)
-		if s, over := t.addToSession(r, o.Session, e.ends); over && measured[i] {
+		if s, over := t.addToSession(r, o.Session, e.ends); over && measured {
 			res.Sessions = append(res.Sessions, s)
+		}
+		if measured {
+			res.count(t, r)
 		}
 	}
 	for i := range log.n {
-		e := log.at(i)
-		switch {
-		case e.done == 0:
-			clients[e.conn].cutOff(time.Duration(e.sent))
-		case measured[i]:
+		switch e := log.at(i); {
+		case e.done == 0 || e.done >= to:
+			clients[e.conn].active = true
+			clients[e.conn].wait(e.sent)
+			res.cutOff(e.sent, from, to)
+		case e.done >= from:
 			res.Requests = append(res.Requests, e.request(a.recordedDemand(i)))
-			res.Marks = append(res.Marks, Mark{Seq: uint64(i), Ready: e.ready, Wrote: e.wrote, First: e.first})
+			res.Stamps = append(res.Stamps, e.stamps())
+			res.Seqs = append(res.Seqs, uint64(i))
 		}
 	}
-	for i := range clients {
-		res.add(&clients[i])
-	}
+	res.connections(clients, from, o.Pipeline)
 	slices.SortFunc(res.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
-	res.countStarved(o.Pipeline)
 	return res
 }
 
-// add adds one client's tally.
-func (r *ClosedResult) add(t *tally) {
-	r.Answered += t.answered
-	r.Failed += t.failed
-	r.Cut.Add(t.cut)
-	if t.answered+t.failed+t.cut.Requests > 0 {
-		r.ConnAnswers = append(r.ConnAnswers, t.replies)
+// count counts a client's request that ended in the measured time.
+func (r *ClosedResult) count(t *tally, q record.Request) {
+	t.active = true
+	if q.Good() {
+		r.Answered++
+	} else {
+		r.Failed++
 	}
-	r.FirstReply = max(r.FirstReply, time.Duration(t.firstReply))
-	if t.sentAny() {
-		r.Asked++
+	if q.Outcome == record.Answered {
+		t.replies++
 	}
-	switch {
-	case t.sentAny() && !t.replied:
-		r.Starved++
-	case t.replies == 0 && t.waiting && t.waitingSince < t.from:
-		r.silent++
+}
+
+// cutOff counts a request, sent at that time, that was in flight when the measured time ended.
+func (r *ClosedResult) cutOff(sent, from, to int64) {
+	r.Cut.Requests++
+	if sent < from {
+		r.Cut.Early++
+		return
+	}
+	under := time.Duration(max(0, to-sent)).Seconds()
+	r.Cut.Time += under
+	r.Cut.Squares += under * under
+}
+
+// fullTurns is how many turns clients must have had on average before one without any
+// counts as starved: of a server that picks the next client at random, one in e^10 would
+// have had none by chance.
+const fullTurns = 10
+
+// connections counts the replies of each client, and the clients that starved. A client with
+// a pipeline gets depth replies in one turn.
+func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
+	live, replies, silent := 0, 0, 0
+	for i := range clients {
+		t := &clients[i]
+		if t.active {
+			r.ConnAnswers = append(r.ConnAnswers, t.replies)
+		}
+		r.FirstReply = max(r.FirstReply, time.Duration(t.firstReply))
+		if t.asked {
+			r.Asked++
+		}
+		if replies += int(t.replies); t.replies > 0 {
+			live++
+		}
+		switch {
+		case t.asked && !t.replied:
+			r.Starved++
+		case t.replies == 0 && t.waiting && t.since < from: // it waited all through the measured time
+			silent++
+		}
+	}
+	if live > 0 && replies >= fullTurns*max(1, depth)*live {
+		r.Starved += silent
 	}
 }

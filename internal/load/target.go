@@ -32,15 +32,6 @@ const (
 	maxTargetLine = 64<<10 - 1 // vegeta's scanner silently stops at a longer line
 )
 
-// ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
-// header lines, then optionally "@file" naming the body, then an empty line. It refuses
-// requests that the engines cannot send, and files beyond 10 MiB.
-func ReadTargets(r io.Reader) ([]Target, error) { return readTargets(r, "") }
-
-// ReadTargetsAt is ReadTargets for the server at addr (host:port), whatever host the file
-// names. "METHOD /path" is enough there.
-func ReadTargetsAt(r io.Reader, addr string) ([]Target, error) { return readTargets(r, addr) }
-
 // LogTargets are the different requests of an access log, with paths for URLs: see At.
 func LogTargets(l *arrivals.AccessLog) []Target {
 	targets := make([]Target, len(l.Requests))
@@ -60,7 +51,11 @@ func (t Target) At(addr string) Target {
 	return t
 }
 
-func readTargets(r io.Reader, addr string) ([]Target, error) {
+// ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
+// header lines, then optionally "@file" naming the body, then an empty line. It refuses
+// requests that the engines cannot send, and files beyond 10 MiB. With an addr, host:port, the
+// targets are at that server whatever host the file names, and "METHOD /path" is enough.
+func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxTargetFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading targets: %w", err)
@@ -129,6 +124,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
+	url        []byte // the target's, without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // what joins a demand to line, '?' or '&'; 0 takes none
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
@@ -177,7 +173,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
-	tp.tls = u.Scheme == "https"
+	url, _, _ := strings.Cut(t.URL, "#")
+	tp.url, tp.tls = []byte(url), u.Scheme == "https"
 	tp.line = []byte(t.Method + " " + u.RequestURI())
 	if u.Path == workPath {
 		tp.query = '?'
@@ -214,14 +211,6 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// refuseTLS refuses https, which only the engine vegeta speaks.
-func refuseTLS(tps []template) error {
-	if tps[0].tls {
-		return errors.New("https needs the engine vegeta, in an open loop")
-	}
-	return nil
-}
-
 // notToken reports whether RFC 9110, section 5.6.2, forbids r in a token.
 func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
@@ -235,6 +224,11 @@ func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, "\r\n\r\n"...)
 	return append(b, tp.body...)
+}
+
+// demandURL is the URL of a request with demand d.
+func (tp *template) demandURL(d arrivals.Demand) string {
+	return string(tp.demand(slices.Clip(tp.url), d))
 }
 
 // demand appends d as query parameters, where the target takes one.
@@ -274,16 +268,6 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 		tps, addr = append(tps, tp), a
 	}
 	return tps, addr, nil
-}
-
-// checkWhich refuses an index that is beyond n targets.
-func checkWhich(which []uint32, n int) error {
-	for i, w := range which {
-		if int64(w) >= int64(n) {
-			return fmt.Errorf("request %d asks target %d of %d", i, w+1, n)
-		}
-	}
-	return nil
 }
 
 func statesDemand(target string) bool {

@@ -23,7 +23,7 @@ func TestReadTargets(t *testing.T) {
 	if err := os.WriteFile(body, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadTargets(strings.NewReader("# a comment\nGET http://127.0.0.1:8080/work?seed=1\nAccept: text/plain\nx-Odd: 1\n\nPUT http://127.0.0.1:8080/kv/a\n@" + body + "\n"))
+	got, err := ReadTargets(strings.NewReader("# a comment\nGET http://127.0.0.1:8080/work?seed=1\nAccept: text/plain\nx-Odd: 1\n\nPUT http://127.0.0.1:8080/kv/a\n@"+body+"\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestShippedTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer text.Close()
-		targets, err := ReadTargets(text)
+		targets, err := ReadTargets(text, "")
 		if err == nil {
 			_, _, err = templates(targets, true, false)
 		}
@@ -87,7 +87,7 @@ func TestReadTargetsRefuses(t *testing.T) {
 		strings.Repeat("x", maxTargetLine+1):  "line 1 has 65536 bytes",
 		strings.Repeat("\n", maxTargetFile+1): "split the file",
 	} {
-		if got, err := ReadTargets(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := ReadTargets(strings.NewReader(text), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, %v; want an error with %q", text, got, err, want)
 		}
 	}
@@ -102,7 +102,7 @@ func FuzzReadTargets(f *testing.F) {
 		if strings.Contains(text, "@") {
 			t.Skip("names a file")
 		}
-		targets, err := ReadTargets(strings.NewReader(text))
+		targets, err := ReadTargets(strings.NewReader(text), "")
 		if err != nil {
 			return
 		}
@@ -133,7 +133,7 @@ func FuzzReadTargets(f *testing.F) {
 // The requests of a file are asked of any server, whichever it names.
 func TestReadTargetsAt(t *testing.T) {
 	t.Parallel()
-	got, err := ReadTargetsAt(strings.NewReader("GET /a?b\n\nGET http://elsewhere:1//c#d\nHost: kept\n"), "127.0.0.1:5")
+	got, err := ReadTargets(strings.NewReader("GET /a?b\n\nGET http://elsewhere:1//c#d\nHost: kept\n"), "127.0.0.1:5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestReadTargetsAt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
-	if _, err := ReadTargetsAt(strings.NewReader("GET https://a/\n"), "127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), `scheme "https"`) {
+	if _, err := ReadTargets(strings.NewReader("GET https://a/\n"), "127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), `scheme "https"`) {
 		t.Errorf("TLS: got %v", err)
 	}
 }

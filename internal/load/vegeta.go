@@ -44,7 +44,6 @@ type VegetaWriter struct {
 	name     string
 	targets  []Target
 	tps      []template
-	urls     []string
 	from     Stamp
 }
 
@@ -62,11 +61,6 @@ func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*V
 		return nil, fmt.Errorf("encoding vegeta results: %w", err)
 	}
 	v := &VegetaWriter{w: w, name: name, targets: targets, tps: tps, from: from, flushed: time.Now()}
-	for _, t := range targets {
-		// The demand is appended as in the request, before any fragment.
-		url, _, _ := strings.Cut(t.URL, "#")
-		v.urls = append(v.urls, url)
-	}
 	v.encode = vegeta.NewEncoder(&v.buffered)
 	return v, nil
 }
@@ -91,7 +85,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 		BytesIn:   uint64(r.Bytes),
 		BytesOut:  uint64(len(v.targets[i].Body)),
 		Method:    v.targets[i].Method,
-		URL:       string(v.tps[i].demand([]byte(v.urls[i]), d)),
+		URL:       v.tps[i].demandURL(d),
 		Error:     vegetaError(r),
 	}
 	if err := v.encode.Encode(&result); err != nil {

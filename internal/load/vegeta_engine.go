@@ -1,17 +1,17 @@
 package load
 
 import (
-	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
-	"maps"
+	"math"
 	"net/http"
 	"net/http/httptrace"
-	"os"
 	"strconv"
-	"strings"
-	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -20,295 +20,188 @@ import (
 	"schedlab/internal/record"
 )
 
-// workers is how many goroutines vegeta starts with. It adds more whenever all are
-// busy, without limit, so the loop stays open.
-const workers = 64
+// vegeta starts with firstWorkers goroutines and adds one whenever all are busy, up to
+// maxWorkers: a server that answers nothing must not exhaust the generator's memory. From then
+// on requests are sent late.
+const (
+	firstWorkers = 64
+	maxWorkers   = arrivals.MaxBurst
+)
 
-// attackVegeta sends the trace with vegeta's attacker over net/http's Transport.
-// o has been checked.
-func attackVegeta(ctx context.Context, o Options) (*Result, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t, err := newTransport(ctx, &o)
-	if err != nil {
-		return nil, err
+// attackVegeta is Attack with vegeta's attacker and net/http's client.
+func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
+	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
+		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
+	}}
+	defer a.http.CloseIdleConnections()
+	n := len(o.Trace.At)
+	a.requests, a.stamps = make([]record.Request, n), make([]record.Stamps, n)
+	for i, at := range o.Trace.At {
+		d := a.script.recordedDemand(i)
+		a.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
 	}
-	return t.attack(&o, cancel)
-}
-
-func (t *transport) attack(o *Options, cancel context.CancelFunc) (*Result, error) {
-	defer t.conns.close()
-	defer cancel() // before the connections are closed
-	if o.KeepAlive {
-		t.conns.open(o.OpenRate)
-	}
-	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxBody(0), vegeta.Client(&http.Client{Transport: t}))
+	attacker := vegeta.NewAttacker(vegeta.Client(&http.Client{Transport: a}), vegeta.Redirects(vegeta.NoFollow),
+		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
 	self := startProcessMeter()
-	tell, told := reporter(o, t.requests)
-	passed := t.pacer.callMoments(o)
-	for hit := range attacker.Attack(placeholderTarget, cancellingPacer{t.pacer, cancel}, 0, "") {
-		tell(hit.Seq)
+	for hit := range attacker.Attack(anyTarget, a, 0, "") {
+		r := &a.requests[hit.Seq]
+		r.Sent = int64(hit.Timestamp.Sub(a.start))
+		r.Done = r.Sent + int64(hit.Latency)
+		if o.Ended != nil {
+			o.Ended(int(hit.Seq), *r)
+		}
 	}
-	res := &Result{Requests: t.requests, Stamps: t.stamps, Start: t.pacer.start, Proof: self.proof()}
-	res.Proof.Planned = len(o.Trace.At)
+	res := &Result{
+		Requests: a.requests, Stamps: a.stamps, Start: a.start, Proof: self.proof(),
+		Dialled: a.dialled.Load(), Exhausted: a.exhausted.Load(),
+	}
+	res.Proof.Planned = n
 	res.Proof.countRequests(res.Requests)
-	res.Dialled, res.Exhausted, res.Waited = t.conns.dialled.Load(), t.conns.exhausted.Load(), int(t.conns.waited.Load())
-	if o.KeepAlive {
-		t.conns.addTo(res)
-	}
-	passed()
 	if o.Closing != nil {
 		o.Closing()
 	}
-	cut := res.finish()
-	told()
-	if cut > 0 && t.pacer.err == nil {
-		return res, t.ctx.Err() // it ended after the last request was sent
-	}
-	return res, t.pacer.err
-}
-
-// callMoments calls o.Moment at its times, from a goroutine that begins with the attack.
-// passed waits for the last call, or for the end of the attack's context.
-func (p *pacer) callMoments(o *Options) (passed func()) {
-	if len(o.Moments) == 0 {
-		return func() {}
-	}
-	started, done := p.started, make(chan struct{})
-	p.started = func(start time.Time) {
-		if started != nil {
-			started(start)
-		}
-		go func() {
-			defer close(done)
-			for i, at := range o.Moments {
-				pause(p.ctx, time.Until(start.Add(at)))
-				if p.ctx.Err() != nil {
-					return
-				}
-				o.Moment(i)
-			}
-		}()
-	}
-	return func() {
-		if !p.start.IsZero() {
-			<-done
-		}
-	}
-}
-
-// finish gives requests that were never sent an end, and counts those cut off.
-func (res *Result) finish() (cut int) {
-	end := int64(time.Since(res.Start))
-	for i := range res.Requests {
-		r := &res.Requests[i]
+	end, cut := int64(time.Since(a.start)), false
+	for i := range a.requests {
+		r := &a.requests[i]
 		if r.Sent < 0 {
 			r.Done = max(end, r.Scheduled)
 		}
-		if r.Outcome == record.Cut {
-			cut++
-		}
+		cut = cut || r.Outcome == record.Cut
 	}
-	return cut
-}
-
-// reporter calls o.Ended from a goroutine of its own, so that a slow callback keeps no
-// request in flight. wait waits until all calls have returned.
-func reporter(o *Options, requests []record.Request) (report func(seq uint64), wait func()) {
-	if o.Ended == nil {
-		return func(uint64) {}, func() {}
+	if cut {
+		return res, ctx.Err()
 	}
-	ended := make(chan uint64, len(requests)) // room for every one
-	var calls sync.WaitGroup
-	calls.Go(func() {
-		for seq := range ended {
-			o.Ended(int(seq), requests[seq])
-		}
-	})
-	return func(seq uint64) { ended <- seq }, func() { close(ended); calls.Wait() }
+	return res, nil
 }
 
-// A cancellingPacer cuts off the requests in flight when its pacer gives up.
-type cancellingPacer struct {
-	*pacer
-	cancel context.CancelFunc
-}
-
-// Pace implements vegeta.Pacer.
-func (s cancellingPacer) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
-	wait, stop := s.pacer.Pace(elapsed, hits)
-	if s.err != nil {
-		s.cancel()
-	}
-	return wait, stop
-}
-
-// placeholderTarget is the vegeta.Targeter. The transport chooses the real target by
-// sequence number: targeters run concurrently and would hand them out in any order.
-func placeholderTarget(t *vegeta.Target) error {
+// anyTarget is the vegeta.Targeter. vegeta calls it from many goroutines, in any order, so
+// RoundTrip chooses the real target, by the request's number.
+func anyTarget(t *vegeta.Target) error {
 	t.Method, t.URL = http.MethodGet, "/"
 	return nil
 }
 
-// A transport is the http.RoundTripper of vegeta's client. Of the request that vegeta
-// hands over it takes the sequence number only: it sends the trace's request of that
-// number, and keeps its outcome, times and stamps.
-type transport struct {
-	ctx        context.Context // ends with the attack
-	targets    []preparedTarget
-	trace      arrivals.Trace
-	timeout    time.Duration
-	pacer      *pacer // start is set before the first hit
-	conns      *connSlots
-	requests   []record.Request
-	stamps     []record.Stamps
-	emptyReply *http.Response // what vegeta sees of every reply: no body, no redirect
+// A vegetaAttack is the vegeta.Pacer and the http.RoundTripper of one attack.
+type vegetaAttack struct {
+	*Options
+	ctx      context.Context // ends the attack
+	script   *script
+	http     *http.Transport
+	start    time.Time // set by the first Pace
+	moments  int       // how many of Moments were called
+	requests []record.Request
+	stamps   []record.Stamps
+
+	dialled, exhausted atomic.Uint64
 }
 
-// A preparedTarget holds the parts of a target's requests.
-type preparedTarget struct {
-	method, url, host string
-	header            http.Header
-	body              []byte
-	template          template // says how a demand is put into the URL
-}
-
-func newTransport(ctx context.Context, o *Options) (*transport, error) {
-	tps, addr, err := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
-	if err != nil {
-		return nil, err
-	}
-	t := &transport{
-		ctx: ctx, trace: o.Trace, timeout: timeout(o.Timeout),
-		pacer:    &pacer{ctx: ctx, at: o.Trace.At, sleep: o.Sleep, started: o.Started, limit: maxInFlight},
-		conns:    newConnSlots(ctx, o, addr, tps[0].tls),
-		requests: make([]record.Request, len(o.Trace.At)), stamps: make([]record.Stamps, len(o.Trace.At)),
-		emptyReply: &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: http.NoBody},
-	}
-	if t.pacer.sleep == nil {
-		t.pacer.sleep = nanosleep
-	}
-	t.conns.timeout = t.timeout
-	for i, target := range o.Targets {
-		t.targets = append(t.targets, target.prepare(tps[i]))
-	}
-	for i, at := range o.Trace.At {
-		t.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut}
-		if a, d := t.target(uint64(i)); a.template.query != 0 {
-			t.requests[i].Iters, t.requests[i].Sleep = d.Iters, int64(d.Sleep)
+// Pace implements vegeta.Pacer. vegeta calls it for each hit, in order and from one
+// goroutine, so Pace itself sleeps until the arrival and never returns a wait: vegeta's own
+// pause is time.Sleep, which an idle Go process ends up to a millisecond late.
+func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, stop bool) {
+	if hits == 0 {
+		a.start = time.Now()
+		if a.Started != nil {
+			a.Started(a.start)
 		}
 	}
-	return t, nil
-}
-
-// prepare turns off the header fields that net/http would add by itself.
-func (t Target) prepare(tp template) preparedTarget {
-	url, _, _ := strings.Cut(t.URL, "#")
-	a := preparedTarget{method: t.Method, url: url, body: t.Body, template: tp, header: http.Header{"User-Agent": nil}}
-	for name, values := range t.Header {
-		if http.CanonicalHeaderKey(name) == "Host" {
-			a.host = values[len(values)-1]
-			continue
+	last := hits == uint64(len(a.Trace.At))
+	for a.moments < len(a.Moments) && (last || a.Moments[a.moments] <= a.Trace.At[hits]) {
+		if !a.sleepUntil(a.Moments[a.moments]) {
+			return 0, true
 		}
-		a.header[name] = values
+		a.Moment(a.moments)
+		a.moments++
 	}
-	return a
+	return 0, last || !a.sleepUntil(a.Trace.At[hits])
 }
 
-// target is the target of request seq, and its demand.
-func (t *transport) target(seq uint64) (a *preparedTarget, d arrivals.Demand) {
-	if t.trace.Demand != nil {
-		d = t.trace.Demand[seq]
+// longestSleep bounds how late a cancelled attack is noticed.
+const longestSleep = 100 * time.Millisecond
+
+// sleepUntil sleeps until a time from the attack's start. It reports whether the attack goes
+// on.
+func (a *vegetaAttack) sleepUntil(at time.Duration) bool {
+	for a.ctx.Err() == nil {
+		early := at - time.Since(a.start)
+		if early <= 0 {
+			return true
+		}
+		Sleep(min(early, longestSleep))
 	}
-	return &t.targets[targetOf(seq, t.trace.Which, len(t.targets))], d
+	return false
 }
 
-// request makes request number seq.
-func (t *transport) request(ctx context.Context, seq uint64) (*http.Request, error) {
-	a, d := t.target(seq)
-	req, err := http.NewRequestWithContext(ctx, a.method, string(a.template.demand([]byte(a.url), d)), bytes.NewReader(a.body))
-	if err != nil {
-		return nil, err
-	}
-	if a.host != "" {
-		req.Host = a.host
-	}
-	req.Header = maps.Clone(a.header)
-	req.Header["X-Vegeta-Seq"] = []string{strconv.FormatUint(seq, 10)}
-	return req, nil
-}
+// Rate implements vegeta.Pacer. The attacker does not ask for it.
+func (a *vegetaAttack) Rate(time.Duration) float64 { return 0 }
 
-var errUnsequenced = errors.New("request without X-Vegeta-Seq")
-
-// RoundTrip implements http.RoundTripper. Distinct requests have distinct
-// sequence numbers, so no two calls touch one entry of requests.
-func (t *transport) RoundTrip(hit *http.Request) (*http.Response, error) {
-	seq, err := strconv.ParseUint(hit.Header.Get("X-Vegeta-Seq"), 10, 64)
-	if err != nil || seq >= uint64(len(t.requests)) {
-		return nil, errUnsequenced
+// RoundTrip implements http.RoundTripper. It sends the request of the trace with hit's
+// number, and reads the whole reply. No two calls have the same number.
+func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
+	seq, err := strconv.Atoi(hit.Header.Get("X-Vegeta-Seq"))
+	if err != nil || seq >= len(a.requests) {
+		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.requests))
 	}
-	r := &t.requests[seq]
-	sent := time.Since(t.pacer.start)
-	r.Sent = int64(sent)
-	x := &exchange{deadline: t.pacer.start.Add(sent + t.timeout)}
-	ctx, cancel := context.WithDeadline(x.traced(t.ctx), x.deadline)
+	ctx, cancel := context.WithTimeout(a.ctx, timeout(a.Timeout))
 	defer cancel()
-	n, err := t.exchangeOn(ctx, seq, x, r)
-	r.Bytes, r.Outcome = bodyBytes(n), t.outcome(ctx, err)
-	if r.Outcome != record.Answered {
-		r.Status, r.Bytes = 0, 0
+	var ready, first atomic.Int64 // a reply may come when RoundTrip has given up
+	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.start)))) }
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			since(&ready)
+			if !info.Reused {
+				a.dialled.Add(1)
+			}
+		},
+		GotFirstResponseByte: func() { since(&first) },
+	})
+	resp, n, err := a.exchange(ctx, seq)
+	r := &a.requests[seq]
+	r.Outcome = a.outcome(ctx, err, ready.Load() > 0)
+	a.stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
+	if err != nil {
+		return nil, err
 	}
-	t.stamps[seq] = x.stamps(t.pacer.zero)
-	r.Done = int64(time.Since(t.pacer.start))
-	t.pacer.ended.Add(1)
-	return t.emptyReply, nil
+	r.Status, r.Bytes = uint16(resp.StatusCode), bodyBytes(n)
+	return resp, nil
 }
 
-// exchangeOn sends request seq on a free connection and reads its whole reply of n bytes.
-func (t *transport) exchangeOn(ctx context.Context, seq uint64, x *exchange, r *record.Request) (n int64, err error) {
-	p, err := t.conns.get(ctx)
+// exchange sends request number seq and reads its reply, with a body of n bytes.
+func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
+	t := a.Targets[targetOf(uint64(seq), a.Trace.Which, len(a.Targets))]
+	url := a.script.template(uint64(seq)).demandURL(a.script.demand(seq))
+	req, err := (&vegeta.Target{Method: t.Method, URL: url, Header: t.Header, Body: t.Body}).Request()
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	defer t.conns.put(p)
-	req, err := t.request(ctx, seq)
-	if err != nil {
-		return 0, err
+	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq))
+	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
+		return nil, 0, err
 	}
-	resp, err := p.http.RoundTrip(req)
-	if err == nil {
-		r.Status = uint16(resp.StatusCode)
-		if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
-			n, err = io.Copy(io.Discard, resp.Body)
-		}
-		resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
+		n, err = io.Copy(io.Discard, resp.Body)
 	}
-	t.conns.countReply(p, x, err == nil)
-	return n, err
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	return resp, n, err
 }
 
-// outcome is the outcome of a request that ended with err.
-func (t *transport) outcome(ctx context.Context, err error) record.Outcome {
-	switch _, dial := errors.AsType[*dialError](err); {
+// outcome is the outcome of a request that ended with err. connected says that it had a
+// connection.
+func (a *vegetaAttack) outcome(ctx context.Context, err error, connected bool) record.Outcome {
+	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		a.exhausted.Add(1)
+	}
+	switch {
 	case err == nil:
 		return record.Answered
-	case t.ctx.Err() != nil:
+	case a.ctx.Err() != nil:
 		return record.Cut
-	case ctx.Err() != nil || isTimeout(err):
+	case ctx.Err() != nil:
 		return record.TimedOut
-	case dial:
+	case !connected:
 		return record.Refused
 	}
 	return record.Reset
-}
-
-// traced returns a context that has x stamp the request and bound its dialling.
-func (x *exchange) traced(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(context.WithValue(ctx, exchangeKey{}, x), &httptrace.ClientTrace{
-		GotConn: x.gotConn, GotFirstResponseByte: x.gotFirst,
-	})
-}
-
-func isTimeout(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -55,7 +55,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		row("first error", "after %s", seconds(a.FirstError))
 	}
 	switch {
-	case a.Connections == 0:
+	case a.Connections == 0 || a.Asked == 0 && a.Dialled > 0: // the engine vegeta does not count what each was asked
 		row("connections", "%d opened", a.Dialled)
 	case verbose:
 		row("connections", "%s kept, %s asked, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), count(a.Asked), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)

@@ -53,7 +53,7 @@ func (s *Scenario) Open() error {
 			return fmt.Errorf("workload.targets: %w", err)
 		}
 		defer f.Close()
-		if s.asks, err = load.ReadTargetsAt(f, "server"); err != nil {
+		if s.asks, err = load.ReadTargets(f, "server"); err != nil {
 			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
 		}
 	case isLog(s.Load.Arrivals):

@@ -1,58 +1,75 @@
 // Package null is a server that does as little as a server can: one thread, raw epoll,
 // and the same short reply to whatever ends in an empty line. What a load measures of it
 // is the load's own time, and the kernel's. It reads no request, so it serves nobody else.
+//
+// Given a service time it is a metronome, a server whose response times are known, which
+// tools/peers tests load tools with: each reply is due at a moment of the clock, so when another
+// program takes its CPU a reply is late and those after it are not.
 package null
 
 import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"slices"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 var answer = []byte("HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n")
 
-// wakeEvery bounds how late the context's end is seen.
-const wakeEvery = 100 // ms
+const (
+	// wakeEvery bounds how late the context's end is seen.
+	wakeEvery = 100 * time.Millisecond
+	// ahead is how long before a reply is due the thread stops waiting and polls the clock.
+	ahead = 100 * time.Microsecond
+)
 
-// Serve answers on a loopback address, host:port, until the context ends.
-func Serve(ctx context.Context, addr string) error {
-	tcp, err := net.ResolveTCPAddr("tcp4", addr)
+// Serve answers the connections of ln until the context ends, and closes ln. Each request is
+// answered service after it was read or, if all stations were busy then, after one became
+// free; stations 0: any number of them.
+func Serve(ctx context.Context, ln *net.TCPListener, service time.Duration, stations int) error {
+	file, err := ln.File()
+	_ = ln.Close() // the file is another descriptor, which Go's poller does not watch
 	if err != nil {
-		return fmt.Errorf("the address %s: %w", addr, err)
-	}
-	s := &server{matched: map[int32]int{}, in: make([]byte, 64<<10)}
-	if s.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(s.listener) }()
+	defer file.Close()
+	s := &server{
+		listener: int(file.Fd()), matched: map[int32]int{}, in: make([]byte, 64<<10), epoch: time.Now(),
+		replyQueue: replyQueue{service: service, free: make([]time.Duration, stations)},
+	}
+	if err := unix.SetNonblock(s.listener, true); err != nil {
+		return err
+	}
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(s.epoll) }()
-	at := &unix.SockaddrInet4{Port: tcp.Port, Addr: [4]byte(tcp.IP.To4())}
-	for _, step := range []func() error{
-		func() error { return unix.SetsockoptInt(s.listener, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) },
-		func() error { return unix.Bind(s.listener, at) },
-		func() error { return unix.Listen(s.listener, 4096) },
-		func() error { return s.watch(s.listener) },
-	} {
-		if err := step(); err != nil {
-			return fmt.Errorf("listening on %s: %w", addr, err)
-		}
+	if err := s.watch(s.listener); err != nil {
+		return err
 	}
 	events := make([]unix.EpollEvent, 256)
 	for ctx.Err() == nil {
-		n, err := unix.EpollWait(s.epoll, events, wakeEvery)
-		if err != nil && err != unix.EINTR {
+		n, err := s.await(events)
+		if err != nil {
 			return fmt.Errorf("waiting for events: %w", err)
 		}
-		for _, e := range events[:max(n, 0)] {
+		for _, e := range events[:n] {
 			if int(e.Fd) == s.listener {
 				s.accept()
 			} else {
 				s.serve(e.Fd)
+			}
+		}
+		for len(s.replies) > 0 && s.replies[0].due <= time.Since(s.epoch) {
+			fd := s.replies[0].fd
+			s.replies = append(s.replies[:0], s.replies[1:]...) // in place: nothing for a collector to do
+			if !reply(fd) {
+				s.drop(fd)
 			}
 		}
 	}
@@ -63,10 +80,31 @@ type server struct {
 	listener, epoll int
 	in              []byte
 	matched         map[int32]int // bytes of an empty line that a connection's input ends with
+	epoch           time.Time
+	replyQueue
 }
 
 func (s *server) watch(fd int) error {
 	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+}
+
+// await waits for events, until shortly before the next reply is due, and returns their number.
+// It may wait 50 µs longer than asked, the slack of the kernel's timers.
+func (s *server) await(events []unix.EpollEvent) (int, error) {
+	wait := wakeEvery
+	if len(s.replies) > 0 {
+		wait = min(wait, max(0, s.replies[0].due-ahead-time.Since(s.epoch)))
+	}
+	ts := unix.NsecToTimespec(int64(wait))
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EINTR: // Go's own signals, and a stop and its end
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("epoll_pwait2", errno)
 }
 
 func (s *server) accept() {
@@ -81,8 +119,7 @@ func (s *server) accept() {
 	}
 }
 
-// serve takes what one connection has sent. A connection that cannot take its replies
-// at once is closed.
+// serve takes what one connection has sent.
 func (s *server) serve(fd int32) {
 	n, err := unix.Read(int(fd), s.in)
 	if err == unix.EAGAIN || err == unix.EINTR {
@@ -90,17 +127,31 @@ func (s *server) serve(fd int32) {
 	}
 	ok, matched := err == nil && n > 0, s.matched[fd]
 	for _, b := range s.in[:max(n, 0)] {
-		if matched = next(matched, b); matched == len(emptyLine) {
-			matched = 0
-			written, err := unix.Write(int(fd), answer)
-			ok = ok && err == nil && written == len(answer)
+		if matched = next(matched, b); matched < len(emptyLine) {
+			continue
+		}
+		if matched = 0; s.service > 0 {
+			s.take(fd, time.Since(s.epoch))
+		} else {
+			ok = ok && reply(fd)
 		}
 	}
-	s.matched[fd] = matched
-	if !ok {
-		delete(s.matched, fd)
-		_ = unix.Close(int(fd))
+	if s.matched[fd] = matched; !ok {
+		s.drop(fd)
 	}
+}
+
+// reply answers one request, and reports whether the connection took the answer at once.
+func reply(fd int32) bool {
+	n, err := unix.Write(int(fd), answer)
+	return err == nil && n == len(answer)
+}
+
+// drop closes a connection.
+func (s *server) drop(fd int32) {
+	s.forget(fd)
+	delete(s.matched, fd)
+	_ = unix.Close(int(fd))
 }
 
 const emptyLine = "\r\n\r\n"
@@ -114,4 +165,36 @@ func next(matched int, b byte) int {
 		return 1
 	}
 	return 0
+}
+
+// A dueReply is an answer to come.
+type dueReply struct {
+	fd  int32
+	due time.Duration // on the server's clock
+}
+
+// A replyQueue holds the answers to come, the next one first: with a fixed service time
+// none overtakes another.
+type replyQueue struct {
+	service time.Duration
+	free    []time.Duration // when each station is, in a circle; empty: any number
+	first   int             // the station that is free first
+	replies []dueReply
+}
+
+// take notes a request that was read at now.
+func (q *replyQueue) take(fd int32, now time.Duration) {
+	begin := now
+	if len(q.free) > 0 {
+		begin = max(now, q.free[q.first])
+		q.free[q.first] = begin + q.service
+		q.first = (q.first + 1) % len(q.free)
+	}
+	q.replies = append(q.replies, dueReply{fd, begin + q.service})
+}
+
+// forget drops the answers to a client that has gone: another will get its descriptor. The
+// stations have been busy all the same.
+func (q *replyQueue) forget(fd int32) {
+	q.replies = slices.DeleteFunc(q.replies, func(d dueReply) bool { return d.fd == fd })
 }

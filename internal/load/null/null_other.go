@@ -6,7 +6,11 @@ package null
 import (
 	"context"
 	"errors"
+	"net"
+	"time"
 )
 
 // Serve is for Linux alone.
-func Serve(context.Context, string) error { return errors.New("the null server needs Linux's epoll") }
+func Serve(context.Context, *net.TCPListener, time.Duration, int) error {
+	return errors.New("the null server needs Linux's epoll")
+}

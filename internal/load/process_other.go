@@ -7,3 +7,6 @@ import "time"
 // Off Linux this program does not measure.
 func processTime() time.Duration              { return 0 }
 func descriptorLimit() (n uint64, known bool) { return 0, false }
+
+// Sleep is time.Sleep.
+func Sleep(d time.Duration) { time.Sleep(d) }
