@@ -1,8 +1,7 @@
 // Package queueing predicts what an ideal server would do with measured inputs:
 // arrival rate, service demand and number of servers. It holds closed formulas,
-// which a measurement is drawn against; [Replay], which runs a trace through an
-// ideal scheduler where no formula reaches; and [FitUSL], the one thing here that
-// fits. It knows no cost of switching, parsing or writing: what a measurement has
+// which a measurement is drawn against; and [Replay], which runs a trace through an
+// ideal scheduler where no formula reaches. Nothing is fitted. It knows no cost of switching, parsing or writing: what a measurement has
 // beyond its prediction is overhead and interference. All functions are pure,
 // deterministic and safe for concurrent use.
 //
