@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/report/document"
 )
 
@@ -31,7 +30,6 @@ const (
 )
 
 func main() {
-	dispatch.ReleaseDefault()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -2,12 +2,9 @@ package main
 
 import (
 	"flag"
-	"io"
-	"net/http"
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,18 +29,3 @@ func TestMain(m *testing.M) {
 
 // The race detector's environment.
 const raceOptions, endAtOnce = "GORACE", "atexit_sleep_ms=0"
-
-// A server has no goroutines of pools it does not use.
-func TestNoStrayGoroutines(t *testing.T) {
-	t.Parallel()
-	c := serve(t, "nethttp")
-	reply, err := http.Get("http://" + c.admin + "/debug/pprof/goroutine?debug=2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reply.Body.Close()
-	stacks, err := io.ReadAll(reply.Body)
-	if err != nil || !strings.Contains(string(stacks), "schedlab/internal/server") || strings.Contains(string(stacks), "ants") {
-		t.Errorf("got %v, want the server's goroutines and none of ants:\n%s", err, stacks)
-	}
-}

@@ -236,7 +236,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if f.adhoc.given() {
 		s, err = f.adhoc.scenario()
 	} else {
-		s, err = scenario.Parse(m.Name, []byte(p.Source))
+		s, err = scenario.Recorded(m.Name, []byte(p.Source))
 	}
 	if err != nil {
 		return nil, nil, usage(err)

@@ -87,7 +87,7 @@ A second signal exits at once.`,
 	complete(cmd, "batch", "in-order", "newest-first")
 	complete(cmd, "queue", "rr", "least", "p2c")
 	complete(cmd, "job", "func", "closure")
-	complete(cmd, "executor", "own", "ants", "pond", "ring")
+	complete(cmd, "executor", "own", "ring")
 	complete(cmd, "pprof", "auto", "on", "off")
 	complete(cmd, "stamps", "off", "basic", "full")
 	complete(cmd, "log-format", "text", "json")
@@ -108,7 +108,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
 	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
 	fl.StringVar(&f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)")
-	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, ants, pond, or own behind a lock-free ring (default own)")
+	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, or own behind a lock-free ring (default own)")
 	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
 	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
 	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)")
@@ -138,7 +138,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
 	fl.Float64Var(&f.PlantCPU, "plant-cpu", 0, "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)")
 	fl.Lookup("plant-cpu").Hidden = true // tools/honesty gives it to a challenger
-	fl.StringVar(&f.Plant, "plant", "", "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)")
+	fl.StringVar(&f.Plant.Name, "plant", "", "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)")
 	fl.Lookup("plant").Hidden = true
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -156,6 +156,9 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	exe, err := os.Executable()
 	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
+
+// plant makes the fault that --plant names. Only the tests' binary has it.
+var plant func(name string) (server.Fault, error)
 
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
@@ -176,7 +179,15 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	if fl.Changed("wait") && f.Wait < 0 {
 		return usagef("--wait %v must not be negative", f.Wait)
 	}
-	return nil
+	if f.Plant.Name == "" {
+		return nil
+	}
+	if plant == nil {
+		return usagef("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)
+	}
+	var err error
+	f.Plant, err = plant(f.Plant.Name)
+	return usage(err)
 }
 
 // checkArm reports what serve would refuse of an arm's flags, before anything

@@ -21,31 +21,18 @@ func (l Line) at(p float64) float64 { return (1/p - l.Intercept) / l.Slope }
 // closest are the rates, relative to each other, whose slope says nothing.
 const closest = .02
 
-// theilSen is the line whose slope is the median of those of all pairs of points,
-// and whose intercept leaves as many points above it as below: nearly a third of
-// the points may be anywhere without moving it far (Theil 1950; Sen, "Estimates of
-// the Regression Coefficient Based on Kendall's Tau", Journal of the American
-// Statistical Association 63, 1968). ok is false when it does not fall, or no two
-// rates are apart.
-func theilSen(x, y []float64) (l Line, ok bool) {
-	var slopes []float64
-	for i := range x {
-		for j := range i {
-			if dx := x[i] - x[j]; math.Abs(dx) > closest*max(x[i], x[j]) {
-				slopes = append(slopes, (y[i]-y[j])/dx)
-			}
-		}
-	}
-	if len(slopes) == 0 {
+// robustLine is the line with the slope of [stats.TheilSen] that has as many points above
+// it as below. ok is false when it does not fall, or no two rates are apart.
+func robustLine(x, y []float64) (l Line, ok bool) {
+	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
 	}
-	l.Slope = stats.Median(slopes)
 	rest := make([]float64, len(x))
 	for i := range x {
 		rest[i] = y[i] - l.Slope*x[i]
 	}
 	l.Intercept = stats.Median(rest)
-	return l, l.Slope < 0
+	return l, true
 }
 
 // A bound is the rate from which on a term no longer holds, by the windows so far.
@@ -80,14 +67,14 @@ func boundOf(term stats.Term, i int, windows []Window) bound {
 		}
 	}
 	b := bracket(at)
-	line, ok := theilSen(x, y)
+	line, ok := robustLine(x, y)
 	if len(x) < fewest || !ok {
 		return b
 	}
 	b.line, b.rate = &line, b.temper(line.at(term.Limit))
 	low, high := b.rate, b.rate
 	for out := range x {
-		less, ok := theilSen(slices.Delete(slices.Clone(x), out, out+1), slices.Delete(slices.Clone(y), out, out+1))
+		less, ok := robustLine(slices.Delete(slices.Clone(x), out, out+1), slices.Delete(slices.Clone(y), out, out+1))
 		if !ok || len(x) == fewest {
 			b.half = math.Inf(1)
 			return b

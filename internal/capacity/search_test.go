@@ -250,14 +250,14 @@ func TestTheilSenShrugsOffAThird(t *testing.T) {
 			y[i] = 5 // a window with a pause
 		}
 	}
-	l, ok := theilSen(x, y)
+	l, ok := robustLine(x, y)
 	if !ok || math.Abs(l.Saturation()/2000-1) > .02 || math.Abs(l.at(.01)/(200/.15)-1) > .02 {
 		t.Errorf("line %+v ends at %.0f and meets 10 ms at %.0f, want 2000 and 1333", l, l.Saturation(), l.at(.01))
 	}
-	if l, ok := theilSen([]float64{1, 2, 3}, []float64{1, 2, 3}); ok {
+	if l, ok := robustLine([]float64{1, 2, 3}, []float64{1, 2, 3}); ok {
 		t.Errorf("a rising line %+v is taken", l)
 	}
-	if _, ok := theilSen([]float64{1000, 1001, 1002}, []float64{3, 2, 1}); ok {
+	if _, ok := robustLine([]float64{1000, 1001, 1002}, []float64{3, 2, 1}); ok {
 		t.Error("a line through what is one rate")
 	}
 }

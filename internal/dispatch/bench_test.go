@@ -63,8 +63,6 @@ var executors = []executor{
 	{"ring", startKind(Ring, Options[chan struct{}]{}), false},
 	{"ring-spin", startKind(Ring, Options[chan struct{}]{Spin: 1000}), true},
 	{"adaptive", startKind(Adaptive, Options[chan struct{}]{Target: time.Hour, Interval: time.Hour}), false},
-	{"ants", startKind(Ants, Options[chan struct{}]{}), false},
-	{"pond", startKind(Pond, Options[chan struct{}]{}), false},
 	{"lib-ants", startAnts, false},
 	{"lib-pond", startPond, false},
 	{"lib-conc", startConc, false},

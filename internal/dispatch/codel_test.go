@@ -119,7 +119,7 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 // A burst that is worked off within the interval is no standing queue.
 func TestCoDelLetsABurstPass(t *testing.T) {
 	t.Parallel()
-	for _, kind := range own {
+	for _, kind := range all {
 		in(t, kind, Options[time.Duration]{Workers: 1, Depth: 64, Overflow: CoDel},
 			func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 				for range 5 {

@@ -72,8 +72,6 @@ const (
 	PerWorker             // a channel for each worker
 	Ring                  // one lock-free ring; Depth is a power of two
 	Adaptive              // one deque that turns around under overload; Depth >= 1
-	Ants                  // panjf2000/ants, for comparison; policies block and reject
-	Pond                  // alitto/pond, for comparison; policies block and reject, Depth >= 1
 )
 
 // New makes a dispatcher. Nothing runs until its Start.
@@ -88,10 +86,6 @@ func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 		return newRing(o)
 	case Adaptive:
 		return newAdaptive(o)
-	case Ants:
-		return newAnts(o)
-	case Pond:
-		return newPond(o)
 	}
 	return newShared(o)
 }

@@ -11,23 +11,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panjf2000/ants/v2"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	ReleaseDefault()
+	ants.Release() // its import starts a pool
 	goleak.VerifyTestMain(m)
 }
 
-// own are the kinds of this package, all those there are with the two it is
-// compared with.
-var (
-	own = []Kind{Shared, PerWorker, Ring, Adaptive}
-	all = append(slices.Clone(own), Ants, Pond)
-)
+var all = []Kind{Shared, PerWorker, Ring, Adaptive}
 
 func (k Kind) String() string {
-	return [...]string{"shared", "perworker", "ring", "adaptive", "ants", "pond"}[k]
+	return [...]string{"shared", "perworker", "ring", "adaptive"}[k]
 }
 
 // A ledger notes what a dispatcher did with its jobs. A job is how long it runs.
@@ -138,7 +134,7 @@ func put(d Dispatcher[time.Duration], jobs ...time.Duration) {
 }
 
 func TestFirstComeFirstServed(t *testing.T) {
-	each(t, own, func(t *testing.T, kind Kind, o Options[time.Duration]) {
+	each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 		o.Workers, o.Depth = 1, 32
 		in(t, kind, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			var want []time.Duration
@@ -175,15 +171,9 @@ func TestWaitsAndSojournsAreExact(t *testing.T) {
 	})
 }
 
-// Pond is left out: its pools share a global one, which cannot be in two bubbles
-// of virtual time.
 func TestRunsAsManyJobsAsWorkers(t *testing.T) {
-	each(t, append(slices.Clone(own), Ants), func(t *testing.T, kind Kind, o Options[time.Duration]) {
+	each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 		o.Workers, o.Depth, o.Target = 4, 8, time.Hour
-		if kind == Ants {
-			synctest.Test(t, func(t *testing.T) { antsRunsAsManyJobsAsWorkers(t, o) })
-			return
-		}
 		in(t, kind, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			began := time.Now()
 			put(d, slices.Repeat([]time.Duration{second}, 12)...)
@@ -201,29 +191,8 @@ func TestRunsAsManyJobsAsWorkers(t *testing.T) {
 	})
 }
 
-// To ants what waits is the submitter.
-func antsRunsAsManyJobsAsWorkers(t *testing.T, o Options[time.Duration]) {
-	l := new(ledger)
-	d := New(Ants, l.watch(o))
-	d.Start()
-	var submitters sync.WaitGroup
-	for range 12 {
-		submitters.Go(func() { d.Put(second) })
-	}
-	synctest.Wait()
-	if d.Busy() != 4 || d.Depth() != 8 {
-		t.Errorf("got %d busy and %d waiting, want 4 and 8", d.Busy(), d.Depth())
-	}
-	began := time.Now()
-	submitters.Wait()
-	d.Close()
-	if took := time.Since(began); took.Round(second) != 3*second || len(l.read().ran) != 12 {
-		t.Errorf("Close took %v and %d jobs ran, want about 3 s and 12", took, len(l.read().ran))
-	}
-}
-
 func TestCloseFinishesWhatIsQueued(t *testing.T) {
-	each(t, own, func(t *testing.T, kind Kind, o Options[time.Duration]) {
+	each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 		o.Workers, o.Depth = 2, 8
 		o.Target = time.Hour // nothing ages
 		synctest.Test(t, func(t *testing.T) {
@@ -274,11 +243,7 @@ func TestDepthZeroHandsOver(t *testing.T) {
 func TestEveryJobOnce(t *testing.T) {
 	t.Parallel()
 	for _, kind := range all {
-		policies := []Overflow{Block, Reject, Drop, DropOldest, CoDel}
-		if kind == Ants || kind == Pond {
-			policies = policies[:2]
-		}
-		for _, overflow := range policies {
+		for _, overflow := range []Overflow{Block, Reject, Drop, DropOldest, CoDel} {
 			t.Run(fmt.Sprintf("kind=%v/overflow=%v", kind, overflow), func(t *testing.T) {
 				t.Parallel()
 				const submitters, jobs = 8, 2000
@@ -320,7 +285,7 @@ func TestEveryJobOnce(t *testing.T) {
 // A hand-off and its reply allocate nothing. Not parallel: allocations are
 // counted in the whole process.
 func TestHandoffAllocatesNothing(t *testing.T) {
-	for _, kind := range own {
+	for _, kind := range all {
 		for _, steal := range []bool{false, kind == PerWorker} {
 			d := New(kind, Options[chan struct{}]{
 				Workers: 2, Depth: 2, Overflow: CoDel, Steal: steal, Target: time.Hour, Interval: time.Hour,
@@ -338,7 +303,7 @@ func TestHandoffAllocatesNothing(t *testing.T) {
 }
 
 func TestLockedWorkersRun(t *testing.T) {
-	each(t, own, func(t *testing.T, kind Kind, o Options[time.Duration]) {
+	each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 		o.Workers, o.Depth, o.Locked = 2, 4, true
 		in(t, kind, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			put(d, 0, 0, 0)

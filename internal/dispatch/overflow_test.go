@@ -25,7 +25,7 @@ func TestOverflow(t *testing.T) {
 		{overflow: CoDel, ran: []time.Duration{time.Minute, second, 2 * second}, why: Full, refused: []time.Duration{3 * second}},
 	} {
 		t.Run(tc.overflow.String(), func(t *testing.T) {
-			each(t, own, func(t *testing.T, kind Kind, o Options[time.Duration]) {
+			each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 				o.Target, o.Interval = time.Hour, time.Hour // nothing ages
 				o.Workers, o.Depth, o.Overflow = 1, 2, tc.overflow
 				in(t, kind, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {

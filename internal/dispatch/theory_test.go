@@ -138,7 +138,7 @@ func TestOneQueueMeetsTheory(t *testing.T) {
 		{"M-G-1", 1, 600, heavy, queueing.MG1(600, s, 4.75)},
 	} {
 		trace := poisson(enough, tt.rate, tt.demand)
-		for _, kind := range own {
+		for _, kind := range all {
 			if kind == PerWorker && tt.workers > 1 {
 				continue // not one queue
 			}

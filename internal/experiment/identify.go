@@ -24,7 +24,6 @@ func (p *plan) identify() {
 		p.cannotMatter(a.asked, a.Clients)
 	}
 	p.differentLoads()
-	p.doubtScales()
 }
 
 // inFlight is the most requests a load can have under way at once; 0 for no
@@ -148,20 +147,4 @@ func (p *plan) settleArrivals() error {
 	}
 	p.Rate = p.Arms[0].Clients.Rate
 	return nil
-}
-
-// doubtScales says before anything runs what the law will not tell.
-func (p *plan) doubtScales() {
-	if !slices.Contains(p.Predict, judge.USL) {
-		return
-	}
-	lines, of := judge.Families(p.Arms)
-	if len(lines) == 0 {
-		p.doubt(record.Fact{Code: record.NothingToFit, Names: record.Names{"model": judge.USL}})
-	}
-	for _, line := range lines {
-		if n := len(of[line]); n < queueing.LeastUSL {
-			p.doubt(record.Fact{Code: record.TooFewToFit, Names: record.Names{"model": judge.USL, "family": line}, Values: record.Values{"values": float64(n), "needed": queueing.LeastUSL}})
-		}
-	}
 }

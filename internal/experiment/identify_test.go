@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
@@ -99,26 +98,5 @@ func TestStationAges(t *testing.T) {
 	ages := &plan{modes: map[string]scenario.Mode{"ages": {Station: "pool", Adaptive: true}}}
 	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
 		t.Errorf("a queue that ages anyway: got %+v", got)
-	}
-}
-
-func TestScaleIsDoubtedBeforehand(t *testing.T) {
-	t.Parallel()
-	for load, want := range map[string]string{
-		"loop: closed\n  keepalive: true\n  connections: 4\n  vary: {connections: [1, 4]}": "not identifiable: usl of nethttp from 2 values of connections, and 6 are needed",
-		"rate: 300/s\n  keepalive: true\n  vary: {connections: [1, 4]}":                    "not identifiable: usl has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})",
-		"loop: closed\n  keepalive: true\n  vary: {connections: [1, 2, 4, 8, 16, 32]}":     "",
-	} {
-		p := planned(t, demo.Swap("rate: 300/s", load)+"predict: [usl]\n", func(o *Options) { o.Budget = time.Hour })
-		got := ""
-		for _, d := range doubts(p.Plan) {
-			if strings.Contains(d, "usl") {
-				got = d
-				break
-			}
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", load, got, want)
-		}
 	}
 }

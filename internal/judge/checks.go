@@ -120,7 +120,7 @@ func (c call) shareImbalance(share disturbance) (more float64, made bool) {
 	if _, p := stats.RankCorrelation(diff, c.x); p >= followsLimit {
 		return more, false
 	}
-	return more, c.madeBy(stats.TheilSen(diff, c.x) * more)
+	return more, c.madeBy(stats.TheilSen(diff, c.x, 0) * more)
 }
 
 // calm is the median of x over the half of the blocks that was disturbed least; not ok

@@ -110,7 +110,7 @@ func (j *Judge) judge() judgement {
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
 	r.Env.StealRatio = b.stolen()
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
-	r.Laws, r.Scales, r.NotChecked = b.audit(), b.scales(arms), b.notChecked()
+	r.Laws, r.NotChecked = b.audit(), b.notChecked()
 	r.Expectations = b.expected(arms, v)
 	r.Winner, r.Answer = conclude(r)
 	if o := j.run.Others; o != nil {

@@ -21,8 +21,7 @@ type theory struct {
 	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
 }
 
-// theories are the models a scenario may name under predict, but for usl, which is
-// about several arms at once.
+// theories are the models a scenario may name under predict.
 func theories() []theory {
 	alone := func(st queueing.Station, workers int) queueing.Station {
 		places := st.Places
@@ -175,8 +174,8 @@ func predictedFigure(p queueing.Prediction, metric string) *float64 {
 // predicts for an arm.
 func (b blocks) predictions(arm string) (all []record.Prediction) {
 	for _, name := range b.run.Plan.Predict {
-		if name == USL {
-			continue // see scales
+		if !slices.ContainsFunc(theories(), func(th theory) bool { return th.name == name }) {
+			continue // a model of an older version
 		}
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
 		series := map[string][]float64{}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -183,66 +182,6 @@ func TestBeyondTheDemand(t *testing.T) {
 	trial.Requests = trial.Requests[:1]
 	if _, ok := beyondDemand(trial, 1e-6); ok {
 		t.Error("a window without a good reply has CPU time beyond the demand")
-	}
-}
-
-// What the law of scale needs of its points, at the limits.
-func TestScaleAtItsLimits(t *testing.T) {
-	t.Parallel()
-	points := func(n int) (all []record.ScalePoint) {
-		for i := range n {
-			all = append(all, record.ScalePoint{N: float64(i + 1)})
-		}
-		return all
-	}
-	line := []record.PlanArm{{Name: "a"}}
-	for _, c := range []struct {
-		valid  []int
-		errors int
-		levels int
-		rate   float64
-		want   record.Code
-	}{
-		{nil, 0, queueing.LeastUSL, 0, record.ScaleNoBlock}, {[]int{1}, 0, queueing.LeastUSL, 0, ""},
-		{[]int{1}, 0, queueing.LeastUSL - 1, 0, record.ScaleTooFew},
-		{[]int{1}, 1, queueing.LeastUSL, 0, ""}, {[]int{1}, 2, queueing.LeastUSL, 0, record.ScaleBadReplies},
-		{[]int{1}, 0, queueing.LeastUSL, 10, record.ScalePaced},
-	} {
-		b := blocks{valid: c.valid, run: record.Run{Plan: record.Plan{Predict: []string{USL}}}}
-		line[0].Clients.Rate = c.rate
-		arms := []record.Arm{{Name: "a", Errors: c.errors, Requests: 1000}} // errorLimit is one of them
-		if why := b.unscalable(line, arms, points(c.levels)); why.Code != c.want {
-			t.Errorf("%+v: %+v", c, why)
-		}
-	}
-	b := blocks{valid: []int{1}, windows: windows{1: {"a": {Window: window.Window{Values: map[string]float64{"served": 0}}}}}}
-	if p := b.scalePoint(record.PlanArm{Name: "a", Clients: record.Clients{Connections: 7}}, nil); p.N != 7 {
-		t.Errorf("clients of which none was served: N %v, want the 7 there are", p.N)
-	}
-
-	// How far the points lie off the curve, with as many degrees of freedom as are left.
-	s := record.Scale{}
-	rng := rand.New(rand.NewPCG(3, 4))
-	for _, n := range sizes {
-		s.Points = append(s.Points, record.ScalePoint{N: float64(n), Goodput: lawful(float64(n)) * math.Exp(.01*rng.NormFloat64())})
-	}
-	fit(&s)
-	squares := 0.
-	for _, p := range s.Points {
-		squares += math.Pow(math.Log(p.Goodput/p.Fitted), 2)
-	}
-	if want := math.Sqrt(squares / float64(len(s.Points)-3)); !s.Why.None() || math.Abs(s.Off-want) > 1e-12 || want == 0 {
-		t.Errorf("off by %v, want %v (%+v)", s.Off, want, s.Why)
-	}
-}
-
-// Without a block that counts a family has no points.
-func TestScaleOfNoBlock(t *testing.T) {
-	t.Parallel()
-	arm := record.PlanArm{Name: "a", Family: "a", Levels: []record.Level{{Factor: usersFactor, Value: "1"}}, Clients: record.Clients{Loop: "closed", Connections: 1}}
-	b := blocks{run: record.Run{Plan: record.Plan{Predict: []string{USL}, Arms: []record.PlanArm{arm}}}}
-	if s := b.scales(nil); len(s) != 1 || len(s[0].Points) != 0 || s[0].Why.Code != record.ScaleNoBlock {
-		t.Errorf("got %+v", s)
 	}
 }
 

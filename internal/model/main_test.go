@@ -8,12 +8,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
 )
 
 func TestMain(m *testing.M) {
-	dispatch.ReleaseDefault()
 	if mode := os.Getenv(processMode); mode != "" {
 		os.Exit(serveInProcess(mode))
 	}

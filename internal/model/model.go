@@ -43,7 +43,7 @@ type Config struct {
 	Steal      bool                // idle workers take from the others' queues
 	Reverse    bool                // loops serve the newest of a batch of ready connections first
 	Spin       int                 // how often a worker looks at an empty queue before it sleeps
-	Executor   dispatch.Kind       // Ants, Pond or Ring instead of the mode's own
+	Executor   dispatch.Kind       // Ring, or the mode's own
 	Target     time.Duration       // CoDel's target for the wait
 	Interval   time.Duration       // for how long CoDel lets waits exceed it
 	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none

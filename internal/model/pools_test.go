@@ -299,9 +299,7 @@ func TestVariants(t *testing.T) {
 		{"locked", "pool-requeue", func(s *setup) { s.Locked = true }},
 		{"locked", "pool-request", func(s *setup) { s.Locked = true }},
 		{"closure", "pool-request", func(s *setup) { s.Closure = true }},
-		{"ants", "pool-request", func(s *setup) { s.Executor = dispatch.Ants }},
-		{"ants closure", "pool-request", func(s *setup) { s.Executor, s.Closure = dispatch.Ants, true }},
-		{"pond", "pool-request", func(s *setup) { s.Executor = dispatch.Pond }},
+		{"ring", "pool-request", func(s *setup) { s.Executor = dispatch.Ring }},
 		{"locked", "pool-adaptive", func(s *setup) { s.Locked = true }},
 	} {
 		t.Run(tc.mode+"/"+tc.name, func(t *testing.T) {
@@ -326,9 +324,9 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// The executors of others reject as ours do.
+// The executors reject alike.
 func TestExecutorsReject(t *testing.T) {
-	for _, executor := range []dispatch.Kind{dispatch.Shared, dispatch.Ants, dispatch.Pond} {
+	for _, executor := range []dispatch.Kind{dispatch.Shared, dispatch.Ring} {
 		t.Run(fmt.Sprint(executor), func(t *testing.T) {
 			t.Parallel()
 			s, g, waiting := full(t, "pool-request", 2, 2, dispatch.Reject, func(with *setup) { with.Executor = executor })

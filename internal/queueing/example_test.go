@@ -95,13 +95,6 @@ func ExampleAsymptotic() {
 	// 64 clients: at most 417/s, at least 153.6 ms
 }
 
-func ExampleFitUSL() {
-	// Requests per second of seed 004, at so many connections.
-	u, err := queueing.FitUSL([]float64{256, 1024, 4096, 16384}, []float64{3.72e6, 3.67e6, 3.35e6, 2.80e6})
-	fmt.Printf("%v; error: %v\n", u.Unidentified, err)
-	// Output: 4 points, and 6 are needed; error: <nil>
-}
-
 func ExamplePredict() {
 	// Eight workers on two cores; one request in a hundred takes 20 ms, not 0.2.
 	rng := rand.New(rand.NewPCG(1, 2))

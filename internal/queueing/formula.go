@@ -132,12 +132,12 @@ func (l Load) served(servers, places int) Prediction {
 		}
 		return p
 	case servers == 1 && near1(l.CA2) && l.SCV < 1e-6: // rounding of moments
-		return Prediction{Formula: "M/D/1"}.settle(l, 1, MD1(l.Rate, l.Service))
+		return Prediction{Formula: "M/D/1"}.settle(l, 1, MG1(l.Rate, l.Service, 0))
 	case servers == 1 && near1(l.CA2):
 		return Prediction{Formula: "M/G/1 (Pollaczek-Khinchine)"}.settle(l, 1, MG1(l.Rate, l.Service, l.SCV))
 	case servers == 1:
 		p = Prediction{Formula: "G/G/1 (Kingman)"}
-		return p.settle(l, 1, Kingman(l.Rate, l.Service, l.CA2, l.SCV))
+		return p.settle(l, 1, AllenCunneen(l.Rate, l.Service, 1, l.CA2, l.SCV))
 	}
 	p = Prediction{Formula: "G/G/c (Allen-Cunneen)"}
 	return p.settle(l, servers, AllenCunneen(l.Rate, l.Service, servers, l.CA2, l.SCV))

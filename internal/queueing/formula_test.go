@@ -67,7 +67,7 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"aging", with(pool(1, 1), func(s *Station) { s.Aging = Aging{Target: 1, Interval: 1} }), load(500, s, nil), "", 0, false, 0},
 		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Blocks = true }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
 
-		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", MD1(700, s), false, 700},
+		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", MG1(700, s, 0), false, 700},
 		{"not quite", pool(1, 1), load(700, s, scv(1e-5)), "M/G/1 (Pollaczek-Khinchine)", MG1(700, s, 1e-5), false, 700},
 		{"two servers of the same", pool(2, 2), load(700, s, scv(0)), "G/G/c (Allen-Cunneen)", AllenCunneen(700, s, 2, 1, 0), false, 700},
 		{"even gaps", pool(1, 1), load(700, s, func(l *Load) { l.CA2, l.SCV = 0, 0 }), "G/G/1 (Kingman)", s, false, 700},
@@ -90,10 +90,10 @@ func TestPredictPicksTheFormula(t *testing.T) {
 
 		{"dealt in turn", each(PerWorker, 4, 4), load(3200, s, block(s/8)), "E_c/M/1", RoundRobin(3200, s+s/8, 4), true, 3200},
 		{"dealt in turn, saturated", each(PerWorker, 4, 4), load(5000, s, block(s)), "E_c/M/1", 0, false, 2000},
-		{"dealt in turn, not exponential", each(PerWorker, 4, 4), load(3200, s, scv(0)), "G/G/1 (Kingman)", Kingman(800, s, 0.25, 0), false, 3200},
+		{"dealt in turn, not exponential", each(PerWorker, 4, 4), load(3200, s, scv(0)), "G/G/1 (Kingman)", AllenCunneen(800, s, 1, 0.25, 0), false, 3200},
 		{"dealt in turn, bounded", with(each(PerWorker, 4, 4), func(s *Station) { s.Places = 2 }), load(3200, s, nil), "", 0, false, 0},
 		{"loops", each(Loops, 4, 4), load(2800, s, block(s/8)), "M/M/c", MMc(700, s+s/8, 1), true, 2800},
-		{"loops of bursts", each(Loops, 4, 4), load(2800, s, func(l *Load) { l.CA2 = 5 }), "G/G/1 (Kingman)", Kingman(700, s, 2, 1), false, 2800},
+		{"loops of bursts", each(Loops, 4, 4), load(2800, s, func(l *Load) { l.CA2 = 5 }), "G/G/1 (Kingman)", AllenCunneen(700, s, 1, 2, 1), false, 2800},
 		{"loops, bounded", with(each(Loops, 2, 2), func(s *Station) { s.Places = 3 }), load(2000, s, nil), "M/M/c/K", MMcK(1000, s, 1, 3).Response, true, 2 * MMcK(1000, s, 1, 3).Throughput},
 		{"loops, saturated", each(Loops, 2, 2), load(3000, s, block(s)), "M/M/c", 0, false, 1000},
 		{"loops that sleep", each(Loops, 4, 1), load(100, tick, block(20*tick)), "M/M/c", MMc(25, 21*tick, 1), true, 100},

@@ -102,27 +102,3 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 		near(t, what, f(.9/k, k), k*one, 1e-9)
 	}
 }
-
-// A least-squares problem whose numbers differ in size, solved for what it was made of.
-func TestLinear(t *testing.T) {
-	t.Parallel()
-	want := [3]float64{2, -0.5, 3e-4}
-	var l linear
-	for n := 1.0; n <= 64; n *= 2 {
-		row := [3]float64{1, n, n * n}
-		l.add(row, row[0]*want[0]+row[1]*want[1]+row[2]*want[2])
-	}
-	b, inverse := l.solve()
-	for i := range 3 {
-		near(t, "unknown", b[i], want[i], 1e-7)
-		for j := range 3 {
-			unit := 0.0
-			for k := range 3 {
-				unit += l.m[i][k] * inverse[k][j]
-			}
-			if diagonal := i == j; diagonal && (unit < 1-1e-6 || unit > 1+1e-6) {
-				t.Errorf("the matrix by its inverse is %v at %d, %d", unit, i, j)
-			}
-		}
-	}
-}

@@ -1,8 +1,7 @@
 // Package queueing predicts what an ideal server would do with measured inputs:
 // arrival rate, service demand and number of servers. It holds closed formulas,
-// which a measurement is drawn against; [Replay], which runs a trace through an
-// ideal scheduler where no formula reaches; and [FitUSL], the one thing here that
-// fits. It knows no cost of switching, parsing or writing: what a measurement has
+// which a measurement is drawn against; and [Replay], which runs a trace through an
+// ideal scheduler where no formula reaches. Nothing is fitted. It knows no cost of switching, parsing or writing: what a measurement has
 // beyond its prediction is overhead and interference. All functions are pure,
 // deterministic and safe for concurrent use.
 //
@@ -51,4 +50,43 @@ func Workers(rate, held float64) int {
 // meaningful reports whether lambda and service can describe a queue.
 func meaningful(lambda, service float64) bool {
 	return lambda >= 0 && service > 0 && !math.IsInf(lambda, 1) && !math.IsInf(service, 1)
+}
+
+// Bounds are what no scheduler can better in a closed loop.
+type Bounds struct {
+	MostX  float64 // requests per second
+	LeastT float64 // response time, seconds
+}
+
+// Response returns the mean response time of clients clients that together get
+// throughput answers a second and take think seconds between an answer and the
+// next request:
+//
+//	T = N/X - Z
+//
+// the interactive response time law (Denning and Buzen, "The Operational Analysis
+// of Queueing Network Models", ACM Computing Surveys 10(3), 1978). It assumes
+// nothing: a report of N, X and T that breaks it is wrong.
+func Response(clients int, throughput, think float64) float64 {
+	if clients < 1 || !(throughput > 0 && think >= 0) {
+		return math.NaN()
+	}
+	return float64(clients)/throughput - think
+}
+
+// Asymptotic bounds a closed loop of clients that take think seconds between an
+// answer and the next request, where a request needs total seconds of service and
+// longest seconds of the busiest resource (for c equal cores, its CPU time / c):
+//
+//	X <= min(N/(D+Z), 1/Dmax),  T = N/X - Z
+//
+// (Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+// chapter 5.) Beyond N = (D+Z)/Dmax clients more of them only wait longer.
+func Asymptotic(clients int, total, longest, think float64) Bounds {
+	if !(clients > 0 && longest > 0 && total >= longest && think >= 0) {
+		return Bounds{math.NaN(), math.NaN()}
+	}
+	n := float64(clients)
+	most := min(n/(total+think), 1/longest)
+	return Bounds{MostX: most, LeastT: Response(clients, most, think)}
 }

@@ -49,9 +49,6 @@ type Result struct {
 	NotChecked []string `json:"not_checked"`
 	// Laws are those of the audit that could be checked.
 	Laws []Law `json:"laws,omitempty"`
-	// Scales are how goodput goes with the clients of a closed loop, one for each
-	// family of arms that differ in them, when the scenario asks for it.
-	Scales []Scale `json:"scales,omitempty"`
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note

@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata")
 
 func results() map[string]*record.Result {
-	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept(), "scaled": scaled()}
+	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept()}
 }
 
 func rendered(t *testing.T, format string, r *record.Result) string {
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
 	for name, r := range results() {
 		for _, f := range Formats() {
-			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" || (name == "swept" || name == "scaled") && f.Name != "html" && f.Name != "text" && (f.Name != "markdown" || name == "swept") {
+			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" || name == "swept" && f.Name != "html" && f.Name != "text" {
 				continue
 			}
 			got := rendered(t, f.Name, r)

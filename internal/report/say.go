@@ -60,7 +60,7 @@ func InWords(r *record.Result) *record.Result {
 		d := &all.Answer.Duels[i]
 		d.Verdicts = reasoned(d.Verdicts)
 	}
-	all.Arms, all.Scales = list(r.Arms), slices.Clone(r.Scales)
+	all.Arms = list(r.Arms)
 	for i := range all.Arms {
 		a := &all.Arms[i]
 		a.Predictions = slices.Clone(a.Predictions)
@@ -72,9 +72,6 @@ func InWords(r *record.Result) *record.Result {
 			say(&twin.Why)
 			a.Twin = &twin
 		}
-	}
-	for i := range all.Scales {
-		say(&all.Scales[i].Why)
 	}
 	if r.Capacity != nil {
 		c := *r.Capacity

@@ -18,14 +18,12 @@ type sweepChart struct {
 	plot
 	Factor, Label string
 	Lines         []sweepLine
-	FitName       string // what a line's Fit is; "" when none has one
-	Log           bool   // of either axis
+	Log           bool // of either axis
 }
 
 type sweepLine struct {
 	series
 	Path   string // SVG path data
-	Fit    string // that of the law fitted to it, if there is one
 	Points []sweepPoint
 }
 
@@ -57,7 +55,7 @@ func sweeps(r *record.Result) (charts []sweepChart) {
 			if m.name == "p90" {
 				continue
 			}
-			if c := sweep(factor, m, arms, r.Scales); c != nil {
+			if c := sweep(factor, m, arms); c != nil {
 				charts = append(charts, *c)
 			}
 		}
@@ -94,12 +92,8 @@ func quantityOf(value string) (float64, bool) {
 	return v, err == nil
 }
 
-// sweep draws one metric over a factor, and over clients the law that was fitted to
-// their goodput.
-func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *sweepChart {
-	if factor != "connections" || m.name != "goodput" {
-		scales = nil
-	}
+// sweep draws one metric over a factor.
+func sweep(factor string, m metric, arms []sweptArm) *sweepChart {
 	measured := func(a *record.Arm) *float64 {
 		if v := m.value(a); v != nil && (*v != 0 || m.unit != "s") {
 			return v
@@ -121,11 +115,6 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 		return nil
 	}
 	place, x := places(values, c.Left+14, c.Right-14)
-	for _, s := range scales {
-		if s.Why.None() && s.PeakAt > x.low && s.PeakAt < x.high {
-			figures = append(figures, s.Peak)
-		}
-	}
 	for _, v := range values {
 		c.X = append(c.X, tick{At: place[v], Label: v})
 	}
@@ -153,11 +142,6 @@ func sweep(factor string, m metric, arms []sweptArm, scales []record.Scale) *swe
 	}
 	for i := range c.Lines {
 		c.Lines[i].join()
-		for k := range scales {
-			if s := &scales[k]; s.Line == c.Lines[i].Name && s.Why.None() {
-				c.Lines[i].Fit, c.FitName = lawPath(s, x, y), "the Universal Scalability Law, fitted"
-			}
-		}
 	}
 	return c
 }
@@ -186,19 +170,6 @@ func (l *sweepLine) join() {
 	for i, p := range l.Points {
 		l.Path += fmt.Sprintf("%c%s %s", "ML"[min(i, 1)], p.X, p.Y)
 	}
-}
-
-// fitPoints is how many straight lines a fitted curve is made of.
-const fitPoints = 60
-
-// lawPath draws the law between the fewest and the most clients.
-func lawPath(s *record.Scale, x, y axis) (path string) {
-	low, high := s.Points[0].N, s.Points[len(s.Points)-1].N
-	for i := range fitPoints + 1 {
-		n := low * math.Pow(high/low, float64(i)/fitPoints)
-		path += fmt.Sprintf("%c%s %s", "ML"[min(i, 1)], x.at(n), y.at(s.At(n)))
-	}
-	return path
 }
 
 // text writes one value of the metric.

@@ -283,39 +283,3 @@ func swept() *record.Result {
 	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: said("no queue of its own")}}
 	return r
 }
-
-// scaled is a comparison over the clients of a closed loop: a family that obeys the
-// law, and one whose law is not identified.
-func scaled() *record.Result {
-	r := quick()
-	arm := r.Arms[2]
-	r.Arms, r.Verdicts, r.Differences = r.Arms[:2], nil, nil
-	law := record.Scale{
-		Line: "goroutine", Off: .012, PeakAt: 105, Peak: 8_890,
-		Gain:       &record.Estimate{Value: 5_000, Low: 4_800, High: 5_210},
-		Contention: &record.Estimate{Value: .55, Low: .53, High: .57},
-		Coherence:  &record.Estimate{Value: 4.1e-5, Low: 3.6e-5, High: 4.6e-5},
-	}
-	flat := record.Scale{Line: "loop", Why: said("the interval of kappa holds 0, so there may be no peak")}
-	for i, n := range []float64{16, 1, 4, 64, 256, 1024, 2048} {
-		for _, s := range []*record.Scale{&law, &flat} {
-			a := arm
-			clients := strconv.Itoa(int(n))
-			a.Family, a.Name = s.Line, s.Line+",connections="+clients
-			a.Levels = []record.Level{{Factor: "connections", Value: clients}}
-			p := record.ScalePoint{N: n, Goodput: 9_000, CPU: 110e-6 + 2e-6*float64(i)}
-			if s.Why.None() {
-				p.Fitted = law.At(n)
-				p.Goodput = p.Fitted * (1 + .01*float64(i%3-1))
-			}
-			a.Goodput, a.CPUPerRequest = new(p.Goodput), new(p.CPU)
-			s.Points = append(s.Points, p)
-			r.Arms = append(r.Arms, a)
-		}
-	}
-	r.Scales = []record.Scale{law, flat}
-	for _, s := range r.Scales {
-		slices.SortFunc(s.Points, func(a, b record.ScalePoint) int { return int(a.N - b.N) })
-	}
-	return r
-}

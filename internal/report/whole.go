@@ -68,8 +68,7 @@ func whole(r *record.Result, all bool) document.Document {
 	}
 	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
 	d.Parts = append(d.Parts, breakdownParts(r)...)
-	d.Parts = append(d.Parts, connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r)}, scales(r),
-		document.Page{panelSection(r)}, reservations(r), recordSection(r))
+	d.Parts = append(d.Parts, connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r))
 	return d
 }
 
@@ -226,9 +225,6 @@ func sweepSection(r *record.Result) document.Part {
 		var legend []document.Key
 		for _, l := range c.Lines {
 			legend = append(legend, document.Key{Class: l.Class, Name: l.Name})
-		}
-		if c.FitName != "" {
-			legend = append(legend, document.Key{Name: "dashed: " + c.FitName})
 		}
 		charts = append(charts, document.Chart{Caption: c.Label + " over " + c.Factor + logarithmic(c.Log), Picture: draw("sweep", c), Keys: legend})
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -185,5 +186,9 @@ func TestRecordedScenarioNeedsNoArms(t *testing.T) {
 	}
 	if _, err := Recorded("path", []byte(s.Source+"arms: [nethttp]\n")); err == nil {
 		t.Error("a file with one arm is read")
+	}
+	older := []byte(s.Source + "predict: [bounds, usl]\n") // a model that is no more
+	if got, err := Recorded("path", older); err != nil || !slices.Equal(got.Predict, []string{"bounds"}) {
+		t.Errorf("got %v, %v, want bounds alone", got.Predict, err)
 	}
 }

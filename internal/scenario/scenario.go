@@ -160,18 +160,18 @@ const MaxArms = 40
 func Parse(file string, text []byte) (Scenario, error) { return parse(file, text, false) }
 
 // Recorded reads a scenario from the record of a run, whose plan has the arms: one that was made
-// from the command line has none of its own.
+// from the command line has none of its own. Models that an older version knew are left out.
 func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
 
-func parse(file string, text []byte, armless bool) (Scenario, error) {
-	s, err := parseScenario(text, armless)
+func parse(file string, text []byte, recorded bool) (Scenario, error) {
+	s, err := parseScenario(text, recorded)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("%s:%w", file, err)
 	}
 	return s, nil
 }
 
-func parseScenario(text []byte, armless bool) (s Scenario, err error) {
+func parseScenario(text []byte, recorded bool) (s Scenario, err error) {
 	d, err := decode(text, &s)
 	if err != nil {
 		return s, err
@@ -180,7 +180,10 @@ func parseScenario(text []byte, armless bool) (s Scenario, err error) {
 	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
-	if bad := s.check(); bad != nil && !(armless && len(s.Arms) == 0 && bad.Path == "arms") {
+	if recorded {
+		s.Predict = slices.DeleteFunc(s.Predict, func(name string) bool { return !slices.Contains(TheoryNames, name) })
+	}
+	if bad := s.check(); bad != nil && !(recorded && len(s.Arms) == 0 && bad.Path == "arms") {
 		return s, d.fault(bad, s.Source)
 	}
 	return s, nil
@@ -301,7 +304,7 @@ func (s *Scenario) anyKeepAlive() bool {
 }
 
 // TheoryNames are the models a scenario may name under predict.
-var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds", "usl"}
+var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds"}
 
 // checkPredict finds a model that is none.
 func (s *Scenario) checkPredict() *FieldError {

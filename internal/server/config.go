@@ -4,6 +4,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -14,6 +15,18 @@ import (
 
 	"schedlab/internal/model"
 )
+
+// A Fault is planted in a server on purpose: `make test-explain` sees whether explanations
+// name it (docs/explain-pack.md). The zero value is no fault; only the tests' binary makes others.
+type Fault struct {
+	Name   string        // as --plant gives it
+	Accept time.Duration // how long an acceptor sleeps between two connections
+	Queue  time.Duration // how long a worker with a job from a shared queue sleeps, under a lock of all workers
+	Lock   time.Duration // how long a request for a key of /kv sleeps, under the key's lock
+	Pin    bool          // of several listeners the first gets all connections
+	// Hog starts to compute until the context is done; wait returns when it has ended.
+	Hog func(context.Context) (wait func(), err error)
+}
 
 // A Config is everything that can be told to a server. Unset numbers take
 // their mode's defaults in [New].
@@ -46,9 +59,8 @@ type Config struct {
 	Iters float64
 	// PlantCPU multiplies the CPU demand of every /work, to test verdicts with a
 	// known difference; 0: 1.
-	PlantCPU float64
-	// Plant is a fault that the server is to have: see [plant]; "": none.
-	Plant             string
+	PlantCPU          float64
+	Plant             Fault
 	Version, Revision string // of the program, for people
 	Log               *slog.Logger
 	// Spawn makes the command of a prefork server's process: this program with
@@ -120,11 +132,7 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err := c.checkTopology(mode, &mc); err != nil {
 		return mode, mc, err
 	}
-	fault, err := parsePlant(c.Plant)
-	if err != nil {
-		return mode, mc, err
-	}
-	mc.Held = fault.queue
+	mc.Held = c.Plant.Queue
 	if err := c.checkLimits(); err != nil {
 		return mode, mc, err
 	}

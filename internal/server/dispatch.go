@@ -18,7 +18,7 @@ type Dispatch struct {
 	Steal         bool          // of pool-perworker: idle workers take from the others' queues
 	Spin          int           // of pool-ring: looks at an empty ring before a worker sleeps
 	Job           string        // closure or func; "": func
-	Executor      string        // own, ants, pond or ring; "": own
+	Executor      string        // own or ring; "": own
 	Locked        bool          // each worker has an operating-system thread of its own
 	CodelTarget   time.Duration // wait that CoDel stays near; 0: 5 ms
 	CodelInterval time.Duration // for which it must be exceeded; 0: 20 targets, 100 ms at least
@@ -65,7 +65,9 @@ func (c *Config) checkDispatch(mode model.Mode, mc *model.Config) error {
 	}
 	mc.Steal, mc.Spin, mc.Locked, mc.Closure = d.Steal, d.Spin, d.Locked, d.Job == "closure"
 	mc.Target, mc.Interval = d.CodelTarget, d.CodelInterval
-	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond, "ring": dispatch.Ring}[d.Executor]
+	if d.Executor == "ring" {
+		mc.Executor = dispatch.Ring
+	}
 	return nil
 }
 
@@ -123,25 +125,12 @@ func (c *Config) checkExecutor(model.Mode) error {
 	}
 	switch c.Executor {
 	case "", "own":
-		return nil
 	case "ring":
 		if bits.OnesCount(uint(c.QueueDepth)) != 1 {
 			return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
 		}
-		return nil
-	case "ants", "pond":
 	default:
-		return badConfig("--executor %q is none of own, ants, pond, ring", c.Executor)
-	}
-	switch {
-	case c.Locked:
-		return badConfig("--locked means nothing to --executor %s, whose goroutines are its own; use --executor own", c.Executor)
-	case c.Overflow != dispatch.Block.String() && c.Overflow != dispatch.Reject.String():
-		return badConfig("--overflow %s means nothing to --executor %s, which can only block or reject; use one of these, or --executor own", c.Overflow, c.Executor)
-	case c.Executor == "pond" && c.Job == "func":
-		return badConfig("--job func means nothing to --executor pond, which takes closures only; leave it out")
-	case c.Executor == "pond" && c.QueueDepth == 0:
-		return badConfig("--queue-depth 0 of --executor pond is no queue that it has; give it places")
+		return badConfig("--executor %q is none of own, ring", c.Executor)
 	}
 	return nil
 }
@@ -184,9 +173,6 @@ func (c *Config) axes(mode model.Mode) model.Axes {
 		if c.Steal {
 			a.Queue += " steal"
 		}
-	}
-	if c.Executor == "ants" || c.Executor == "pond" {
-		a.Executor = c.Executor
 	}
 	if c.Executor == "ring" {
 		a.Queue = c.Executor

@@ -66,19 +66,11 @@ func TestDispatchErrors(t *testing.T) {
 		{"job where it has no choice", "pool-ring", func(c *Config) { c.Job = "closure" },
 			"--job means nothing to --mode pool-ring; it belongs to --mode pool, pool-request, threadpool"},
 		{"unknown executor", "pool-request", func(c *Config) { c.Executor = "tunny" },
-			`--executor "tunny" is none of own, ants, pond, ring`},
+			`--executor "tunny" is none of own, ring`},
 		{"ring of a depth that it cannot have", "pool-request", func(c *Config) { c.Executor, c.QueueDepth = "ring", 100 },
 			"--queue-depth 100 of --executor ring is no power of two, and rounding it would change the experiment; use 64 or 128"},
-		{"executor of connections", "pool", func(c *Config) { c.Executor = "ants" },
+		{"executor of connections", "pool", func(c *Config) { c.Executor = "ring" },
 			"--executor means nothing to --mode pool; it belongs to --mode pool-request"},
-		{"locked ants", "pool-request", func(c *Config) { c.Executor, c.Locked = "ants", true },
-			"--locked means nothing to --executor ants, whose goroutines are its own; use --executor own"},
-		{"evicting ants", "pool-request", func(c *Config) { c.Executor, c.Overflow = "ants", "drop-oldest" },
-			"--overflow drop-oldest means nothing to --executor ants, which can only block or reject; use one of these, or --executor own"},
-		{"pointers in a pond", "pool-request", func(c *Config) { c.Executor, c.Job = "pond", "func" },
-			"--job func means nothing to --executor pond, which takes closures only; leave it out"},
-		{"pond without places", "pool-request", func(c *Config) { c.Executor, c.QueueDepth = "pond", 0 },
-			"--queue-depth 0 of --executor pond is no queue that it has; give it places"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,8 +116,8 @@ func TestAxesFollowTheSettings(t *testing.T) {
 			"stack=fasthttp accept=single unit=connection executor=fixed queue=shared overflow=block thread=free"},
 		{"pool-perworker", func(c *Config) { c.Queue, c.Steal, c.Overflow, c.Locked = "p2c", true, "drop-oldest", true },
 			"stack=fasthttp accept=single unit=connection executor=fixed queue=per worker p2c steal overflow=drop-oldest thread=locked"},
-		{"pool-request", func(c *Config) { c.Executor = "pond" },
-			"stack=fasthttp accept=single unit=request executor=pond queue=shared overflow=reject thread=free"},
+		{"pool-request", func(c *Config) { c.Executor, c.QueueDepth = "ring", 8 },
+			"stack=fasthttp accept=single unit=request executor=fixed queue=ring overflow=reject thread=free"},
 		{"goroutine", func(*Config) {},
 			"stack=fasthttp accept=single unit=connection executor=goroutine per unit queue=none overflow=none thread=free"},
 	} {

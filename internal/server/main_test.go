@@ -13,12 +13,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"schedlab/internal/dispatch"
 )
 
 func TestMain(m *testing.M) {
-	dispatch.ReleaseDefault()
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(serveAsChild(mode))
 	}

@@ -82,8 +82,7 @@ func New(cfg Config) (*Server, error) {
 	if s.ring = cfg.newRing(); s.ring != nil {
 		s.metrics.WatchTimeline(s.ring)
 	}
-	fault, _ := parsePlant(cfg.Plant) // resolve has read it
-	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: fault.lock})
+	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
 	if mode.Has("workers") {
@@ -122,11 +121,10 @@ func (s *Server) Listen(ctx context.Context) error {
 
 // listen opens the data socket and watches it.
 func (s *Server) listen(ctx context.Context) error {
-	fault, _ := parsePlant(s.cfg.Plant)
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
 		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,
-		Pause: fault.accept, First: fault.pin,
+		Pause: s.cfg.Plant.Accept, First: s.cfg.Plant.Pin,
 		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full",
 	}
 	if s.supervises() {
@@ -179,8 +177,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		return s.serveChild(ctx, s.cfg.Child)
 	}
 	s.begun.Store(!s.supervises())
-	if fault, _ := parsePlant(s.cfg.Plant); fault.hog >= 0 {
-		wait, err := startHog(ctx, fault.hog)
+	if hog := s.cfg.Plant.Hog; hog != nil {
+		wait, err := hog(ctx)
 		if err != nil {
 			return err
 		}

@@ -173,8 +173,8 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 	if c.PlantCPU > 0 {
 		warn = append(warn, fmt.Sprintf("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU))
 	}
-	if c.Plant != "" {
-		warn = append(warn, fmt.Sprintf("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant))
+	if c.Plant.Name != "" {
+		warn = append(warn, fmt.Sprintf("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant.Name))
 	}
 	return warn
 }

@@ -177,7 +177,7 @@ func TestTopologyWarnings(t *testing.T) {
 			fmt.Sprintf("2 processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out", cpus, 2*cpus, cpus)},
 		{"nethttp", func(c *Config) { c.PlantCPU = 1.1 },
 			"every /work costs 1.1 times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone"},
-		{"pool", func(c *Config) { c.Plant = "queue=1ms" },
+		{"pool", func(c *Config) { c.Plant.Name = "queue=1ms" },
 			"the fault queue=1ms is planted (--plant): figures are for tests of explanations alone"},
 	} {
 		cfg := testConfig(tc.mode)

@@ -6,14 +6,17 @@ import (
 	"slices"
 )
 
-// TheilSen is the slope of y on x, the median of those of all pairs that differ in x
-// (Sen, 1968); 0 when no two differ. x and y are of one length.
-func TheilSen(x, y []float64) float64 {
+// TheilSen is the slope of y on x: the median slope of all pairs of points, which nearly a
+// third of the points cannot move far, wherever they lie (Theil 1950; Sen, "Estimates of the
+// Regression Coefficient Based on Kendall's Tau", Journal of the American Statistical
+// Association 63, 1968). x and y have one length. Pairs with the same x are left out, and
+// those closer than the ratio apart of the larger x; 0 when no pair is left.
+func TheilSen(x, y []float64, apart float64) float64 {
 	var slopes []float64
 	for i := range x {
 		for k := range i {
-			if x[i] != x[k] {
-				slopes = append(slopes, (y[i]-y[k])/(x[i]-x[k]))
+			if dx := x[i] - x[k]; dx != 0 && math.Abs(dx) > apart*max(x[i], x[k]) {
+				slopes = append(slopes, (y[i]-y[k])/dx)
 			}
 		}
 	}

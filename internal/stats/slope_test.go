@@ -10,16 +10,19 @@ import (
 func TestTheilSen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		x, y []float64
-		want float64
+		name  string
+		x, y  []float64
+		apart float64
+		want  float64
 	}{
-		{"nothing", nil, nil, 0},
-		{"no two differ", []float64{1, 1}, []float64{1, 2}, 0},
-		{"a line", []float64{0, 1, 2, 3}, []float64{1, 3, 5, 7}, 2},
-		{"a line with a wild point", []float64{0, 1, 2, 3, 4}, []float64{1, 3, 900, 7, 9}, 2},
+		{"nothing", nil, nil, 0, 0},
+		{"no two differ", []float64{1, 1}, []float64{1, 2}, 0, 0},
+		{"a line", []float64{0, 1, 2, 3}, []float64{1, 3, 5, 7}, 0, 2},
+		{"a line with a wild point", []float64{0, 1, 2, 3, 4}, []float64{1, 3, 900, 7, 9}, 0, 2},
+		{"none above 0 differ", []float64{-1, -1}, []float64{1, 2}, 0, 0},
+		{"pairs too close", []float64{100, 101, 200}, []float64{0, 7, 100}, .02, (1. + 93./99) / 2},
 	} {
-		if got := TheilSen(c.x, c.y); got != c.want {
+		if got := TheilSen(c.x, c.y, c.apart); got != c.want {
 			t.Errorf("%s: slope %v, want %v", c.name, got, c.want)
 		}
 	}
