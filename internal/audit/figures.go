@@ -10,10 +10,10 @@ import (
 // key returns the figure that a word stands for, "" for none.
 func key(word string) string {
 	word = strings.ToLower(strings.Trim(word, " *`"))
-	if _, ok := quantileOf(word); ok && words[word] == "" {
+	if _, ok := quantileOf(word); ok && tools().words[word] == "" {
 		return word
 	}
-	return words[word]
+	return tools().words[word]
 }
 
 // readKey parses the value of a figure. unit is for times without one, "" if they must

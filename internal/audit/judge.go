@@ -111,7 +111,7 @@ func Judge(text *Text, given Given) *record.Audit {
 			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
 				a.add(i, check(part))
 			}
-			for _, e := range slices.Concat(laws["all"], laws[c.Tool]) {
+			for _, e := range slices.Concat(tools().laws["all"], tools().laws[c.Tool]) {
 				a.add(i, e.check(part))
 			}
 		}

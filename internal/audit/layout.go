@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A layout is how a tool prints a run: as lines of text, or as JSON that is read as lines
@@ -28,29 +29,33 @@ type pattern struct {
 	turns   bool   // the lines from here on are about part
 	part    string // "" for whole requests, "-" for nothing of use
 	fields  []field
+	each    *pattern // of each word in the rest of the line; nil for none
 }
 
 // A field is a figure in a line; unit is appended to its text.
 type field struct{ op, name, kind, unit string }
 
+// habits is what the tables know of tools.
+type habits struct {
+	layouts []*layout
+	laws    map[string][]*equation // by tool; "all" for every run
+	sets    map[string][]*equation // by tool: figures that follow from printed ones
+	words   map[string]string      // words for figures in key=value lines and tables
+}
+
 //go:embed tools/*.txt
 var tables embed.FS
 
-var (
-	layouts []*layout
-	laws    = map[string][]*equation{} // by tool; "all" for every run
-	sets    = map[string][]*equation{} // by tool: figures that follow from printed ones
-	words   = map[string]string{}      // other words for figures in key=value lines and tables
-)
-
-// The tables consist of sections of indented lines:
+// tools parses the tables when they are first needed, which takes 20 ms. They consist of
+// sections of indented lines:
 //
 //	text TOOL LOOP         lines of text, see layout.add
 //	json TOOL LOOP KEY…    paths in a JSON object with these keys, see layout.add
 //	sets TOOL…             figures that follow from others: name = expression
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
-func init() {
+var tools = sync.OnceValue(func() habits {
+	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -58,35 +63,35 @@ func init() {
 		for l := range strings.Lines(string(text)) {
 			if l[0] != '\t' {
 				if head = strings.Fields(l); head[0] == "text" || head[0] == "json" {
-					layouts = append(layouts, &layout{tool: head[1], loop: head[2], keys: head[3:]})
+					all.layouts = append(all.layouts, &layout{tool: head[1], loop: head[2], keys: head[3:]})
 				}
 				continue
 			}
 			l = strings.TrimSpace(l)
 			switch head[0] {
 			case "text", "json":
-				layouts[len(layouts)-1].add(l)
+				all.layouts[len(all.layouts)-1].add(l)
 			case "sets":
 				for _, tool := range head[1:] {
-					sets[tool] = append(sets[tool], newEquation("set "+l))
+					all.sets[tool] = append(all.sets[tool], newEquation("set "+l))
 				}
 			case "laws":
 				for _, tool := range head[1:] {
-					laws[tool] = append(laws[tool], newEquation(l))
+					all.laws[tool] = append(all.laws[tool], newEquation(l))
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
-				words[name] = name
-				for other := range strings.SplitSeq(others, ",") {
-					words[strings.TrimSpace(other)] = name
+				for word := range strings.SplitSeq(name+","+others, ",") {
+					all.words[strings.TrimSpace(word)] = name
 				}
 			}
 		}
 	}
-}
+	return all
+})
 
 var (
-	placeholder = regexp.MustCompile(`\{([+<*]?)([\w.]*)(?::([^}]*))?\}|…`)
+	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^}]*))?\}|…`)
 	spaces      = regexp.MustCompile(`\s+`)
 )
 
@@ -94,12 +99,12 @@ var (
 //
 //	{name}, {name:ms}   a figure; the unit is added to it, "#" is a count, "…" may have a space
 //	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
-//	{*name}             k6's statistics: avg=1ms p(90)=2ms
 //	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
-//	{stat} {t}          one of k6's statistics
+//	{stat} {t}          one of k6's statistics: avg, p(90) and so on
 //	{bar} {bin}         the end of a histogram's bar, and its count
-//	{status} {n}        a status and its count; {statuses} is 200:5 404:1
+//	{status} {n}        a status and its count
 //	{} {.} …            a word, dots, or anything, ignored
+//	* PATTERN           each word in the rest of the line that is like this
 //	/…/                 a regular expression; its named groups are figures to add up
 //
 // Marks before the line: > a run begins here; ~ a run continues here; =tool only this
@@ -126,7 +131,13 @@ func (of *layout) add(l string) {
 			p.fields = append(p.fields, newField("+", name, ""))
 		}
 	} else {
-		p.compile(l)
+		line, each, found := strings.Cut(l, " * ")
+		if found {
+			line += " {rest}"
+			p.each = &pattern{}
+			p.each.compile(each)
+		}
+		p.compile(line)
 	}
 	of.lines = append(of.lines, p)
 }
@@ -154,10 +165,11 @@ func (p *pattern) compile(l string) {
 		case name == ".":
 			re += `\.{2,}`
 			continue
-		case name == "stat":
-			re += `(` + statistic + `)`
-		case op == "*", name == "statuses":
+		case name == "rest":
 			re += `(.*)`
+			continue
+		case name == "stat":
+			re += `(avg|min|med|max|p\([\d.]+\))`
 		case unit == "…":
 			re, unit = re+`(\S+(?: [a-zA-Zµμ]+)?)`, ""
 		default:
@@ -188,6 +200,13 @@ func newField(op, name, unit string) field {
 		}
 	}
 	return f
+}
+
+// claim returns an empty run whose output begins on line i, from 0.
+func (of *layout) claim(i int) *Claim {
+	c := newClaim(of.tool, i+1)
+	c.of, c.Loop = of, of.loop
+	return c
 }
 
 func (p *pattern) match(l string) []string {
@@ -226,6 +245,15 @@ func (p *pattern) take(c *Claim, m []string) error {
 	if c.skip {
 		return nil
 	}
+	if p.each != nil {
+		for word := range strings.FieldsSeq(m[1]) {
+			if m := p.each.match(word); m != nil {
+				if err := p.each.take(c, m); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	labels := map[string]string{}
 	for i, f := range p.fields {
 		labels[f.name] = m[i+1]
@@ -244,18 +272,6 @@ func (p *pattern) take(c *Claim, m []string) error {
 		case text == "", strings.Contains(strings.ToLower(text), "nan"), slices.Contains([]string{"q", "f", "stat", "status"}, name):
 			continue
 		case name == "p0": // hey writes 0% for a quantile that it does not have
-			continue
-		case f.op == "*":
-			if err := statistics(c, name, text); err != nil {
-				return err
-			}
-			continue
-		case name == "statuses":
-			for _, s := range statusCount.FindAllStringSubmatch(text, -1) {
-				if err := c.status(s[1], s[2]); err != nil {
-					return err
-				}
-			}
 			continue
 		case name == "n":
 			if err := c.status(labels["status"], text); err != nil {
@@ -300,37 +316,13 @@ func timeOf(labels map[string]string) (string, error) {
 	return "", fmt.Errorf("%q is no share", text)
 }
 
-// statistic matches k6's names of statistics.
-const statistic = `avg|min|med|max|p\([\d.]+\)`
-
-var (
-	statusCount   = regexp.MustCompile(`(\d+):(\d+)`)
-	statisticOf   = regexp.MustCompile(`^(?:(` + statistic + `)=(\S+)|count=\d+)$`)
-	statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
-)
-
-func statistics(c *Claim, name, text string) error {
-	for part := range strings.FieldsSeq(text) {
-		s := statisticOf.FindStringSubmatch(part)
-		switch {
-		case s == nil:
-			return fmt.Errorf("%s is no statistic of k6", part)
-		case s[1] == "": // their count
-			continue
-		}
-		f, err := figure(s[2], "time")
-		if err != nil {
-			return err
-		}
-		c.note("", within(name, statisticName.Replace(s[1])), f)
-	}
-	return nil
-}
+// statisticName turns k6's names of statistics into ours.
+var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
 
 // finish adds the figures that follow from those printed, by the habits of the tool.
 func (c *Claim) finish() {
 	c.part = ""
-	for _, e := range sets[c.Tool] {
+	for _, e := range tools().sets[c.Tool] {
 		if v, ok := e.value(c); ok && e.mentions(c) && !c.has(e.left) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)

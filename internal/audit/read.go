@@ -119,9 +119,8 @@ func (r *reader) next() error {
 			return r.block(last)
 		}
 	}
-	if i := slices.IndexFunc(layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
-		c := newClaim(layouts[i].tool, r.at+1)
-		c.of, c.Loop = layouts[i], layouts[i].loop
+	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
+		c := tools().layouts[i].claim(r.at)
 		err := r.block(c)
 		if err == nil && c.measured() {
 			r.keep(c)
@@ -145,7 +144,7 @@ const patience = 2
 func (r *reader) block(c *Claim) error {
 	first, unknown := r.at, 0
 	other := func(l string) bool {
-		return slices.ContainsFunc(layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.begins(l) })
+		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.begins(l) })
 	}
 	for i := first; i < len(r.Lines) && unknown <= patience; i++ {
 		l := r.Lines[i]
@@ -189,17 +188,17 @@ func (r *reader) object() (bool, error) {
 		return true, nil
 	}
 	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
-	i := slices.IndexFunc(layouts, func(of *layout) bool {
+	i := slices.IndexFunc(tools().layouts, func(of *layout) bool {
 		lacks := func(k string) bool { _, ok := document[k]; return !ok }
 		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, lacks)
 	})
 	if i < 0 {
 		return true, nil
 	}
-	c := newClaim(layouts[i].tool, first+1)
-	c.Loop, c.End = layouts[i].loop, r.at
+	c := tools().layouts[i].claim(first)
+	c.End = r.at
 	for _, l := range flatten(nil, "", document) {
-		if _, err := layouts[i].line(c, l); err != nil {
+		if _, err := c.of.line(c, l); err != nil {
 			path, _, _ := strings.Cut(l, " ")
 			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
 		}
