@@ -132,8 +132,8 @@ func (a *audit) backlog() {
 	}
 }
 
-// growth finds series of runs with ever more connections. In a closed loop the response
-// time grows with the connections by itself.
+// growth finds series of runs with ever more connections and longer response times. In a
+// closed loop more connections are enough to make them longer.
 func (a *audit) growth() {
 	for rest := a.text.Claims; len(rest) > 0; {
 		n := 1

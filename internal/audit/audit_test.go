@@ -292,6 +292,7 @@ func TestLaws(t *testing.T) {
 		{"requests=10000 ok=9999 errors=1", audit.Given{}, ""},
 		{"requests=1000 rate=90/s seconds=10", audit.Given{}, "rate-time"},
 		{"requests=1000 rate=99/s seconds=10", audit.Given{}, ""},
+		{"requests=60000 rate=1000/s duration=1m", audit.Given{}, ""},
 		{"requests=1000 bytes=2000 bytes_rate=300 seconds=10", audit.Given{}, "bytes-time"},
 		{"accepted=10 done=11", audit.Given{}, "done-accepted"},
 		{"accepted=10 done=9\n\naccepted=30 done=20\n\naccepted=60 done=30", audit.Given{}, "backlog-grows one-trial"},
@@ -485,6 +486,16 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A report that ends with the times of something else is still about whole requests.
+func TestFindingIsAboutRequests(t *testing.T) {
+	t.Parallel()
+	a := judge(t, "Ended after 1s : 3 calls. qps=3\nAggregated Function Time : count 3 avg 0.01 +/- 0.001 min 0.009 max 0.011 sum 0.09\n"+
+		"Connection time histogram (s) : count 1 avg 0.1 +/- 0 min 0.1 max 0.1 sum 0.1\n", audit.Given{})
+	if f := a.Findings[0]; f.Code != record.AuditSum || f.Names["of"] != "" {
+		t.Errorf("got %+v", f)
+	}
 }
 
 // Two runs of ab whose mean rounds to 0 cannot be compared, and nothing is said of how

@@ -187,23 +187,30 @@ func quantileOf(name string) (q float64, ok bool) {
 	return percent / 100, err == nil && percent >= 0 && percent <= 100
 }
 
+func newQuantile(q float64, f Figure) quantile {
+	if q == 0 {
+		return quantile{0, Min, f}
+	}
+	return quantile{q, quantileName(math.Round(q*1e7) / 1e5), f}
+}
+
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			all = append(all, quantile{q, name, f})
+			all = append(all, newQuantile(q, f))
 		}
 	}
 	below, total := 0., c.value(histogram)
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
-			all = append(all, quantile{below / total, quantileName(math.Round(below/total*1e7) / 1e5), b.end})
+			all = append(all, newQuantile(below/total, b.end))
 		}
 	}
 	for q, name := range []string{Min, Max} {
 		if c.has(name) {
-			all = append(all, quantile{float64(q), name, c.get(name)})
+			all = append(all, newQuantile(float64(q), c.get(name)))
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })

@@ -85,7 +85,7 @@ func (e *equation) value(c *Claim) (sum Figure, ok bool) {
 				if v.low() <= 0 {
 					return Figure{}, false
 				}
-				// The middle of the two ends, which is not the inverse of the middle.
+				// An interval from 1/high to 1/low; 1/Value is not its middle.
 				low, high := 1/v.high(), 1/v.low()
 				v = Figure{(low + high) / 2, (high - low) / 2}
 			}

@@ -17,57 +17,46 @@ const (
 	lawArithmetic  = "arithmetic"
 	lawSurvivors   = "survivors" // quantiles of answered requests are no quantiles of all
 	lawPlan        = "the load"  // how the tool sends
-	lawRepeats     = "repeats"   // a difference is a finding only beside the spread of repeats
+	lawRepeats     = "repeats"   // a difference needs repeats to compare it with
 )
 
 // rules gives the class and the law of each finding, in the order of a report.
 var rules = []struct {
-	code record.Code
-	kind record.Judgement
-	law  string
+	kind  record.Judgement
+	law   string
+	codes []record.Code
 }{
-	{record.AuditLittle, record.Impossible, lawLittle},
-	{record.AuditTwoReports, record.Impossible, lawLittle},
-	{record.AuditUtilisation, record.Impossible, lawUtilisation},
-	{record.AuditNotAdded, record.Impossible, lawFlow},
-	{record.AuditRateTime, record.Impossible, lawFlow},
-	{record.AuditBytesTime, record.Impossible, lawFlow},
-	{record.AuditDoneAccepted, record.Impossible, lawFlow},
-	{record.AuditOrder, record.Impossible, lawArithmetic},
-	{record.AuditMeanBounds, record.Impossible, lawArithmetic},
-	{record.AuditSpread, record.Impossible, lawArithmetic},
-	{record.AuditSum, record.Impossible, lawArithmetic},
-	{record.AuditSaidTwice, record.Impossible, lawArithmetic},
-	{record.AuditTooLong, record.Impossible, lawArithmetic},
-	{record.AuditChange, record.Impossible, lawArithmetic},
+	{record.Impossible, lawLittle, []record.Code{record.AuditLittle, record.AuditTwoReports}},
+	{record.Impossible, lawUtilisation, []record.Code{record.AuditUtilisation}},
+	{record.Impossible, lawFlow, []record.Code{record.AuditNotAdded, record.AuditRateTime, record.AuditBytesTime, record.AuditDoneAccepted}},
+	{record.Impossible, lawArithmetic, []record.Code{
+		record.AuditOrder, record.AuditMeanBounds, record.AuditSpread, record.AuditSum, record.AuditSaidTwice, record.AuditTooLong, record.AuditChange,
+	}},
 
-	{record.AuditDead, record.Suspicious, lawSurvivors},
-	{record.AuditStatuses, record.Suspicious, lawSurvivors},
-	{record.AuditFailed, record.Suspicious, lawSurvivors},
-	{record.AuditUnsteady, record.Suspicious, lawFlow},
-	{record.AuditOfferedMissed, record.Suspicious, lawFlow},
-	{record.AuditBacklogGrows, record.Suspicious, lawFlow},
-	{record.AuditLittlePlan, record.Suspicious, lawLittle},
-	{record.AuditBursts, record.Suspicious, lawPlan},
-	{record.AuditFewerConns, record.Suspicious, lawPlan},
-	{record.AuditCalibration, record.Suspicious, lawPlan},
-	{record.AuditUneven, record.Suspicious, lawPlan},
-	{record.AuditIdentical, record.Suspicious, lawRepeats},
+	{record.Suspicious, lawSurvivors, []record.Code{record.AuditDead, record.AuditStatuses, record.AuditFailed}},
+	{record.Suspicious, lawFlow, []record.Code{record.AuditUnsteady, record.AuditOfferedMissed, record.AuditBacklogGrows}},
+	{record.Suspicious, lawLittle, []record.Code{record.AuditLittlePlan}},
+	{record.Suspicious, lawPlan, []record.Code{record.AuditBursts, record.AuditFewerConns, record.AuditCalibration, record.AuditUneven}},
+	{record.Suspicious, lawRepeats, []record.Code{record.AuditIdentical}},
 
-	{record.AuditBackFilled, record.CannotTell, lawLittle},
-	{record.AuditConnectionsUntold, record.CannotTell, lawLittle},
-	{record.AuditDepthUntold, record.CannotTell, lawLittle},
-	{record.AuditInterpolated, record.CannotTell, lawArithmetic},
-	{record.AuditCoresUntold, record.CannotTell, lawUtilisation},
-	{record.AuditSpinning, record.CannotTell, lawUtilisation},
-	{record.AuditInverse, record.CannotTell, lawInteractive},
-	{record.AuditTurnaround, record.CannotTell, lawInteractive},
-	{record.AuditGrowth, record.CannotTell, lawInteractive},
-	{record.AuditSameRate, record.CannotTell, lawFlow},
-	{record.AuditOneInFlight, record.CannotTell, lawLittle},
-	{record.AuditWithinNoise, record.CannotTell, lawRepeats},
-	{record.AuditOneTrial, record.CannotTell, lawRepeats},
-	{record.AuditApproximate, record.CannotTell, lawRepeats},
+	{record.CannotTell, lawLittle, []record.Code{record.AuditBackFilled, record.AuditConnectionsUntold, record.AuditDepthUntold}},
+	{record.CannotTell, lawArithmetic, []record.Code{record.AuditInterpolated}},
+	{record.CannotTell, lawUtilisation, []record.Code{record.AuditCoresUntold, record.AuditSpinning}},
+	{record.CannotTell, lawInteractive, []record.Code{record.AuditInverse, record.AuditTurnaround, record.AuditGrowth}},
+	{record.CannotTell, lawFlow, []record.Code{record.AuditSameRate}},
+	{record.CannotTell, lawLittle, []record.Code{record.AuditOneInFlight}},
+	{record.CannotTell, lawRepeats, []record.Code{record.AuditWithinNoise, record.AuditOneTrial, record.AuditApproximate}},
+}
+
+// ruleOf returns the position of a finding in a report, its class and its law.
+func ruleOf(code record.Code) (at int, kind record.Judgement, law string) {
+	for _, r := range rules {
+		if i := slices.Index(r.codes, code); i >= 0 {
+			return at + i, r.kind, r.law
+		}
+		at += len(r.codes)
+	}
+	panic("audit: no rule for " + code) // a bug here
 }
 
 // slack is how far a law may be broken beyond what rounding explains, a ratio: tools
@@ -121,29 +110,24 @@ func Judge(text *Text, given Given) *record.Audit {
 	}
 	a.across()
 	result := &record.Audit{Schema: 1, Findings: a.findings, Runs: []record.AuditRun{}, NotRead: unread(text)}
-	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int { return ruleOf(x.Code) - ruleOf(y.Code) })
-	var tools []string
+	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int {
+		i, _, _ := ruleOf(x.Code)
+		j, _, _ := ruleOf(y.Code)
+		return i - j
+	})
+	var from []string
 	for _, c := range text.Claims {
 		run := record.AuditRun{Tool: c.Tool, Name: c.Name, Line: c.Line, End: c.End, Loop: c.Loop, Figures: map[string]float64{}}
 		for name, f := range c.Figures {
 			run.Figures[name] = f.Value
 		}
 		result.Runs = append(result.Runs, run)
-		if !slices.Contains(tools, c.Tool) {
-			tools = append(tools, c.Tool)
+		if !slices.Contains(from, c.Tool) {
+			from = append(from, c.Tool)
 		}
 	}
-	result.Format = strings.Join(tools, ", ")
+	result.Format = strings.Join(from, ", ")
 	return result
-}
-
-func ruleOf(code record.Code) int {
-	for i, r := range rules {
-		if r.code == code {
-			return i
-		}
-	}
-	panic("audit: no rule for " + code) // a bug here
 }
 
 // A finding is the result of a check.
@@ -153,7 +137,7 @@ type finding struct {
 	names  record.Names
 }
 
-// add adds what was found of a run, or of all runs for -1; f may be nil.
+// add adds a finding about a run, or about all runs for -1. It ignores a nil finding.
 func (a *audit) add(run int, f *finding) { a.addAt(run, a.text.Claims[max(run, 0)].Line, f) }
 
 func (a *audit) addAt(run, line int, f *finding) {
@@ -165,8 +149,8 @@ func (a *audit) addAt(run, line int, f *finding) {
 			return // no run has such figures
 		}
 	}
-	rule := rules[ruleOf(f.code)]
-	a.findings = append(a.findings, record.AuditFinding{Kind: rule.kind, Law: rule.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
+	_, kind, law := ruleOf(f.code)
+	a.findings = append(a.findings, record.AuditFinding{Kind: kind, Law: law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
 }
 
 // unread groups consecutive unread lines.
@@ -463,8 +447,7 @@ func fewerConnections(c *Claim) *finding {
 	return &finding{record.AuditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
 }
 
-// bursts: wrk2 paces each connection by itself, and the connections of a thread begin
-// together.
+// bursts: wrk2 paces each connection by itself, and a thread starts all of its own at once.
 func bursts(c *Claim) *finding {
 	const together = 5 // times a thread's share of the rate in one sample
 	n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
@@ -475,8 +458,8 @@ func bursts(c *Claim) *finding {
 	return &finding{record.AuditBursts, record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
 }
 
-// calibration: wrk2 discards what it measures while it calibrates, so a run that changes
-// after that is not steady.
+// calibration: wrk2 discards its first seconds, so a run that is different before and
+// after is not steady.
 func calibration(c *Claim) *finding {
 	const discarded = 10. // seconds
 	before, mean := c.value(Calibration+".mean"), c.value(Mean)

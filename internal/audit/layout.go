@@ -170,6 +170,8 @@ func (p *pattern) compile(l string) {
 			continue
 		case name == "stat":
 			re += `(avg|min|med|max|p\([\d.]+\))`
+		case name == "q", name == "f":
+			re += `([\d.eE+-]+)`
 		case unit == "…":
 			re, unit = re+`(\S+(?: [a-zA-Zµμ]+)?)`, ""
 		default:
@@ -349,9 +351,9 @@ func (c *Claim) finish() {
 			break
 		}
 		// It prints the times of whole requests in its line about dialing.
-		for from, to := range map[string]string{"dial.min": Min, "dial.max": Max} {
-			if c.has(from) {
-				c.note("", to, c.get(from))
+		for _, name := range []string{Min, Max} {
+			if from := "dial." + name; c.has(from) {
+				c.note("", name, c.get(from))
 				delete(c.Figures, from)
 			}
 		}
