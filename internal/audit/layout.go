@@ -16,7 +16,7 @@ import (
 type layout struct {
 	tool, loop string
 	keys       []string // top-level keys that only this tool's JSON has together
-	lines      []pattern
+	lines      []*pattern
 }
 
 // A pattern is one line that a tool prints.
@@ -139,7 +139,7 @@ func (of *layout) add(l string) {
 		}
 		p.compile(line)
 	}
-	of.lines = append(of.lines, p)
+	of.lines = append(of.lines, &p)
 }
 
 func (p *pattern) compile(l string) {
@@ -229,11 +229,11 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 }
 
 func (of *layout) begins(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.begins && p.match(l) != nil })
+	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.begins && p.match(l) != nil })
 }
 
 func (of *layout) resumes(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.resumes && p.match(l) != nil })
+	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.resumes && p.match(l) != nil })
 }
 
 // take stores the figures of a line that matched.
