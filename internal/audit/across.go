@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,76 +12,72 @@ import (
 	"schedlab/internal/record"
 )
 
-// across holds the runs of a text to each other.
+// across compares the runs of a text with each other.
 func (a *audit) across() {
-	a.twoReports()
+	for i, c := range a.text.Claims {
+		if i > 0 {
+			a.add(i, twoReports(c, a.text.Claims[i-1]))
+		}
+	}
 	a.identical()
 	a.changes()
 	a.backlog()
 	a.growth()
 	a.sameRate()
-	a.trials()
+	a.repeats()
 	if lines := a.text.Guessed; len(lines) > 0 {
-		a.add(-1, lines[0], &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
+		a.addAt(-1, lines[0], &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": list(lines)}})
 	}
 }
 
-// numbers writes lines, or whatever has a number.
-func numbers(all []int) string {
-	words := make([]string, len(all))
-	for i, n := range all {
-		words[i] = strconv.Itoa(n)
-	}
-	return strings.Join(words, ", ")
+func list(numbers []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
-// lines are the first lines of some runs.
-func lines(all []*Claim) string {
-	var at []int
-	for _, c := range all {
-		at = append(at, c.Line)
+// addGroup adds a finding about several runs together.
+func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
+	var lines []int
+	for _, c := range group {
+		lines = append(lines, c.Line)
 	}
-	return numbers(at)
+	a.addAt(-1, lines[0], &finding{code, v, record.Names{"lines": list(lines)}})
 }
 
-// twoReports: a report with times and no duration, as a server prints it, is held to the
-// one before of as many requests. Inside the server a request takes no longer than for
-// its client, and no more are there than the connections hold.
-func (a *audit) twoReports() {
-	for i := 1; i < len(a.text.Claims); i++ {
-		server, client := a.text.Claims[i], a.text.Claims[i-1]
-		if server.has(Seconds) || server.has(Rate) || !server.has(Sum, Mean) || !client.has(Seconds, Requests, Mean) || server.get(Mean).Value <= 0 {
-			continue
-		}
-		n := server.get(Sum).Value / server.get(Mean).Value
-		if math.Abs(n-client.get(Requests).Value) > .5+slack*n {
-			continue
-		}
-		inside := server.get(Sum).Value / client.get(Seconds).Value
-		most, ok := client.inFlight()
-		tooMany, longer := ok && inside > most*(1+slack), exceeds(server.get(Mean), client.get(Mean))
-		if !tooMany && !longer {
-			continue
-		}
-		v := record.Values{"sum": server.get(Sum).Value, "seconds": client.get(Seconds).Value, "inside": inside, "server": server.get(Mean).Value, "client": client.get(Mean).Value, "line": float64(client.Line)}
-		if tooMany {
-			v["connections"] = most
-		}
-		if opened := client.get(Opened).Value; opened > 0 {
-			v["opened"], v["cycle"] = opened, opened*client.get(Seconds).Value/client.get(Requests).Value
-		}
-		a.add(i, server.Line, &finding{record.AuditTwoReports, v, nil})
+// twoReports compares a server's own report, which has times and no duration, with the
+// client's report before it, if both have the same number of requests. A request takes no
+// longer in the server than for its client, and the server holds no more requests at once
+// than the connections do.
+func twoReports(server, client *Claim) *finding {
+	sum, mean, seconds := server.value(Sum), server.get(Mean), client.value(Seconds)
+	if server.has(Seconds) || server.has(Rate) || !server.has(Sum) || mean.Value <= 0 || seconds <= 0 || !client.has(Mean) {
+		return nil
 	}
+	if n := sum / mean.Value; math.Abs(n-client.value(Requests)) > .5+slack*n {
+		return nil
+	}
+	inside, most := sum/seconds, client.inFlight()
+	tooMany := most > 0 && inside > most*(1+slack)
+	if !tooMany && !exceeds(mean, client.get(Mean)) {
+		return nil
+	}
+	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value(Mean), "line": float64(client.Line)}
+	if tooMany {
+		v["connections"] = most
+	}
+	if opened := client.value(Opened); opened > 0 {
+		v["opened"], v["cycle"] = opened, opened*seconds/client.value(Requests)
+	}
+	return &finding{record.AuditTwoReports, v, nil}
 }
 
-// fingerprint is what a run measured, to the last digit; "" for too little to tell.
+// fingerprint joins what a run measured, to the last digit. It returns "" for fewer than
+// four figures.
 func (c *Claim) fingerprint() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-		if _, isQuantile := quantileOf(name); !isQuantile && !slices.Contains([]string{Mean, Stdev, Max, Min, ThreadRate, ThreadMax, Rate, Bytes, Sum}, name) {
-			continue
+		if _, ok := quantileOf(name); ok || slices.Contains([]string{Mean, Stdev, Max, Min, ThreadRate + ".mean", ThreadRate + ".max", Rate, Bytes, Sum}, name) {
+			parts = append(parts, name+strconv.FormatFloat(c.value(name), 'g', -1, 64))
 		}
-		parts = append(parts, name+strconv.FormatFloat(c.get(name).Value, 'g', -1, 64))
 	}
 	if len(parts) < 4 {
 		return ""
@@ -88,146 +85,128 @@ func (c *Claim) fingerprint() string {
 	return strings.Join(parts, " ")
 }
 
-// identical: two runs agree in no five figures to the last digit.
+// identical finds runs that agree in every digit, which no two measurements do.
 func (a *audit) identical() {
-	seen := map[string][]*Claim{}
+	seen := map[string]*Claim{}
 	for i, c := range a.text.Claims {
-		print := c.fingerprint()
-		if print == "" {
-			continue
+		switch print := c.fingerprint(); {
+		case print == "":
+		case seen[print] == nil:
+			seen[print] = c
+		default:
+			a.add(i, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print].Line)}, nil})
 		}
-		if len(seen[print]) > 0 {
-			a.add(i, c.Line, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
-		}
-		seen[print] = append(seen[print], c)
 	}
 }
 
-// changes: a column that says how a rate changed is right against the row before, or
-// against the first.
+// changes checks a column of changes of the rate: each must be right against the row
+// before or against the first row.
 func (a *audit) changes() {
+	const off = .001
 	first := 0
 	for i, c := range a.text.Claims {
 		if i == 0 || !c.has(Change, Rate) || !a.text.Claims[i-1].has(Rate) {
 			first = i
 			continue
 		}
-		said := c.get(Change)
-		change := c.get(Rate).Value/a.text.Claims[i-1].get(Rate).Value - 1
-		whole := c.get(Rate).Value/a.text.Claims[first].get(Rate).Value - 1
-		if off := .001; math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
-			a.add(i, c.Line, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
+		said, rate, before := c.get(Change), c.value(Rate), a.text.Claims[i-1].value(Rate)
+		change, whole := rate/before-1, rate/a.text.Claims[first].value(Rate)-1
+		if math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
+			a.add(i, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before}, nil})
 		}
 	}
 }
 
-// several notes what was found of some runs together.
-func (a *audit) several(code record.Code, group []*Claim, v record.Values) {
-	a.add(-1, group[0].Line, &finding{code, v, record.Names{"lines": lines(group)}})
-}
-
-// backlog: accepted less done is what waits.
+// backlog finds a difference of accepted and done that grows from run to run.
 func (a *audit) backlog() {
 	var waiting []float64
 	var of []*Claim
 	for _, c := range a.text.Claims {
 		if c.has(Accepted, Done) {
-			waiting, of = append(waiting, c.get(Accepted).Value-c.get(Done).Value), append(of, c)
+			waiting, of = append(waiting, c.value(Accepted)-c.value(Done)), append(of, c)
 		}
 	}
-	if n := len(waiting); n >= 3 && slices.IsSortedFunc(waiting, func(x, y float64) int { return cmp.Or(cmp.Compare(x, y), -1) }) {
-		a.several(record.AuditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
+	grows := slices.IsSortedFunc(waiting, func(x, y float64) int { return cmp.Or(cmp.Compare(x, y), -1) })
+	if n := len(waiting); n >= 3 && grows {
+		a.addGroup(record.AuditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
 	}
 }
 
-// growth: in a closed loop the response time grows with the connections by itself.
+// growth finds series of runs with ever more connections and longer response times. In a
+// closed loop more connections are enough to make them longer.
 func (a *audit) growth() {
-	for begin := 0; begin < len(a.text.Claims); {
-		group := a.text.Claims[begin : begin+1]
-		for _, c := range a.text.Claims[begin+1:] {
-			if before := group[len(group)-1]; c.Tool != before.Tool || c.get(Depth) != before.get(Depth) || c.get(Connections).Value <= before.get(Connections).Value {
-				break
-			}
-			group = a.text.Claims[begin : begin+len(group)+1]
+	for rest := a.text.Claims; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Tool == rest[0].Tool && rest[n].get(Depth) == rest[0].get(Depth) && rest[n].value(Connections) > rest[n-1].value(Connections) {
+			n++
 		}
-		begin += len(group)
-		first, last := group[0], group[len(group)-1]
-		x, known := first.rate()
-		y, too := last.rate()
-		if !known || !too || !first.has(Mean, Connections) || !last.has(Mean) || first.Loop == openLoop || first.Loop == pacedLoop || x.Value <= 0 || y.Value <= 0 {
+		group, first, last := rest[:n], rest[0], rest[n-1]
+		rest = rest[n:]
+		x, y, from, to := first.rate().Value, last.rate().Value, first.value(Connections), last.value(Connections)
+		if x <= 0 || y <= 0 || !first.has(Mean, Connections) || !last.has(Mean) || first.Loop == openLoop || first.Loop == pacedLoop {
 			continue
 		}
-		grown := last.get(Mean).Value / first.get(Mean).Value
-		cycle := last.get(Connections).Value / y.Value / (first.get(Connections).Value / x.Value)
-		if grown >= 1.2 && cycle >= 1.2 {
-			a.several(record.AuditGrowth, group, record.Values{
-				"from": first.get(Connections).Value, "to": last.get(Connections).Value, "mean": grown, "cycle": cycle, "rate": y.Value/x.Value - 1,
-			})
+		mean, cycle := last.value(Mean)/first.value(Mean), to/y/(from/x)
+		if mean >= 1.2 && cycle >= 1.2 {
+			a.addGroup(record.AuditGrowth, group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
 		}
 	}
 }
 
-// ends are the least and the most of a figure in some runs.
+// ends returns the least and the most of a figure in some runs.
 func ends(name string, group []*Claim) (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, c := range group {
-		low, high = min(low, c.get(name).Value), max(high, c.get(name).Value)
-	}
-	return low, high
+	by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
+	return slices.MinFunc(group, by).value(name), slices.MaxFunc(group, by).value(name)
 }
 
-// sameRate: below capacity every server does what it is asked to, and with one request at a
-// time a second worker has nothing to do.
+// sameRate finds runs whose rate or times cannot differ: below capacity every server does
+// the offered rate, and with one request in flight a second worker has nothing to do.
 func (a *audit) sameRate() {
 	byOffer := map[float64][]*Claim{}
-	var one []*Claim
+	var single []*Claim
 	for _, c := range a.text.Claims {
-		if c.has(Offered, Rate) && c.get(Rate).Value >= (1-missed)*c.get(Offered).Value && c.Tool != toolVegeta {
-			byOffer[c.get(Offered).Value] = append(byOffer[c.get(Offered).Value], c)
+		if offered := c.value(Offered); c.has(Offered, Rate) && c.value(Rate) >= (1-missed)*offered && c.Tool != "vegeta" {
+			byOffer[offered] = append(byOffer[offered], c)
 		}
-		if n, ok := c.inFlight(); ok && n == 1 {
-			one = append(one, c)
+		if c.inFlight() == 1 {
+			single = append(single, c)
 		}
 	}
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
 		if group := byOffer[offered]; len(group) >= 2 {
 			low, high := ends(Rate, group)
-			a.several(record.AuditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
+			a.addGroup(record.AuditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
 		}
 	}
-	if len(one) >= 2 {
-		low, high := ends(Mean, one)
-		a.several(record.AuditOneInFlight, one, record.Values{"runs": float64(len(one)), "low": low, "high": high})
+	if len(single) >= 2 {
+		low, high := ends(Mean, single)
+		a.addGroup(record.AuditOneInFlight, single, record.Values{"runs": float64(len(single)), "low": low, "high": high})
 	}
 }
 
-// trials: what repeats of one run differ by is no difference between two.
-func (a *audit) trials() {
+// repeats compares the spread of runs with one name with the difference between names. A
+// difference within the spread is no finding, and without repeats there is no spread.
+func (a *audit) repeats() {
 	means := map[string][]float64{}
 	for _, c := range a.text.Claims {
-		if c.Name != "" && c.get(Mean).Value > 0 {
-			means[c.Name] = append(means[c.Name], c.get(Mean).Value)
+		if c.Name != "" && c.value(Mean) > 0 {
+			means[c.Name] = append(means[c.Name], c.value(Mean))
 		}
 	}
 	noise, repeated := 0., false
-	var low, high float64
+	var middles []float64
 	for _, all := range means {
-		middle := all[0]
-		if len(all) > 1 {
-			repeated = true
-			noise = max(noise, slices.Max(all)/slices.Min(all)-1)
-			slices.Sort(all)
-			middle = all[len(all)/2]
-		}
-		if low == 0 || middle < low {
-			low = middle
-		}
-		high = max(high, middle)
+		slices.Sort(all)
+		repeated = repeated || len(all) > 1
+		noise = max(noise, all[len(all)-1]/all[0]-1)
+		middles = append(middles, all[len(all)/2])
 	}
 	switch {
-	case repeated && len(means) > 1 && high/low-1 <= noise:
-		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
+	case repeated && len(means) > 1:
+		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
+			a.add(-1, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))}, nil})
+		}
 	case !repeated && len(a.text.Claims) > 1:
-		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
+		a.add(-1, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
 	}
 }

@@ -263,7 +263,7 @@ func TestFiguresAreRead(t *testing.T) {
 		"clean/fortio.json":              {audit.Requests: 496, audit.Rate: 499.6533931610516, audit.Offered: 500, audit.Connections: 8, audit.Mean: 186.70839516129033e-6, "p99.9": .0007649602373979799},
 		"clean/bombardier.txt":           {audit.Requests: 55603, audit.Connections: 8, audit.Mean: 142.13e-6, "p99": 533e-6, audit.Max: 10.12e-3, audit.Errors: 0},
 		"clean/bombardier.json":          {audit.Requests: 78371, audit.Connections: 8, audit.Seconds: 1.000455322, audit.Mean: 100.73074223883835e-6, "p95": 209e-6, audit.Max: 8001e-6},
-		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, audit.CalibMean: 1.201e-3, "p99.999": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
+		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, "calibration.mean": 1.201e-3, "p99.999": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
 		"written/k6.txt":                 {audit.Requests: 4500, audit.Rate: 150.021, audit.Connections: 10, audit.Mean: 12.4e-3, "p50": 12.1e-3, "p95": 16.3e-3, audit.NotGood: 0},
 		"written/k6-legacy.txt":          {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3, audit.NotGood: 0},
 		"written/k6-summary.json":        {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
@@ -292,6 +292,7 @@ func TestLaws(t *testing.T) {
 		{"requests=10000 ok=9999 errors=1", audit.Given{}, ""},
 		{"requests=1000 rate=90/s seconds=10", audit.Given{}, "rate-time"},
 		{"requests=1000 rate=99/s seconds=10", audit.Given{}, ""},
+		{"requests=60000 rate=1000/s duration=1m", audit.Given{}, ""},
 		{"requests=1000 bytes=2000 bytes_rate=300 seconds=10", audit.Given{}, "bytes-time"},
 		{"accepted=10 done=11", audit.Given{}, "done-accepted"},
 		{"accepted=10 done=9\n\naccepted=30 done=20\n\naccepted=60 done=30", audit.Given{}, "backlog-grows one-trial"},
@@ -485,6 +486,16 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A report that ends with the times of something else is still about whole requests.
+func TestFindingIsAboutRequests(t *testing.T) {
+	t.Parallel()
+	a := judge(t, "Ended after 1s : 3 calls. qps=3\nAggregated Function Time : count 3 avg 0.01 +/- 0.001 min 0.009 max 0.011 sum 0.09\n"+
+		"Connection time histogram (s) : count 1 avg 0.1 +/- 0 min 0.1 max 0.1 sum 0.1\n", audit.Given{})
+	if f := a.Findings[0]; f.Code != record.AuditSum || f.Names["of"] != "" {
+		t.Errorf("got %+v", f)
+	}
 }
 
 // Two runs of ab whose mean rounds to 0 cannot be compared, and nothing is said of how

@@ -1,6 +1,6 @@
-// Package audit reads what load tools print, and says which of its figures no server
-// can have had, which are not what they look like, and which cannot tell. It reads
-// text and judges it: it opens no file and measures nothing.
+// Package audit reads what load tools print and finds the figures that no server can have
+// had, that mislead, or that cannot answer the question. It parses text and judges it: it
+// opens no file and measures nothing.
 package audit
 
 import (
@@ -13,96 +13,44 @@ import (
 	"strings"
 )
 
-// A Figure is a number as it was printed: seconds, bytes, a count, a rate per second or
-// a share of 1. The printed digits leave it open within Half on either side.
-type Figure struct{ Value, Half float64 }
-
-func (f Figure) low() float64  { return f.Value - f.Half }
-func (f Figure) high() float64 { return f.Value + f.Half }
-
-// times multiplies; the doubts add up.
-func (f Figure) times(g Figure) Figure {
-	return Figure{f.Value * g.Value, math.Abs(f.Value)*g.Half + math.Abs(g.Value)*f.Half}
-}
-
-// exact is a figure that was not rounded, or by nothing that matters.
-func exact(v float64) Figure { return Figure{v, math.Abs(v) * 1e-9} }
-
-// Names of figures, which are the keys of key=value input as well. Quantiles are p50,
-// p99.9 and so on.
+// Names of figures that Go code uses; the tables in tools/ name many more. Quantiles are
+// p50, p99.9 and so on.
 const (
 	Connections = "connections"   // kept open at once
-	Opened      = "opened"        // over the whole run, where the tool opens new ones
-	Concurrent  = "concurrent"    // open at once, as the tool saw it
-	Threads     = "threads"       // of the load tool
-	Depth       = "depth"         // requests in flight on a connection: pipelining, streams
-	Seconds     = "seconds"       // the run took
-	asked       = "asked_seconds" // that it was to take
-	Requests    = "requests"      // ended, whether well or not
+	Opened      = "opened"        // opened over the whole run
+	Concurrent  = "concurrent"    // most that the tool saw open at once
+	Threads     = "threads"       // threads of the load tool
+	Depth       = "depth"         // requests in flight on one connection: pipelining, streams
+	Seconds     = "seconds"       // length of the run
+	asked       = "asked_seconds" // length that the user asked for
+	Requests    = "requests"      // requests that ended, well or not
 	OK          = "ok"
-	Errors      = "errors" // without a reply
+	Errors      = "errors" // requests without a reply
 	Timeouts    = "timeouts"
-	Status1xx   = "status_1xx"
 	Status2xx   = "status_2xx"
-	Status3xx   = "status_3xx"
 	Status4xx   = "status_4xx"
 	Status5xx   = "status_5xx"
-	NotGood     = "not_good" // replies of other statuses than 2xx and 3xx, where no more is told
-	CutOff      = "cut_off"  // under way when the run ended
-	Unsent      = "unsent"   // planned, and never sent
+	NotGood     = "not_good" // replies with a status other than 2xx and 3xx, where the tool tells no more
+	CutOff      = "cut_off"  // requests under way when the run ended
 	Rate        = "rate"     // requests per second that ended
 	Offered     = "offered"  // requests per second that were planned
-	Mean        = "mean"     // response time, as the tool counts it
+	Mean        = "mean"     // response time
 	Stdev       = "stdev"
 	Min         = "min"
 	Max         = "max"
 	Sum         = "sum" // of all response times
 	Bytes       = "bytes"
-	BytesRate   = "bytes_rate"
-	Cores       = "cores"    // of the server
-	Service     = "service"  // CPU time of the server for a request
-	CPU         = "cpu"      // of the load tool, a share of one CPU
-	Accepted    = "accepted" // connections or requests taken in
-	Done        = "done"     // of those, ended
-	Change      = "change"   // of the rate, against the row before
-	ThreadRate  = "thread_rate.mean"
-	ThreadMax   = "thread_rate.max"
-	CalibMean   = "calibration.mean" // of wrk2's threads
-	CalibLeast  = "calibration.min"
-	CalibMost   = "calibration.max"
-	replies     = "replies" // of any status
+	Cores       = "cores"       // cores of the server
+	Service     = "service"     // the server's CPU time for one request
+	CPU         = "cpu"         // share of one CPU that the load tool used
+	Accepted    = "accepted"    // connections or requests taken in
+	Done        = "done"        // accepted ones that ended
+	Change      = "change"      // of the rate against the row before, a ratio
+	ThreadRate  = "thread_rate" // samples of wrk's threads
+	Calibration = "calibration" // response times of wrk2's threads before it measures
+	replies     = "replies"     // of any status
+	histogram   = "histogram"
 )
-
-var statuses = []string{Status1xx, Status2xx, Status3xx, Status4xx, Status5xx}
-
-// kindFor is the kind of a figure by its name, of which a part before a dot is about
-// something else than whole requests.
-func kindFor(name string) string {
-	if _, ok := quantileOf(name); ok {
-		return "time"
-	}
-	part, last := "", name
-	if i := strings.LastIndex(name, "."); i >= 0 {
-		part, last = name[:i], name[i+1:]
-	}
-	about := func(suffix string) bool { return strings.HasSuffix(part, suffix) || strings.HasSuffix(last, suffix) }
-	switch {
-	case slices.Contains([]string{BytesRate, "sent_rate", "both_rate", "net_rate"}, name), about("size"), strings.HasPrefix(name, Bytes):
-		return "bytes"
-	case strings.HasPrefix(name, "network"):
-		return "si"
-	case about(Rate), name == Offered:
-		return "rate"
-	case about("share"), slices.Contains([]string{CPU, Change, "within", "success"}, last):
-		return "share"
-	case slices.Contains([]string{Mean, Stdev, Min, Max, Sum, Seconds, asked, Service, "calibration", "attack", "waited", "cycle", "period", "t"}, last):
-		return "time"
-	}
-	if _, ok := quantileOf(last); ok {
-		return "time"
-	}
-	return "count"
-}
 
 // How requests follow each other.
 const (
@@ -114,22 +62,22 @@ const (
 
 // A Claim is one run as a text reports it.
 type Claim struct {
-	Tool, Name string // Name only where the text gives one
-	Line, End  int    // from 1
+	Tool, Name string // Name is "" where the text gives none
+	Line, End  int    // first and last line, from 1
 	Loop       string
 	Figures    map[string]Figure
 
-	of      *layout // nil for what is no tool's text
-	part    string  // what the lines that are read are about, with a dot; "" for requests
-	bars    []bar   // of a histogram of the times
+	of      *layout // nil unless a tool printed the run
+	part    string  // what the figures are about, "" for whole requests
+	skip    bool    // the lines are about nothing of use
+	bars    []bar   // histogram of the response times
 	clashes []clash
 }
 
-// A bar of a histogram: how many times are no longer than its end, and longer than the
-// end of the bar before.
+// A bar of a histogram counts the times up to its end and above the end of the bar before.
 type bar struct{ end, n Figure }
 
-// A clash is a figure that a run says twice, and not the same.
+// A clash is a figure that a run prints twice with two values.
 type clash struct {
 	name        string
 	first, then Figure
@@ -145,34 +93,37 @@ func (c *Claim) has(names ...string) bool {
 
 func (c *Claim) get(name string) Figure { return c.Figures[name] }
 
-// set notes a figure, unless no number holds it.
+// value is a figure without its rounding, 0 where the run has none.
+func (c *Claim) value(name string) float64 { return c.Figures[name].Value }
+
+// set stores a figure, unless it is too large for a float64.
 func (c *Claim) set(name string, f Figure) {
 	if !math.IsInf(f.high(), 0) && !math.IsNaN(f.high()) {
 		c.Figures[name] = f
 	}
 }
 
-// again is how far a figure may differ from the same one in another line beyond rounding,
-// a ratio: wrk2 prints quantiles by the buckets of its histogram.
+// again is how far a figure may differ between two lines beyond rounding, a ratio: wrk2
+// prints quantiles by the buckets of its histogram.
 const again = .002
 
-// note takes a figure of a line: op is "+" to add it up, and "<" to keep the least, the
-// most and the mean. Others that stand there twice must be the same.
+// note stores a figure of a line. With op "+" figures add up; "<" keeps their least, most
+// and mean. Any other figure that stands in two lines must have one value.
 func (c *Claim) note(op, name string, f Figure) {
 	had, ok := c.Figures[name]
 	switch {
-	case name == asked: // by its user, and not measured
+	case name == asked: // exact, because the user typed it
 		c.set(name, Figure{Value: f.Value})
 	case op == "+":
 		c.add(name, f)
 	case op == "<":
-		n, mean := c.get(name+".count").Value, c.get(name+".mean").Value
+		n, mean := c.value(name+".count"), c.value(name+".mean")
 		c.set(name+".count", Figure{Value: n + 1})
 		c.set(name+".mean", Figure{(mean*n + f.Value) / (n + 1), f.Half})
-		if n == 0 || f.Value < c.get(name+".min").Value {
+		if n == 0 || f.Value < c.value(name+".min") {
 			c.set(name+".min", f)
 		}
-		if f.Value > c.get(name+".max").Value || n == 0 {
+		if n == 0 || f.Value > c.value(name+".max") {
 			c.set(name+".max", f)
 		}
 	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
@@ -182,19 +133,43 @@ func (c *Claim) note(op, name string, f Figure) {
 	}
 }
 
-// add adds to a figure, which is 0 before.
+// add adds f to a figure, which counts as 0 before.
 func (c *Claim) add(name string, f Figure) {
 	had := c.Figures[name]
 	c.set(name, Figure{had.Value + f.Value, had.Half + f.Half})
 }
 
+// status adds n replies of a status. Tools write 0 or -1 where there was no reply.
+func (c *Claim) status(code, n string) error {
+	f, err := figure(n, "count")
+	if err != nil {
+		return err
+	}
+	for class := '1'; class <= '5'; class++ {
+		c.add(statusClass(class), Figure{}) // so that all five are there
+	}
+	switch {
+	case code == "0", code == "-1":
+		c.add(Errors, f)
+	case len(code) != 3 || code[0] < '1' || code[0] > '5':
+		return fmt.Errorf("%q is no status of three digits", code)
+	default:
+		c.add(statusClass(rune(code[0])), f)
+		c.add(replies, f)
+	}
+	return nil
+}
+
+func statusClass(first rune) string { return "status_" + string(first) + "xx" }
+
 // A quantile is the response time that the share Q of the requests did not exceed.
 type quantile struct {
-	Q float64
+	Q    float64
+	name string
 	Figure
 }
 
-// quantileName is the figure's name for a share: p99.9 for .999.
+// quantileName names the figure of a quantile: p99.9 for 99.9 percent, max for 100.
 func quantileName(percent float64) string {
 	if percent == 100 {
 		return Max
@@ -202,7 +177,7 @@ func quantileName(percent float64) string {
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
-// quantileOf is the share that a figure's name stands for.
+// quantileOf returns the share that a figure's name stands for.
 func quantileOf(name string) (q float64, ok bool) {
 	digits, ok := strings.CutPrefix(name, "p")
 	if !ok || digits == "" || strings.Trim(digits, "0123456789.") != "" {
@@ -212,32 +187,38 @@ func quantileOf(name string) (q float64, ok bool) {
 	return percent / 100, err == nil && percent >= 0 && percent <= 100
 }
 
-// quantiles are those of the claim, the smallest share first, with min and max as the
-// shares 0 and 1. The end of a histogram's bar is one: what is below is no longer, and what
-// is above is longer.
+func newQuantile(q float64, f Figure) quantile {
+	if q == 0 {
+		return quantile{0, Min, f}
+	}
+	return quantile{q, quantileName(math.Round(q*1e7) / 1e5), f}
+}
+
+// quantiles returns the claim's quantiles by ascending share, with min and max as the
+// shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			all = append(all, quantile{q, f})
+			all = append(all, newQuantile(q, f))
 		}
 	}
-	below := 0.
+	below, total := 0., c.value(histogram)
 	for _, b := range c.bars {
-		if below += b.n.Value; below > 0 && below < c.get("histogram").Value {
-			all = append(all, quantile{below / c.get("histogram").Value, b.end})
+		if below += b.n.Value; below > 0 && below < total {
+			all = append(all, newQuantile(below/total, b.end))
 		}
 	}
 	for q, name := range []string{Min, Max} {
 		if c.has(name) {
-			all = append(all, quantile{float64(q), c.get(name)})
+			all = append(all, newQuantile(float64(q), c.get(name)))
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
 	return all
 }
 
-// parts are the claim, and a claim for what else it has a distribution of, like
-// "connect", whose figures have no part in their names.
+// parts returns the claim, and one more claim for each other thing that it has a
+// distribution of, such as "connect". Their figures have no "connect." in their names.
 func (c *Claim) parts() []*Claim {
 	all := []*Claim{c}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
@@ -252,7 +233,7 @@ func (c *Claim) parts() []*Claim {
 			all = append(all, last)
 			if n, ok := c.Figures[part+".count"]; ok {
 				last.set(Requests, n)
-			} else if c.Tool == toolAB { // its parts are of every request
+			} else if c.Tool == "ab" { // its parts are measured for every request
 				last.set(Requests, c.get(Requests))
 			}
 		}
@@ -261,69 +242,57 @@ func (c *Claim) parts() []*Claim {
 	return all
 }
 
-// measured reports whether the claim has any result, and not its settings alone.
+// measured reports whether the claim has any result beyond its settings.
 func (c *Claim) measured() bool {
 	for name := range c.Figures {
-		if _, ok := quantileOf(name); ok || slices.Contains([]string{Rate, Requests, Mean, Max, Sum, ThreadRate, Accepted}, name) {
+		if _, ok := quantileOf(name); ok || slices.Contains([]string{Rate, Requests, Mean, Max, Sum, ThreadRate + ".mean", Accepted}, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// inFlight is how many requests the connections can hold; ok is false where that is not
-// told.
-func (c *Claim) inFlight() (n float64, ok bool) {
+// inFlight is how many requests the connections can hold, 0 if the text does not tell.
+func (c *Claim) inFlight() float64 {
+	n := c.get(Connections).high()
 	switch {
 	case c.has(Concurrent):
 		n = c.get(Concurrent).high()
-	case c.has(Connections, Threads) && (c.Tool == toolWrk || c.Tool == toolWrk2):
-		n = c.spread()
-	case c.has(Connections):
-		n = c.get(Connections).high()
-	default:
-		return 0, false
+	case c.has(Connections, Threads) && c.isWrk():
+		n = c.perThread()
 	}
 	if c.has(Depth) {
-		n *= c.get(Depth).Value
+		n *= c.value(Depth)
 	}
-	return n, n > 0
+	return n
 }
 
-// spread is how many connections wrk opens: as many for each thread, rounded down.
-func (c *Claim) spread() float64 {
-	t := c.get(Threads).Value
+func (c *Claim) isWrk() bool { return c.Tool == "wrk" || c.Tool == "wrk2" }
+
+// perThread is how many connections wrk opens: the same number in each thread, rounded down.
+func (c *Claim) perThread() float64 {
+	t := c.value(Threads)
 	if t < 1 {
-		return c.get(Connections).Value
+		return c.value(Connections)
 	}
-	return t * math.Floor(c.get(Connections).Value/t)
+	return t * math.Floor(c.value(Connections)/t)
 }
 
-// rate is the rate of the whole run: as printed, or from what is.
-func (c *Claim) rate() (f Figure, ok bool) {
+// rate is the rate of the whole run, printed or derived; 0 if the text does not tell.
+func (c *Claim) rate() Figure {
 	switch {
 	case c.has(Rate):
-		return c.get(Rate), true
+		return c.get(Rate)
 	case c.has(Requests, Seconds) && c.get(Seconds).low() > 0:
 		n, t := c.get(Requests), c.get(Seconds)
 		r := n.Value / t.Value
-		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}, true
-	case c.has(ThreadRate, Threads): // of wrk's samples, which leave its calibration out
-		r := c.get(ThreadRate).times(c.get(Threads))
+		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}
+	case c.has(ThreadRate+".mean", Threads): // wrk's samples leave its calibration out
+		r := c.get(ThreadRate + ".mean").times(c.get(Threads))
 		if c.has(Offered) {
-			r.Value = min(r.Value, c.get(Offered).Value)
+			r.Value = min(r.Value, c.value(Offered))
 		}
-		return Figure{r.Value, r.Half + .15*r.Value}, true
+		return Figure{r.Value, r.Half + .15*r.Value}
 	}
-	return Figure{}, false
+	return Figure{}
 }
-
-// A SyntaxError says which line cannot be read, and why.
-type SyntaxError struct {
-	Line int
-	Err  error
-}
-
-func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-func (e *SyntaxError) Unwrap() error { return e.Err }

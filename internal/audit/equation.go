@@ -9,81 +9,89 @@ import (
 	"schedlab/internal/record"
 )
 
-// An equation holds between the figures of a run, for a server of any kind.
+// An equation holds between the figures of any run of a tool, whatever the server.
 type equation struct {
-	code       record.Code
+	code       record.Code // of the finding where it does not hold
 	left, sign string
-	right      [][]factor // a sum of products
-	said       string     // the right side as it is written
+	right      []product // their sum
+	text       string    // the right side as it is written
 	unless     []string
+}
+
+type product struct {
+	sign    float64
+	factors []factor
 }
 
 type factor struct {
 	name     string // "" for a number
 	value    float64
 	divides  bool
-	optional bool // 0 where it is not there
+	optional bool // counts as 0 where the run does not have it
 }
 
-// newEquation reads a line of laws: the finding where it does not hold, and the equation.
-// = and <= allow for rounding alone, ~ and <~ for clocks that were read at different
-// moments, and ~~ for a part of the run that the tool's samples leave out. A figure with a
-// question mark is 0 where it is not there; behind "unless" are figures with which the
-// equation says nothing, because they are there and not 0.
+// newEquation parses a line of laws: a finding, a figure, a sign and an expression. = and
+// <= allow for rounding alone, ~ and <~ for clocks that were read at different moments,
+// and ~~ for a part of the run that the tool's samples leave out. A figure with a question
+// mark counts as 0 where it is missing. The equation is not checked if a figure behind
+// "unless" is there and not 0.
 func newEquation(l string) *equation {
 	l, unless, _ := strings.Cut(l, " unless ")
 	words := strings.Fields(l)
-	e := &equation{code: record.Code("audit-" + words[0]), left: words[1], sign: words[2], said: strings.Join(words[3:], " "), unless: strings.Fields(unless)}
-	product, divides := []factor{}, false
-	sign := 1.
+	e := &equation{code: record.Code("audit-" + words[0]), left: words[1], sign: words[2], text: strings.Join(words[3:], " "), unless: strings.Fields(unless)}
+	next, divides := product{sign: 1}, false
 	for _, w := range words[3:] {
 		switch w {
 		case "+", "-":
-			if e.right, product = append(e.right, product), nil; w == "-" {
-				sign = -1
+			e.right, next = append(e.right, next), product{sign: 1}
+			if w == "-" {
+				next.sign = -1
 			}
 		case "×", "/":
 			divides = w == "/"
 		default:
-			f := factor{divides: divides, value: sign}
+			f := factor{divides: divides}
 			if v, err := strconv.ParseFloat(w, 64); err == nil {
-				f.value *= v
+				f.value = v
 			} else {
 				f.name, f.optional = strings.CutSuffix(w, "?")
 			}
-			product, divides, sign = append(product, f), false, 1
+			next.factors, divides = append(next.factors, f), false
 		}
 	}
-	e.right = append(e.right, product)
+	e.right = append(e.right, next)
 	return e
 }
 
-// value is the right side; ok is false where the run does not say it.
+// mentions reports whether the run has any figure of the right side.
+func (e *equation) mentions(c *Claim) bool {
+	return slices.ContainsFunc(e.right, func(p product) bool {
+		return slices.ContainsFunc(p.factors, func(f factor) bool { return c.has(f.name) })
+	})
+}
+
+// value computes the right side; ok is false where the run lacks one of its figures.
 func (e *equation) value(c *Claim) (sum Figure, ok bool) {
-	for _, product := range e.right {
-		term := Figure{Value: 1}
-		for _, f := range product {
+	for _, p := range e.right {
+		term := Figure{Value: p.sign}
+		for _, f := range p.factors {
 			v := Figure{Value: f.value}
-			switch {
-			case f.name == "":
-			case c.has(f.name):
-				v = c.get(f.name)
-			case f.optional:
-				v = Figure{}
-			default:
-				return Figure{}, false
+			if f.name != "" {
+				if v = c.get(f.name); !c.has(f.name) && !f.optional {
+					return Figure{}, false
+				}
 			}
 			if f.divides {
 				if v.low() <= 0 {
 					return Figure{}, false
 				}
-				// The middle of the two ends, which is not the inverse of the middle.
+				// An interval from 1/high to 1/low; 1/Value is not its middle.
 				low, high := 1/v.high(), 1/v.low()
 				v = Figure{(low + high) / 2, (high - low) / 2}
 			}
-			term = Figure{term.Value * v.Value, math.Abs(term.Value)*v.Half + math.Abs(v.Value)*term.Half + term.Half*v.Half}
+			term = term.times(v)
 		}
-		sum = Figure{sum.Value + term.Value, sum.Half + term.Half}
+		sum = sum.plus(term)
 	}
 	return sum, true
 }
@@ -92,14 +100,11 @@ func (e *equation) value(c *Claim) (sum Figure, ok bool) {
 // ratio: wrk leaves out samples in which nothing ended.
 const unsteady = 1. / 3
 
-// check holds a run to the equation.
+// check returns a finding if the run breaks the equation.
 func (e *equation) check(c *Claim) *finding {
-	if !c.has(e.left) || slices.ContainsFunc(e.unless, func(name string) bool { return c.get(name).Value != 0 }) {
-		return nil
-	}
 	left := c.get(e.left)
 	right, ok := e.value(c)
-	if !ok {
+	if !ok || !c.has(e.left) || slices.ContainsFunc(e.unless, func(name string) bool { return c.value(name) != 0 }) {
 		return nil
 	}
 	room := left.Half + right.Half + 1e-6*math.Abs(right.Value)
@@ -111,21 +116,13 @@ func (e *equation) check(c *Claim) *finding {
 	}
 	above, below := left.Value > right.Value+room, left.Value < right.Value-room
 	if above && e.sign[0] != '>' || below && e.sign[0] != '<' {
-		return c.twice(e.code, e.left, left.Value, map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]], e.said, right.Value)
+		return c.twice(e.code, e.left, left.Value, map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]], e.text, right.Value)
 	}
 	return nil
 }
 
-// twice is a figure that is said once more, and not the same. Names.is is "at least", "at
-// most" or nothing.
+// twice is the finding that a figure has one value here and another there. is says how
+// the two should compare: "at least", "at most" or "" for equal.
 func (c *Claim) twice(code record.Code, name string, value float64, is, other string, otherValue float64) *finding {
 	return &finding{code, record.Values{"left": value, "right": otherValue}, record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": c.part}}
-}
-
-// unitOf is what a report prints behind a figure: "s" for times, "" for what is a number.
-func unitOf(name string) string {
-	if kindFor(name) == "time" {
-		return "s"
-	}
-	return ""
 }

@@ -7,49 +7,28 @@ import (
 	"strings"
 )
 
-// What is no tool's output.
-const (
-	toolFigures = "figures" // key=value
-	toolTable   = "table"
-	toolProse   = "prose"
-)
-
-// keys are what a key=value line may say.
-var keys = []string{
-	Connections, Opened, Concurrent, Threads, Depth, Requests, OK, Errors, Timeouts, "connect_errors", "read_errors", "write_errors",
-	Status1xx, Status2xx, Status3xx, Status4xx, Status5xx, NotGood, CutOff, Unsent, Cores, Accepted, Done, Rate, Offered, ThreadRate, ThreadMax,
-	Mean, Stdev, Min, Max, Sum, Service, CalibMean, CalibLeast, CalibMost, Seconds, Bytes, BytesRate, CPU, Change,
-}
-
-// aliases are other words for keys, in key=value lines and in the heads of tables.
-var aliases = map[string]string{
-	"duration": Seconds, "clients": Connections, "concurrency": Connections, "conns": Connections, "pipeline": Depth, "total requests": Requests,
-	"throughput": Rate, "rps": Rate, "req/s": Rate, "requests/s": Rate, "requests/sec": Rate, "qps": Rate, "offered rate": Offered, "target rate": Offered,
-	"latency": Mean, "avg": Mean, "average": Mean, "avg latency": Mean, "mean latency": Mean, "mean request time": Mean, "median": "p50", "median request time": "p50",
-	"minimum request time": Min, "maximum request time": Max, "total request time": Sum, "sd": Stdev, "stddev": Stdev, "p100": Max,
-	"service time": Service, "2xx": Status2xx, "3xx": Status3xx, "4xx": Status4xx, "5xx": Status5xx, "vs previous": Change, "vs previous row": Change,
-}
-
-// key is the figure that a word stands for; "" for none.
+// key returns the figure that a word stands for, "" for none.
 func key(word string) string {
 	word = strings.ToLower(strings.Trim(word, " *`"))
-	if to, ok := aliases[word]; ok {
-		return to
-	}
-	if _, ok := quantileOf(word); ok || slices.Contains(keys, word) {
+	if _, ok := quantileOf(word); ok && tools().words[word] == "" {
 		return word
 	}
-	return ""
+	return tools().words[word]
 }
 
-// readKey reads the value of a key.
-func readKey(name, value string) (Figure, error) {
-	if name == Seconds { // the key says the unit; another may be written
-		if f, err := figure(value+"s", "time"); err == nil {
-			return f, nil
+// readKey parses the value of a figure. unit is for times without one, "" if they must
+// have their own.
+func readKey(name, value, unit string) (Figure, error) {
+	if name == Seconds {
+		unit = "s"
+	}
+	f, err := figure(value, kindFor(name))
+	if err != nil && unit != "" {
+		if g, err := figure(value+unit, kindFor(name)); err == nil {
+			return g, nil
 		}
 	}
-	return figure(value, kindFor(name))
+	return f, err
 }
 
 var (
@@ -58,16 +37,7 @@ var (
 	unitLine  = regexp.MustCompile(`(?i)\(in (milliseconds|microseconds|seconds|ms|us)\)`)
 )
 
-var unitWords = map[string]string{"milliseconds": "ms", "microseconds": "us", "seconds": "s", "ms": "ms", "us": "us"}
-
-// words that are no figures.
-const (
-	runKey  = "run"  // its name; runs of one name repeat each other
-	toolKey = "tool" // that measured it: then the tool's habits are known
-	loopKey = "loop"
-)
-
-// A pair is what a line says of one key.
+// A pair is a key and its value in a line: "key=value" or "key: value".
 type pair struct{ word, sign, value string }
 
 func pairsOf(l string) (all []pair) {
@@ -84,13 +54,13 @@ func pairsOf(l string) (all []pair) {
 	return all
 }
 
-// known reports whether a pair is ours.
+// known reports whether the key is a figure, or run, tool or loop.
 func (p pair) known() bool {
-	return key(p.word) != "" || p.sign == "=" && slices.Contains([]string{runKey, toolKey, loopKey}, strings.ToLower(p.word))
+	return key(p.word) != "" || p.sign == "=" && slices.Contains([]string{"run", "tool", "loop"}, strings.ToLower(p.word))
 }
 
-// keyValues reads lines of key=value or key: value until an empty one. A line above that
-// says "(in milliseconds)" gives times that have no unit theirs.
+// keyValues reads lines of key=value or key: value until an empty one. A line above them
+// like "(in milliseconds)" gives the unit of times without one.
 func (r *reader) keyValues() (bool, error) {
 	if r.at < r.noPairs {
 		return false, nil
@@ -98,17 +68,17 @@ func (r *reader) keyValues() (bool, error) {
 	unit, i, read := "", r.at, []int(nil)
 	first := pairsOf(r.Lines[i])
 	if m := unitLine.FindStringSubmatch(r.Lines[i]); m != nil && len(first) == 0 {
-		unit, read, i = unitWords[strings.ToLower(m[1])], []int{i}, i+1
+		unit, read, i = strings.ToLower(m[1]), []int{i}, i+1
 	} else if len(first) == 0 || !first[0].known() {
 		return false, nil
 	}
-	c := newClaim(toolFigures, r.at+1)
+	c := newClaim("figures", r.at+1)
 	for ; i < len(r.Lines) && strings.TrimSpace(r.Lines[i]) != "" && !strings.HasPrefix(r.Lines[i], "```"); i++ {
 		if strings.HasPrefix(strings.TrimSpace(r.Lines[i]), "#") {
 			read = append(read, i)
 			continue
 		}
-		ours := len(read) > 0 && read[len(read)-1] == i-1
+		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
 		for _, p := range pairsOf(r.Lines[i]) {
 			err := fmt.Errorf("unknown key %q", p.word)
 			if p.known() {
@@ -122,38 +92,32 @@ func (r *reader) keyValues() (bool, error) {
 			}
 		}
 	}
-	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // one figure alone says nothing that could be checked
+	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // nothing to compare one figure with
 		r.noPairs = i
 		return false, nil
 	}
-	r.Claims = append(r.Claims, c)
-	for _, at := range read {
-		r.read[at] = true
-	}
+	r.keep(c, read...)
 	r.at = i
 	return true, nil
 }
 
-// pair takes one key; unit is that of times without one, "" where they must have it.
+// pair stores one key and value.
 func (c *Claim) pair(p pair, unit string) error {
 	switch strings.ToLower(p.word) {
-	case runKey:
+	case "run":
 		c.Name = p.value
 		return nil
-	case toolKey:
+	case "tool":
 		c.Tool = p.value
 		return nil
-	case loopKey:
+	case "loop":
 		if c.Loop = p.value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, p.value) {
 			return fmt.Errorf("loop %q is none of closed, paced, open", p.value)
 		}
 		return nil
 	}
 	name := key(p.word)
-	f, err := readKey(name, p.value)
-	if err != nil && unit != "" {
-		f, err = readKey(name, p.value+unit)
-	}
+	f, err := readKey(name, p.value, unit)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", p.word, err)
@@ -171,7 +135,7 @@ var (
 	tilde     = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
 )
 
-// cells splits a row of a Markdown table; nil for what is none.
+// cells splits a row of a Markdown table; nil for any other line.
 func cells(l string) (all []string) {
 	if l = strings.TrimSpace(l); !strings.HasPrefix(l, "|") {
 		return nil
@@ -182,13 +146,14 @@ func cells(l string) (all []string) {
 	return all
 }
 
-// table reads the rows of a table whose head names two figures or more. A cell that cannot
-// be read is no figure, and a row with one that is marked as approximate is left out.
+// table reads each row of a Markdown table as a run, if the head names two figures or
+// more. It ignores cells that are no figures, and rows with an approximate figure.
 func (r *reader) table() (bool, error) {
-	first, names, known := r.at, cells(r.Lines[r.at]), 0
+	head, names := r.at, cells(r.Lines[r.at])
 	if names == nil {
 		return false, nil
 	}
+	known := 0
 	for i, word := range names {
 		if names[i] = key(word); names[i] != "" {
 			known++
@@ -199,13 +164,13 @@ func (r *reader) table() (bool, error) {
 		if row == nil {
 			break
 		}
-		c := newClaim(toolTable, r.at+1)
 		if slices.ContainsFunc(row, tilde.MatchString) {
-			r.Guessed = append(r.Guessed, c.Line)
+			r.Guessed = append(r.Guessed, r.at+1)
 			continue
 		}
+		c := newClaim("table", r.at+1)
 		for k, cell := range row[:min(len(row), len(names))] {
-			if f, err := readKey(names[k], cell); err == nil && names[k] != "" {
+			if f, err := readKey(names[k], cell, ""); err == nil && names[k] != "" {
 				c.set(names[k], f)
 			}
 		}
@@ -215,22 +180,19 @@ func (r *reader) table() (bool, error) {
 		if r.depth.Value > 0 {
 			c.set(Depth, r.depth)
 		}
-		r.Claims = append(r.Claims, c)
-		for _, i := range []int{first, first + 1, r.at} { // head, rule and row
-			r.read[i] = true
-		}
+		r.keep(c, head, head+1, r.at)
 	}
 	return true, nil
 }
 
 var (
-	proseRate    = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)\b`)
-	proseService = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU\b`)
+	sentenceRate    = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)\b`)
+	sentenceService = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU\b`)
 )
 
-// prose reads sentences that name rates and one CPU time of a request. Where they name
-// another such time nothing is read, because it is not told which goes with which.
-func (r *reader) prose() {
+// sentences reads rates in unread lines as runs if the text names one CPU time of a
+// request. If it names two, the rates are ignored, as each may belong to either.
+func (r *reader) sentences() {
 	var service Figure
 	var claims []*Claim
 	var lines []int
@@ -238,18 +200,18 @@ func (r *reader) prose() {
 		if r.read[i] {
 			continue
 		}
-		if m := proseService.FindStringSubmatch(l); m != nil {
+		if m := sentenceService.FindStringSubmatch(l); m != nil {
 			f, err := figure(m[1], "time")
 			if err != nil || service.Value > 0 && service != f {
 				return
 			}
 			service, lines = f, append(lines, i)
 		}
-		for _, m := range proseRate.FindAllStringSubmatch(l, -1) {
+		for _, m := range sentenceRate.FindAllStringSubmatch(l, -1) {
 			if f, err := figure(m[1], "rate"); err == nil {
-				c := newClaim(toolProse, i+1)
-				c.set(Rate, Figure{f.Value, .005 * f.Value}) // a round number
-				claims, lines = append(claims, c), append(lines, i)
+				c := newClaim("prose", i+1)
+				c.set(Rate, Figure{f.Value, .005 * f.Value}) // writers round
+				claims = append(claims, c)
 			}
 		}
 	}
@@ -258,9 +220,6 @@ func (r *reader) prose() {
 	}
 	for _, c := range claims {
 		c.set(Service, service)
+		r.keep(c, append(lines, c.Line-1)...)
 	}
-	for _, i := range lines {
-		r.read[i] = true
-	}
-	r.Claims = append(r.Claims, claims...)
 }

@@ -8,167 +8,152 @@ import (
 	"schedlab/internal/record"
 )
 
-// Laws, as findings name them.
+// Laws, as reports name them.
 const (
-	lawFlow        = "flow law"        // what comes in goes out or is still there: X = C / T
+	lawFlow        = "flow law"        // X = C / T
 	lawLittle      = "Little's law"    // N = X R (Little 1961)
 	lawUtilisation = "utilisation law" // U = X S (Denning and Buzen 1978)
 	lawInteractive = "interactive law" // R = N / X - Z in a closed loop (same)
 	lawArithmetic  = "arithmetic"
-	lawSurvivors   = "survivors" // a quantile over those that were answered is none over all
-	lawPlan        = "the load"  // what the tool sent, and when
-	lawRepeats     = "repeats"   // without them a difference is no finding
+	lawSurvivors   = "survivors" // quantiles of answered requests are no quantiles of all
+	lawPlan        = "the load"  // how the tool sends
+	lawRepeats     = "repeats"   // a difference needs repeats to compare it with
 )
 
-// rules are the class and the law of each finding, in the order of a report within its
-// class.
+// rules gives the class and the law of each finding, in the order of a report.
 var rules = []struct {
-	code record.Code
-	kind record.Judgement
-	law  string
+	kind  record.Judgement
+	law   string
+	codes []record.Code
 }{
-	{record.AuditLittle, record.Impossible, lawLittle},
-	{record.AuditTwoReports, record.Impossible, lawLittle},
-	{record.AuditUtilisation, record.Impossible, lawUtilisation},
-	{record.AuditNotAdded, record.Impossible, lawFlow},
-	{record.AuditRateTime, record.Impossible, lawFlow},
-	{record.AuditBytesTime, record.Impossible, lawFlow},
-	{record.AuditDoneAccepted, record.Impossible, lawFlow},
-	{record.AuditOrder, record.Impossible, lawArithmetic},
-	{record.AuditMeanBounds, record.Impossible, lawArithmetic},
-	{record.AuditSpread, record.Impossible, lawArithmetic},
-	{record.AuditSum, record.Impossible, lawArithmetic},
-	{record.AuditSaidTwice, record.Impossible, lawArithmetic},
-	{record.AuditTooLong, record.Impossible, lawArithmetic},
-	{record.AuditChange, record.Impossible, lawArithmetic},
+	{record.Impossible, lawLittle, []record.Code{record.AuditLittle, record.AuditTwoReports}},
+	{record.Impossible, lawUtilisation, []record.Code{record.AuditUtilisation}},
+	{record.Impossible, lawFlow, []record.Code{record.AuditNotAdded, record.AuditRateTime, record.AuditBytesTime, record.AuditDoneAccepted}},
+	{record.Impossible, lawArithmetic, []record.Code{
+		record.AuditOrder, record.AuditMeanBounds, record.AuditSpread, record.AuditSum, record.AuditSaidTwice, record.AuditTooLong, record.AuditChange,
+	}},
 
-	{record.AuditDead, record.Suspicious, lawSurvivors},
-	{record.AuditStatuses, record.Suspicious, lawSurvivors},
-	{record.AuditFailed, record.Suspicious, lawSurvivors},
-	{record.AuditUnsteady, record.Suspicious, lawFlow},
-	{record.AuditOfferedMissed, record.Suspicious, lawFlow},
-	{record.AuditBacklogGrows, record.Suspicious, lawFlow},
-	{record.AuditLittlePlan, record.Suspicious, lawLittle},
-	{record.AuditBursts, record.Suspicious, lawPlan},
-	{record.AuditFewerConns, record.Suspicious, lawPlan},
-	{record.AuditCalibration, record.Suspicious, lawPlan},
-	{record.AuditUneven, record.Suspicious, lawPlan},
-	{record.AuditIdentical, record.Suspicious, lawRepeats},
+	{record.Suspicious, lawSurvivors, []record.Code{record.AuditDead, record.AuditStatuses, record.AuditFailed}},
+	{record.Suspicious, lawFlow, []record.Code{record.AuditUnsteady, record.AuditOfferedMissed, record.AuditBacklogGrows}},
+	{record.Suspicious, lawLittle, []record.Code{record.AuditLittlePlan}},
+	{record.Suspicious, lawPlan, []record.Code{record.AuditBursts, record.AuditFewerConns, record.AuditCalibration, record.AuditUneven}},
+	{record.Suspicious, lawRepeats, []record.Code{record.AuditIdentical}},
 
-	{record.AuditBackFilled, record.CannotTell, lawLittle},
-	{record.AuditConnectionsUntold, record.CannotTell, lawLittle},
-	{record.AuditDepthUntold, record.CannotTell, lawLittle},
-	{record.AuditInterpolated, record.CannotTell, lawArithmetic},
-	{record.AuditCoresUntold, record.CannotTell, lawUtilisation},
-	{record.AuditSpinning, record.CannotTell, lawUtilisation},
-	{record.AuditInverse, record.CannotTell, lawInteractive},
-	{record.AuditTurnaround, record.CannotTell, lawInteractive},
-	{record.AuditGrowth, record.CannotTell, lawInteractive},
-	{record.AuditSameRate, record.CannotTell, lawFlow},
-	{record.AuditOneInFlight, record.CannotTell, lawLittle},
-	{record.AuditWithinNoise, record.CannotTell, lawRepeats},
-	{record.AuditOneTrial, record.CannotTell, lawRepeats},
-	{record.AuditApproximate, record.CannotTell, lawRepeats},
+	{record.CannotTell, lawLittle, []record.Code{record.AuditBackFilled, record.AuditConnectionsUntold, record.AuditDepthUntold}},
+	{record.CannotTell, lawArithmetic, []record.Code{record.AuditInterpolated}},
+	{record.CannotTell, lawUtilisation, []record.Code{record.AuditCoresUntold, record.AuditSpinning}},
+	{record.CannotTell, lawInteractive, []record.Code{record.AuditInverse, record.AuditTurnaround, record.AuditGrowth}},
+	{record.CannotTell, lawFlow, []record.Code{record.AuditSameRate}},
+	{record.CannotTell, lawLittle, []record.Code{record.AuditOneInFlight}},
+	{record.CannotTell, lawRepeats, []record.Code{record.AuditWithinNoise, record.AuditOneTrial, record.AuditApproximate}},
+}
+
+// ruleOf returns the position of a finding in a report, its class and its law.
+func ruleOf(code record.Code) (at int, kind record.Judgement, law string) {
+	for _, r := range rules {
+		if i := slices.Index(r.codes, code); i >= 0 {
+			return at + i, r.kind, r.law
+		}
+		at += len(r.codes)
+	}
+	panic("audit: no rule for " + code) // a bug here
 }
 
 // slack is how far a law may be broken beyond what rounding explains, a ratio: tools
 // read their clocks at slightly different moments.
 const slack = .02
 
-// Given is what the text does not say and the reader knows; 0 for unknown.
+// Given is what the user knows beyond the text; 0 for unknown.
 type Given struct {
 	Cores       float64 // of the server
-	Service     float64 // its CPU time for a request, in seconds
+	Service     float64 // the server's CPU time for one request, in seconds
 	Connections float64
 }
 
-// An audit is findings while they are made.
 type audit struct {
 	text     *Text
 	findings []record.AuditFinding
 }
 
-// Judge holds the runs of a text to the laws.
+// checks look at a run as a whole. Each returns nil where it finds nothing, or where the
+// run lacks the figures.
+var checks = []func(*Claim) *finding{
+	offeredMissed, little, utilisation, spinning, closedCycle, tooLong,
+	dead, refused, failed, fewerConnections, bursts, calibration, uneven,
+}
+
+// Judge checks the runs of a text against the laws. Findings are sorted by rules.
 func Judge(text *Text, given Given) *record.Audit {
 	a := &audit{text: text}
 	for _, c := range text.Claims {
 		for name, v := range map[string]float64{Cores: given.Cores, Service: given.Service, Connections: given.Connections} {
 			if v > 0 && !c.has(name) {
-				c.set(name, exact(v))
+				c.set(name, Figure{v, v * 1e-9})
 			}
 		}
 	}
 	for i, c := range text.Claims {
 		for _, two := range c.clashes {
-			a.add(i, c.Line, c.twice(record.AuditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
+			a.add(i, c.twice(record.AuditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
 		}
 		for _, part := range c.parts() {
 			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
-				a.add(i, c.Line, check(part))
+				a.add(i, check(part))
 			}
-			for _, e := range equations["all"] {
-				a.add(i, c.Line, e.check(part))
-			}
-			for _, e := range equations[c.Tool] {
-				a.add(i, c.Line, e.check(part))
+			for _, e := range slices.Concat(tools().laws["all"], tools().laws[c.Tool]) {
+				a.add(i, e.check(part))
 			}
 		}
-		for _, check := range []func(*Claim) *finding{
-			offeredMissed, little, connectionsUntold, utilisation, spinning, inverse, tooLong,
-			dead, refused, failed, fewerConnections, bursts, calibration, uneven,
-		} {
-			a.add(i, c.Line, check(c))
+		for _, check := range checks {
+			a.add(i, check(c))
 		}
 	}
 	a.across()
 	result := &record.Audit{Schema: 1, Findings: a.findings, Runs: []record.AuditRun{}, NotRead: unread(text)}
-	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int { return ruleOf(x.Code) - ruleOf(y.Code) })
-	var tools []string
+	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int {
+		i, _, _ := ruleOf(x.Code)
+		j, _, _ := ruleOf(y.Code)
+		return i - j
+	})
+	var from []string
 	for _, c := range text.Claims {
 		run := record.AuditRun{Tool: c.Tool, Name: c.Name, Line: c.Line, End: c.End, Loop: c.Loop, Figures: map[string]float64{}}
 		for name, f := range c.Figures {
 			run.Figures[name] = f.Value
 		}
 		result.Runs = append(result.Runs, run)
-		if !slices.Contains(tools, c.Tool) {
-			tools = append(tools, c.Tool)
+		if !slices.Contains(from, c.Tool) {
+			from = append(from, c.Tool)
 		}
 	}
-	result.Format = strings.Join(tools, ", ")
+	result.Format = strings.Join(from, ", ")
 	return result
 }
 
-func ruleOf(code record.Code) int {
-	for i, r := range rules {
-		if r.code == code {
-			return i
-		}
-	}
-	panic("audit: no rule for " + code) // a bug here
-}
-
-// A finding is what a check comes to.
+// A finding is the result of a check.
 type finding struct {
 	code   record.Code
 	values record.Values
 	names  record.Names
 }
 
-// add notes what was found of a run, or of several for -1; line is the first of the first.
-func (a *audit) add(run, line int, f *finding) {
+// add adds a finding about a run, or about all runs for -1. It ignores a nil finding.
+func (a *audit) add(run int, f *finding) { a.addAt(run, a.text.Claims[max(run, 0)].Line, f) }
+
+func (a *audit) addAt(run, line int, f *finding) {
 	if f == nil {
 		return
 	}
 	for _, v := range f.values {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return // figures that no run has
+			return // no run has such figures
 		}
 	}
-	rule := rules[ruleOf(f.code)]
-	a.findings = append(a.findings, record.AuditFinding{Kind: rule.kind, Law: rule.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
+	_, kind, law := ruleOf(f.code)
+	a.findings = append(a.findings, record.AuditFinding{Kind: kind, Law: law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
 }
 
-// unread are the lines that were not read, those that follow each other together.
+// unread groups consecutive unread lines.
 func unread(text *Text) []record.AuditLines {
 	all := []record.AuditLines{}
 	for _, n := range text.Unread {
@@ -176,8 +161,7 @@ func unread(text *Text) []record.AuditLines {
 			all[last].End = n
 			continue
 		}
-		first := []rune(strings.TrimSpace(text.Lines[n-1]))
-		all = append(all, record.AuditLines{Line: n, End: n, Text: string(first[:min(len(first), 80)])})
+		all = append(all, record.AuditLines{Line: n, End: n, Text: firstRunes(text.Lines[n-1], 80)})
 	}
 	return all
 }
@@ -185,154 +169,161 @@ func unread(text *Text) []record.AuditLines {
 // exceeds reports whether a is above b for certain.
 func exceeds(a, b Figure) bool { return a.low() > b.high()*(1+slack) }
 
-// missed is the share of the planned requests from which a load is another than planned.
+// missed is the share of planned requests that a run may lack and still have the planned
+// load.
 const missed = .01
 
 func offeredMissed(c *Claim) *finding {
-	rate := c.get(Rate)
-	if !c.has(Offered, Rate) || rate.high() >= c.get(Offered).low()*(1-missed) {
+	rate, offered := c.get(Rate), c.get(Offered)
+	if !c.has(Offered, Rate) || rate.high() >= offered.low()*(1-missed) {
 		return nil
 	}
-	v := record.Values{"offered": c.get(Offered).Value, "rate": rate.Value, "share": rate.Value / c.get(Offered).Value}
+	v := record.Values{"offered": offered.Value, "rate": rate.Value, "share": rate.Value / offered.Value}
 	if c.has(Requests, Seconds) {
-		planned := c.get(Seconds).Value
+		planned := c.value(Seconds)
 		if c.has(asked) {
-			planned = min(planned, c.get(asked).Value)
+			planned = min(planned, c.value(asked))
 		}
-		v["missing"] = max(0, c.get(Offered).Value*planned-c.get(Requests).Value)
+		v["missing"] = max(0, offered.Value*planned-c.value(Requests))
 	}
 	return &finding{record.AuditOfferedMissed, v, nil}
 }
 
-// little: no more requests are in flight than the connections hold.
+// little checks Little's law: rate × response time is the number of requests in flight,
+// and the connections hold no more than theirs.
 func little(c *Claim) *finding {
-	n, ok := c.inFlight()
-	rate, known := c.rate()
-	if !ok || !known || !c.has(Mean) {
+	n, rate := c.inFlight(), c.rate()
+	if rate.Value <= 0 || !c.has(Mean) {
 		return nil
 	}
 	l := rate.times(c.get(Mean))
+	code, v := record.AuditLittle, record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}
+	if n == 0 {
+		if !slices.Contains(formats, c.Tool) {
+			return nil
+		}
+		return &finding{record.AuditConnectionsUntold, v, record.Names{"tool": c.Tool}}
+	}
 	if l.low() <= n*(1+slack) {
 		return nil
 	}
-	code := record.AuditLittle
-	v := record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": l.Value, "connections": n, "depth": c.get(Depth).Value}
+	v["connections"], v["depth"] = n, c.value(Depth)
 	switch most := backFilled(c); {
-	case c.Tool == toolWrk && c.get(Mean).low() <= most*(1+2*slack):
+	case c.Tool == "wrk" && c.get(Mean).low() <= most*(1+2*slack):
 		code = record.AuditBackFilled
-	case c.Tool == toolWrk:
-		v["back_filled"], v["max"] = most, c.get(Max).Value
+	case c.Tool == "wrk":
+		v["back_filled"], v["max"] = most, c.value(Max)
 	case c.Loop == openLoop:
 		code = record.AuditLittlePlan
-	case (c.Tool == toolH2load || c.Tool == toolK6) && !c.has(Depth):
+	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has(Depth):
 		code = record.AuditDepthUntold
 	}
 	return &finding{code, v, record.Names{"tool": c.Tool}}
 }
 
-// connectionsUntold: Little's law needs to know how many requests could be in flight.
-func connectionsUntold(c *Claim) *finding {
-	_, told := c.inFlight()
-	rate, known := c.rate()
-	if told || !known || !c.has(Mean) || !slices.Contains(Formats(), c.Tool) {
-		return nil
+// backFilled is the longest mean that wrk 4 can print for what its connections can hold.
+// For a time x above two cycles N/X its histogram also gets x - N/X, x - 2 N/X and so on:
+// about x / (N/X) times with a mean of x/2. All true times add up to N T at most, so the
+// mean is highest if the longest ones make up that whole sum: half a cycle and a quarter
+// of the longest time.
+func backFilled(c *Claim) float64 {
+	if !c.has(Max) || c.rate().low() <= 0 {
+		return math.Inf(1)
 	}
-	return &finding{record.AuditConnectionsUntold, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, record.Names{"tool": c.Tool}}
+	cycle := c.inFlight() / c.rate().low()
+	return max(cycle, cycle/2+c.get(Max).high()/4)
 }
 
-// utilisation: the server's cores are busy for at most all the time.
+// utilisation checks that rate × CPU time keeps no more cores busy than there are.
 func utilisation(c *Claim) *finding {
-	rate, ok := c.rate()
-	if !ok || !c.has(Service) {
+	rate := c.rate()
+	if rate.Value <= 0 || !c.has(Service) {
 		return nil
 	}
 	busy := rate.times(c.get(Service))
-	v := record.Values{"rate": rate.Value, "service": c.get(Service).Value, "busy": busy.Value}
+	v := record.Values{"rate": rate.Value, "service": c.value(Service), "busy": busy.Value}
 	switch {
 	case !c.has(Cores):
 		v["needed"] = math.Ceil(busy.Value * (1 - slack))
 		return &finding{record.AuditCoresUntold, v, nil}
 	case exceeds(busy, c.get(Cores)):
-		v["cores"] = c.get(Cores).Value
+		v["cores"] = c.value(Cores)
 		return &finding{record.AuditUtilisation, v, nil}
 	}
 	return nil
 }
 
-// spinning: httperf asks select without a pause, so it uses its CPU whole at any rate.
+// spinning: httperf polls with select without a pause, so it fills a CPU at any rate.
 func spinning(c *Claim) *finding {
-	rate, ok := c.rate()
-	if c.Tool != toolHTTPerf || !ok || c.get(CPU).Value < .9 {
+	rate := c.rate().Value
+	if c.Tool != "httperf" || rate <= 0 || c.value(CPU) < .9 {
 		return nil
 	}
-	return &finding{record.AuditSpinning, record.Values{"cpu": c.get(CPU).Value, "rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, nil}
+	return &finding{record.AuditSpinning, record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}, nil}
 }
 
-// near is the share of a closed loop's cycle from which the response time is all of it.
-const near = .9
-
-// inverse: in a closed loop R = N / X - Z.
-func inverse(c *Claim) *finding {
-	n, ok := c.inFlight()
-	rate, known := c.rate()
-	if !ok || !known || !c.has(Mean) || c.Loop == openLoop || c.Loop == pacedLoop || c.has(Concurrent) || rate.Value <= 0 {
+// closedCycle applies R = N / X - Z: in a closed loop of N connections the response time R
+// follows from the rate X and the pause Z between requests, so it tells nothing more.
+func closedCycle(c *Claim) *finding {
+	const (
+		allOfCycle = .9 // of the cycle N / X: a response time above is all of it
+		busy       = .2 // below, nobody takes the loop for a busy one
+		oneDigit   = .3 // rounding of a mean with one digit
+	)
+	n, rate, mean := c.inFlight(), c.rate(), c.get(Mean)
+	if n == 0 || rate.Value <= 0 || !c.has(Mean) || c.Loop == openLoop || c.Loop == pacedLoop || c.has(Concurrent) {
 		return nil
 	}
-	l := rate.times(c.get(Mean))
-	cycle := n / rate.Value
-	v := record.Values{"connections": n, "rate": rate.Value, "cycle": cycle, "mean": c.get(Mean).Value, "share": c.get(Mean).Value / cycle}
+	l, cycle := rate.times(mean), n/rate.Value
+	v := record.Values{"connections": n, "rate": rate.Value, "cycle": cycle, "mean": mean.Value, "share": mean.Value / cycle}
 	switch {
-	case l.Half > .3*l.Value: // a mean of one digit
-		return nil
-	case l.low() > n*(1+slack): // little has it
-		return nil
-	case l.high() >= near*n:
+	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
+	case l.high() >= allOfCycle*n:
 		return &finding{record.AuditInverse, v, nil}
-	case l.high() >= .2*n: // below, nobody takes the loop for a busy one
+	case l.high() >= busy*n:
 		return &finding{record.AuditTurnaround, v, record.Names{"loop": c.Loop}}
 	}
 	return nil
 }
 
-// order: min ≤ p50 ≤ p99 ≤ max, and the mean between the ends.
+// order checks that min <= p50 <= p99 <= max, and that the mean is between the ends.
 func order(c *Claim) *finding {
-	all := c.quantiles()
-	name := func(q float64) string {
-		if q == 0 {
-			return Min
-		}
-		return quantileName(math.Round(q*1e7) / 1e5)
-	}
-	wrong := func(less string, a Figure, more string, b Figure) *finding {
-		return &finding{record.AuditOrder, record.Values{"less": a.Value, "more": b.Value}, c.names(record.Names{"less": less, "more": more})}
-	}
-	// Tools differ in which request of n is the quantile, by one. Both ends of the range are
-	// the same time, of which HDR histograms keep three digits.
-	gap, longest, next := 0., quantile{}, 0
-	if n := c.get(Requests).Value; n > 0 {
+	all, gap := c.quantiles(), 0.
+	// Tools differ by one in which of n requests is the quantile.
+	if n := c.value(Requests); n > 0 {
 		gap = 1 / n
 	}
+	check := func(low, high quantile) *finding {
+		if low.low()*(1-.005) <= high.high() { // HDR histograms keep three digits
+			return nil
+		}
+		return &finding{record.AuditOrder, record.Values{"less": low.Value, "more": high.Value}, c.names(record.Names{"less": low.name, "more": high.name})}
+	}
+	longest, next := quantile{name: Min}, 0
 	for _, q := range all {
 		for ; all[next].Q < q.Q-gap; next++ {
 			if all[next].low() > longest.low() {
 				longest = all[next]
 			}
 		}
-		if longest.low()*(1-.005) > q.high() {
-			return wrong(name(longest.Q), longest.Figure, name(q.Q), q.Figure)
+		if f := check(longest, q); f != nil {
+			return f
 		}
 	}
-	switch least, mean, most := c.get(Min), c.get(Mean), c.get(Max); {
-	case c.has(Mean, Max) && mean.low() > most.high()*1.005:
-		return wrong(Mean, mean, Max, most)
-	case c.has(Mean, Min) && least.low() > mean.high()*1.005:
-		return wrong(Min, least, Mean, mean)
+	mean := quantile{name: Mean, Figure: c.get(Mean)}
+	switch {
+	case !c.has(Mean):
+		return nil
+	case c.has(Max) && mean.low()*(1-.005) > c.get(Max).high():
+		return check(mean, quantile{name: Max, Figure: c.get(Max)})
+	case c.has(Min):
+		return check(quantile{name: Min, Figure: c.get(Min)}, mean)
 	}
 	return nil
 }
 
-// meanBounds: between two quantiles no request took less than the lower, nor more than
-// the upper, so Σ (q₊ − q) x(q) ≤ mean ≤ Σ (q₊ − q) x(q₊).
+// meanBounds checks Σ (q₊ - q) x(q) <= mean <= Σ (q₊ - q) x(q₊): no request between two
+// quantiles took less than the lower or more than the upper.
 func meanBounds(c *Claim) *finding {
 	all := c.quantiles()
 	if !c.has(Mean) || len(all) == 0 || order(c) != nil {
@@ -348,8 +339,8 @@ func meanBounds(c *Claim) *finding {
 	if before.Q < 1 {
 		high = math.Inf(1)
 	}
-	// Tools differ in which request of n is the quantile, by one.
-	if n := c.get(Requests).Value; n > 0 {
+	// Tools differ by one in which of n requests is the quantile.
+	if n := c.value(Requests); n > 0 {
 		low -= before.Value / n
 		high += before.Value / n
 	}
@@ -361,143 +352,129 @@ func meanBounds(c *Claim) *finding {
 	if before.Q == 1 {
 		v["high"] = high
 	}
-	if c.Tool == toolFortio {
+	if c.Tool == "fortio" {
 		return &finding{record.AuditInterpolated, v, nil}
 	}
 	return &finding{record.AuditMeanBounds, v, c.names(record.Names{})}
 }
 
 // spread: of values between a and b with mean m the deviation is at most
-// √((b − m)(m − a)) (Bhatia and Davis 2000), which is at most (b − a)/2 (Popoviciu 1935).
+// √((b - m)(m - a)) (Bhatia and Davis 2000), which is at most (b - a)/2 (Popoviciu 1935).
 func spread(c *Claim) *finding {
 	if !c.has(Stdev, Mean, Max) {
 		return nil
 	}
 	m, least, most := c.get(Mean), c.get(Min).low(), c.get(Max).high()
 	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
-	n := max(2, c.get(Requests).Value) // tools divide by n - 1
+	n := max(2, c.value(Requests)) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
-	if c.get(Stdev).low() > limit*(1+slack) {
-		return &finding{record.AuditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, c.names(record.Names{})}
+	if c.get(Stdev).low() <= limit*(1+slack) {
+		return nil
 	}
-	return nil
+	return &finding{record.AuditSpread, record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(record.Names{})}
 }
 
-// names adds what the figures are of, if not of whole requests, and their unit.
+// names adds what the figures are about and their unit.
 func (c *Claim) names(n record.Names) record.Names {
 	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
 	return n
 }
 
-// tooLong: no request takes longer than the run.
+// tooLong checks that no request takes longer than the run.
 func tooLong(c *Claim) *finding {
-	if c.has(Max, Seconds) && c.get(Max).low() > c.get(Seconds).high()*1.05 {
-		return &finding{record.AuditTooLong, record.Values{"max": c.get(Max).Value, "seconds": c.get(Seconds).Value}, nil}
+	if !c.has(Max, Seconds) || c.get(Max).low() <= c.get(Seconds).high()*1.05 {
+		return nil
 	}
-	return nil
+	return &finding{record.AuditTooLong, record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}, nil}
 }
 
-// fewFailed is the share of requests without a good reply that a comparison stands.
+// fewFailed is the share of requests without a good reply that a comparison tolerates.
 const fewFailed = .001
 
-// failed: quantiles are of the requests that ended well.
+// failed: most tools' quantiles leave out the requests that failed.
 func failed(c *Claim) *finding {
-	requests, lost := c.get(Requests).Value, c.get(Errors).Value+c.get(Timeouts).Value
-	// The timeouts of the dead count one connection many times; those of h2load and httperf are among the errors.
-	if dead(c) != nil || c.Tool == toolH2load || c.Tool == toolHTTPerf {
-		lost = c.get(Errors).Value
+	requests, lost := c.value(Requests), c.value(Errors)+c.value(Timeouts)
+	// wrk2 counts one dead connection many times; h2load and httperf count timeouts as errors.
+	if dead(c) != nil || c.Tool == "h2load" || c.Tool == "httperf" {
+		lost = c.value(Errors)
 	}
 	if requests <= 0 || lost <= fewFailed*requests {
 		return nil
 	}
 	ended, times := requests, "survivors"
 	switch c.Tool {
-	case toolWrk, toolWrk2, toolHTTPerf: // their requests are those that were answered
+	case "wrk", "wrk2", "httperf": // they count answered requests only
 		ended += lost
-	case toolVegeta, toolFortio, toolK6, toolBombardier:
+	case "vegeta", "fortio", "k6", "bombardier":
 		times = "all"
 	}
 	share := lost / ended
-	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.get("read_errors").Value}, record.Names{"times": times}}
+	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
 }
 
-// refused: replies that refuse or fail are quick, and no work.
+// refused: replies that refuse or fail are quick and no work.
 func refused(c *Claim) *finding {
-	bad, replies := c.get(Status4xx).Value+c.get(Status5xx).Value+c.get(NotGood).Value, c.get(Requests).Value
-	if replies <= 0 || bad <= fewFailed*replies {
+	bad, requests := c.value(Status4xx)+c.value(Status5xx)+c.value(NotGood), c.value(Requests)
+	if requests <= 0 || bad <= fewFailed*requests {
 		return nil
 	}
-	return &finding{record.AuditStatuses, record.Values{"bad": bad, "requests": replies, "share": bad / replies}, nil}
+	return &finding{record.AuditStatuses, record.Values{"bad": bad, "requests": requests, "share": bad / requests}, nil}
 }
 
-// wrk2 gives each connection its share of the rate and, every two seconds, counts those
-// that wait for an answer for too long once more (check_timeouts in its wrk.c).
-const recount = 2.
-
-// dead: what a paced load misses, whole connections miss.
+// dead: if a load of wrk2 lacks some of its rate, whole connections wait for a reply that
+// never comes, because each has its own share of the rate.
 func dead(c *Claim) *finding {
-	rate, ok := c.get(Rate), c.has(Rate, Offered, Connections, Timeouts)
-	if c.Tool != toolWrk2 || !ok || c.get(Timeouts).Value == 0 || rate.Value >= (1-missed)*c.get(Offered).Value {
+	const recount = 2. // seconds between wrk2's counts of connections that wait too long (check_timeouts in its wrk.c)
+	rate, offered, timeouts, n := c.value(Rate), c.value(Offered), c.value(Timeouts), c.inFlight()
+	if c.Tool != "wrk2" || !c.has(Rate, Connections) || timeouts == 0 || rate >= (1-missed)*offered {
 		return nil
 	}
-	n, _ := c.inFlight()
-	pace := c.get(Offered).Value / n
-	live := rate.Value / pace
-	v := record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": c.get(Timeouts).Value, "rate": rate.Value, "each": c.get(Timeouts).Value / (n - live)}
+	pace := offered / n
+	live := rate / pace
+	v := record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": timeouts, "rate": rate, "each": timeouts / (n - live)}
 	if c.has(Seconds) {
-		v["seconds"], v["looks"] = c.get(Seconds).Value, c.get(Seconds).Value/recount
+		v["seconds"], v["looks"] = c.value(Seconds), c.value(Seconds)/recount
 	}
 	return &finding{record.AuditDead, v, nil}
 }
 
-// fewerConnections: wrk gives each thread as many connections, rounded down.
+// fewerConnections: wrk gives each thread the same number of connections, rounded down.
 func fewerConnections(c *Claim) *finding {
-	if c.Tool != toolWrk && c.Tool != toolWrk2 || !c.has(Connections, Threads) || c.spread() >= c.get(Connections).Value {
+	n, threads, opened := c.value(Connections), c.value(Threads), c.perThread()
+	if !c.isWrk() || !c.has(Threads) || opened >= n {
 		return nil
 	}
-	return &finding{record.AuditFewerConns, record.Values{"connections": c.get(Connections).Value, "threads": c.get(Threads).Value, "opened": c.spread()}, nil}
+	return &finding{record.AuditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
 }
 
-// manyTimes is how many times its share of the rate a thread of wrk2 sends in a sample
-// when its connections go together.
-const manyTimes = 5
-
-// bursts: wrk2 paces each connection, and those of a thread begin together.
+// bursts: wrk2 paces each connection by itself, and a thread starts all of its own at once.
 func bursts(c *Claim) *finding {
-	if c.Tool != toolWrk2 || !c.has(Offered, Threads, Connections, ThreadMax) {
+	const together = 5 // times a thread's share of the rate in one sample
+	n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
+	share, each := c.value(Offered)/threads, math.Floor(n/threads)
+	if c.Tool != "wrk2" || n == 0 || threads == 0 || share == 0 || sample <= together*share {
 		return nil
 	}
-	share := c.get(Offered).Value / c.get(Threads).Value
-	if c.get(ThreadMax).Value <= manyTimes*share {
-		return nil
-	}
-	each := math.Floor(c.get(Connections).Value / c.get(Threads).Value)
-	return &finding{record.AuditBursts, record.Values{"max": c.get(ThreadMax).Value, "share": share, "each": each, "within": each / c.get(ThreadMax).Value, "period": each / share}, nil}
+	return &finding{record.AuditBursts, record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
 }
 
-// discarded is how long wrk2 calibrates: what it measured until then it throws away.
-const discarded = 10.
-
-// calibration: the run is another before and after wrk2's calibration.
+// calibration: wrk2 discards its first seconds, so a run that is different before and
+// after is not steady.
 func calibration(c *Claim) *finding {
-	if c.Tool != toolWrk2 || !c.has(CalibMean, Mean) {
+	const discarded = 10. // seconds
+	before, mean := c.value(Calibration+".mean"), c.value(Mean)
+	if ratio := before / mean; c.Tool != "wrk2" || !c.has(Calibration+".mean", Mean) || ratio > .5 && ratio < 2 {
 		return nil
 	}
-	ratio := c.get(CalibMean).Value / c.get(Mean).Value
-	if ratio > .5 && ratio < 2 {
-		return nil
-	}
-	return &finding{record.AuditCalibration, record.Values{"calibration": c.get(CalibMean).Value, "mean": c.get(Mean).Value, "discarded": discarded, "rest": max(0, c.get(Seconds).Value-discarded)}, nil}
+	return &finding{record.AuditCalibration, record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}, nil}
 }
 
-// unlike is how many times the quickest thread's mean the slowest one's may be.
-const unlike = 8
-
-// uneven: threads that send the same saw servers that differ.
+// uneven: threads that send the same load met servers that differ.
 func uneven(c *Claim) *finding {
-	least, most := c.get(CalibLeast), c.get(CalibMost)
-	if !c.has(CalibLeast, CalibMost) || most.Value <= unlike*least.Value {
+	const unlike = 8 // times the quickest thread's mean
+	least, most := c.value(Calibration+".min"), c.value(Calibration+".max")
+	if !c.has(Calibration+".min") || most <= unlike*least {
 		return nil
 	}
-	return &finding{record.AuditUneven, record.Values{"least": least.Value, "most": most.Value}, nil}
+	return &finding{record.AuditUneven, record.Values{"least": least, "most": most}, nil}
 }

@@ -1,259 +1,214 @@
 package audit
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// A layout is how a tool prints a run in lines of text.
+// A layout is how a tool prints a run: as lines of text, or as JSON that is read as lines
+// of "path value".
 type layout struct {
 	tool, loop string
-	lines      []pattern
+	keys       []string // top-level keys that only this tool's JSON has together
+	lines      []*pattern
 }
 
 // A pattern is one line that a tool prints.
 type pattern struct {
 	re      *regexp.Regexp
-	word    string  // that every such line has, so that few lines are matched
-	begins  bool    // only this tool prints it, as the first line of a run
-	resumes bool    // it goes on with a run that the text has cut in two
-	tool    string  // only this variant of the tool prints it
-	part    *string // the lines from here on are about this; nil: no change
+	word    string // every matching line contains it; a quick test before re
+	begins  bool   // the first line of a run; no other tool prints it
+	resumes bool   // continues a run that the text has cut in two
+	tool    string // only this variant of the tool prints it
+	turns   bool   // the lines from here on are about part
+	part    string // "" for whole requests, "-" for nothing of use
 	fields  []field
+	each    *pattern // of each word in the rest of the line; nil for none
 }
 
-// A field is a figure in a line.
+// A field is a figure in a line; unit is appended to its text.
 type field struct{ op, name, kind, unit string }
 
+// habits is what the tables know of tools.
+type habits struct {
+	layouts []*layout
+	laws    map[string][]*equation // by tool; "all" for every run
+	sets    map[string][]*equation // by tool: figures that follow from printed ones
+	words   map[string]string      // words for figures in key=value lines and tables
+}
+
+//go:embed tools/*.txt
+var tables embed.FS
+
+// tools parses the tables when they are first needed, which takes 20 ms. They consist of
+// sections of indented lines:
+//
+//	text TOOL LOOP         lines of text, see layout.add
+//	json TOOL LOOP KEY…    paths in a JSON object with these keys, see layout.add
+//	sets TOOL…             figures that follow from others: name = expression
+//	laws TOOL…             a finding and the equation that must hold, see newEquation
+//	words                  figure: other words for it
+var tools = sync.OnceValue(func() habits {
+	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
+	files, _ := fs.Glob(tables, "tools/*.txt")
+	for _, file := range files {
+		text, _ := tables.ReadFile(file)
+		var head []string
+		for l := range strings.Lines(string(text)) {
+			if l[0] != '\t' {
+				if head = strings.Fields(l); head[0] == "text" || head[0] == "json" {
+					all.layouts = append(all.layouts, &layout{tool: head[1], loop: head[2], keys: head[3:]})
+				}
+				continue
+			}
+			l = strings.TrimSpace(l)
+			switch head[0] {
+			case "text", "json":
+				all.layouts[len(all.layouts)-1].add(l)
+			case "sets":
+				for _, tool := range head[1:] {
+					all.sets[tool] = append(all.sets[tool], newEquation("set "+l))
+				}
+			case "laws":
+				for _, tool := range head[1:] {
+					all.laws[tool] = append(all.laws[tool], newEquation(l))
+				}
+			case "words":
+				name, others, _ := strings.Cut(l, ":")
+				for word := range strings.SplitSeq(name+","+others, ",") {
+					all.words[strings.TrimSpace(word)] = name
+				}
+			}
+		}
+	}
+	return all
+})
+
 var (
-	placeholder = regexp.MustCompile(`\{([+<*]?)([\w.]*)(?::([^}]*))?\}|…`)
-	flags       = regexp.MustCompile(`^(?:(>)|(~)|=(\w+)|@([\w-]*)) `)
+	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^}]*))?\}|…`)
+	spaces      = regexp.MustCompile(`\s+`)
 )
 
-// add adds a line as the tool prints it, with
+// add adds a line as the tool prints it, with these placeholders:
 //
 //	{name}, {name:ms}   a figure; the unit is added to it, "#" is a count, "…" may have a space
-//	{+name} {<name}     is added up; has a least, a most and a mean, as name.min and so on
-//	{*name}             statistics as k6 writes them: avg=1ms p(90)=2ms
-//	{q}% {t}, {f} {t}   a quantile: its share in percent, or of 1, and its time
-//	{status} {n}        a status and how many had it; {statuses} is 200:5 404:1
-//	{} {.} …            a word, dots, or anything, of no use
-//	/…/                 a regular expression, with figures as named groups, which are added up
+//	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
+//	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
+//	{stat} {t}          one of k6's statistics: avg, p(90) and so on
+//	{bar} {bin}         the end of a histogram's bar, and its count
+//	{status} {n}        a status and its count
+//	{} {.} …            a word, dots, or anything, ignored
+//	* PATTERN           each word in the rest of the line that is like this
+//	/…/                 a regular expression; its named groups are figures to add up
 //
-// and before it > where a run begins, ~ where it resumes, =tool for a variant of the tool,
-// and @part for what the lines from here on are about, of which @- is of no use.
+// Marks before the line: > a run begins here; ~ a run continues here; =tool only this
+// variant of the tool prints it; @part the lines from here on are about part, @- about
+// nothing of use, @ about whole requests.
 func (of *layout) add(l string) {
 	var p pattern
-	for m := flags.FindStringSubmatch(l); m != nil; m = flags.FindStringSubmatch(l) {
-		switch l[0] {
+	for strings.IndexByte(">~=@", l[0]) >= 0 {
+		mark, rest, _ := strings.Cut(l, " ")
+		switch l = rest; mark[0] {
 		case '>':
 			p.begins = true
 		case '~':
 			p.resumes = true
 		case '=':
-			p.tool = m[3]
+			p.tool = mark[1:]
 		case '@':
-			if p.part = new(""); m[4] != "" {
-				*p.part = m[4] + "."
-			}
+			p.turns, p.part = true, mark[1:]
 		}
-		l = l[len(m[0]):]
 	}
-	if strings.HasPrefix(l, "/") {
+	if l[0] == '/' {
 		p.re = regexp.MustCompile(strings.Trim(l, "/"))
 		for _, name := range p.re.SubexpNames()[1:] {
 			p.fields = append(p.fields, newField("+", name, ""))
 		}
 	} else {
-		p.compile(l)
+		line, each, found := strings.Cut(l, " * ")
+		if found {
+			line += " {rest}"
+			p.each = &pattern{}
+			p.each.compile(each)
+		}
+		p.compile(line)
 	}
-	of.lines = append(of.lines, p)
+	of.lines = append(of.lines, &p)
 }
 
 func (p *pattern) compile(l string) {
-	words := strings.Fields(l)
-	for i, word := range words {
-		re, end := "", 0
-		if w := placeholder.Split(word, -1)[0]; len(w) > len(p.word) {
-			p.word = w
-		}
-		for _, m := range placeholder.FindAllStringSubmatchIndex(word, -1) {
-			re += regexp.QuoteMeta(word[end:m[0]])
-			end = m[1]
-			group := func(n int) string {
-				if m[2*n] < 0 {
-					return ""
-				}
-				return word[m[2*n]:m[2*n+1]]
-			}
-			switch op, name, unit := group(1), group(2), group(3); {
-			case word[m[0]:m[1]] == "…":
-				re += ".*"
-			case op+name == "":
-				re += `\S+`
-			case name == ".":
-				re += `\.{2,}`
-			default:
-				switch {
-				case op == "*" || name == "statuses":
-					re += `(.*)`
-				case unit == "…":
-					re, unit = re+`(\S+(?: [a-zA-Zµμ]+)?)`, ""
-				default:
-					re += `(\S+?)`
-				}
-				p.fields = append(p.fields, newField(op, name, unit))
+	marks, re := placeholder.FindAllStringSubmatch(l, -1), `(?s)^\s*`
+	for i, text := range placeholder.Split(l, -1) {
+		re += spaces.ReplaceAllString(regexp.QuoteMeta(text), `\s+`)
+		for word := range strings.FieldsSeq(text) {
+			if len(word) > len(p.word) {
+				p.word = word
 			}
 		}
-		words[i] = re + regexp.QuoteMeta(word[end:])
+		if i == len(marks) {
+			break
+		}
+		whole, op, name, unit := marks[i][0], marks[i][1], marks[i][2], marks[i][3]
+		switch {
+		case whole == "…":
+			re += `.*`
+			continue
+		case whole == "{}":
+			re += `\S+`
+			continue
+		case name == ".":
+			re += `\.{2,}`
+			continue
+		case name == "rest":
+			re += `(.*)`
+			continue
+		case name == "stat":
+			re += `(avg|min|med|max|p\([\d.]+\))`
+		case name == "q", name == "f":
+			re += `([\d.eE+-]+)`
+		case unit == "…":
+			re, unit = re+`(\S+(?: [a-zA-Zµμ]+)?)`, ""
+		default:
+			re += `(\S+?)`
+		}
+		p.fields = append(p.fields, newField(op, name, unit))
 	}
-	p.re = regexp.MustCompile(`^\s*` + strings.Join(words, `\s+`) + `\s*$`)
+	p.re = regexp.MustCompile(re + `\s*$`)
 }
 
 func newField(op, name, unit string) field {
-	switch name { // of a histogram, the end of a bar and how many it holds
-	case "bar":
-		return field{"<", "histogram", "time", ""}
-	case "bar_s":
-		return field{"<", "histogram", "time", "s"}
-	case "bin":
-		return field{"+", "histogram", "count", ""}
-	}
 	f := field{op, name, kindFor(name), unit}
-	if unit != "" {
-		f.kind = kindOf(unit)
-	}
-	switch {
+	switch _, isKind := units[unit]; {
+	case name == "bar":
+		f.op, f.name = "<", histogram
+	case name == "bin":
+		f.op, f.name = "+", histogram
 	case unit == "#":
 		f.kind, f.unit = "count", ""
-	case f.kind == unit: // the name of a kind
-		f.unit = ""
+	case isKind:
+		f.kind, f.unit = unit, ""
+	case unit != "":
+		for _, kind := range []string{"time", "share", "bytes"} {
+			if _, ok := units[kind][unit]; ok {
+				f.kind = kind
+				break
+			}
+		}
 	}
 	return f
 }
 
-// take takes what a line says.
-func (p *pattern) take(c *Claim, m []string) error {
-	if p.tool != "" {
-		c.Tool = p.tool
-	}
-	if p.part != nil {
-		c.part = *p.part
-	}
-	if c.part == "-." {
-		return nil
-	}
-	percent, status := -1., ""
-	var end *Figure
-	for i, f := range p.fields {
-		var err error
-		switch f.name {
-		case "q", "f":
-			if percent, err = strconv.ParseFloat(m[i+1], 64); f.name == "f" {
-				percent *= 100
-			}
-			if err != nil || !(percent >= 0 && percent <= 100) {
-				return fmt.Errorf("%q is no share", m[i+1])
-			}
-		case "status":
-			status = m[i+1]
-		}
-	}
-	for i, f := range p.fields {
-		name, op, text := f.name, f.op, m[i+1]
-		switch {
-		case text == "", name == "q", name == "f", name == "status", name == "t" && percent == 0:
-			continue // hey writes 0% for a quantile that it has not
-		case strings.Contains(text, "NaN"), strings.Contains(text, "nan"):
-			continue // of no request
-		case op == "*":
-			if err := k6Stats(c, name, text); err != nil {
-				return err
-			}
-			continue
-		case name == "statuses":
-			for _, s := range statusCount.FindAllStringSubmatch(text, -1) {
-				if err := c.status(s[1], s[2]); err != nil {
-					return err
-				}
-			}
-			continue
-		case name == "n":
-			if err := c.status(status, text); err != nil {
-				return err
-			}
-			continue
-		case name == "t":
-			name = quantileName(percent)
-		}
-		v, err := figure(text+f.unit, f.kind)
-		if err != nil {
-			return err
-		}
-		c.note(op, c.part+name, v)
-		switch {
-		case name != "histogram" || c.part != "":
-		case op == "<":
-			end = &v
-		case end != nil:
-			c.bars = append(c.bars, bar{*end, v})
-		}
-	}
-	return nil
-}
-
-var (
-	statusCount = regexp.MustCompile(`(\d+):(\d+)`)
-	k6Stat      = regexp.MustCompile(`^(?:(avg|min|med|max|p\([\d.]+\))=(\S+)|count=\d+)$`)
-)
-
-func k6Stats(c *Claim, name, text string) error {
-	for part := range strings.FieldsSeq(text) {
-		s := k6Stat.FindStringSubmatch(part)
-		if s == nil {
-			return fmt.Errorf("%s is no statistic of k6", part)
-		}
-		if s[1] == "" {
-			continue
-		}
-		f, err := figure(s[2], "time")
-		if err != nil {
-			return err
-		}
-		c.note("", strings.TrimPrefix(name+"."+k6Name(s[1]), "."), f)
-	}
-	return nil
-}
-
-// k6Name is the figure for a statistic of k6.
-func k6Name(s string) string {
-	return strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50").Replace(s)
-}
-
-// status adds replies of a status, of which 0 and -1 mean no reply.
-func (c *Claim) status(code, n string) error {
-	f, err := figure(n, "count")
-	if err != nil {
-		return err
-	}
-	at := strings.Index("12345", code[:min(len(code), 1)])
-	none := code == "0" || code == "-1"
-	if !none && (at < 0 || len(code) != 3) {
-		return fmt.Errorf("%q is no status of three digits", code)
-	}
-	for _, name := range statuses {
-		c.add(name, Figure{}) // so that all are there
-	}
-	if none {
-		c.add(Errors, f)
-		return nil
-	}
-	c.add(statuses[at], f)
-	c.add(replies, f)
-	return nil
+// claim returns an empty run whose output begins on line i, from 0.
+func (of *layout) claim(i int) *Claim {
+	c := newClaim(of.tool, i+1)
+	c.of, c.Loop = of, of.loop
+	return c
 }
 
 func (p *pattern) match(l string) []string {
@@ -263,7 +218,7 @@ func (p *pattern) match(l string) []string {
 	return p.re.FindStringSubmatch(l)
 }
 
-// line takes what a line says; known is false where it is none of the layout.
+// line stores the figures of a line; known is false if the layout has no such line.
 func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	for _, p := range of.lines {
 		if m := p.match(l); m != nil {
@@ -273,12 +228,138 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	return false, nil
 }
 
-// begins reports whether the layout's run begins on a line.
 func (of *layout) begins(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.begins && p.match(l) != nil })
+	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.begins && p.match(l) != nil })
 }
 
-// resumes reports whether a line goes on with a run that was cut in two.
 func (of *layout) resumes(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p pattern) bool { return p.resumes && p.match(l) != nil })
+	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.resumes && p.match(l) != nil })
+}
+
+// take stores the figures of a line that matched.
+func (p *pattern) take(c *Claim, m []string) error {
+	if p.tool != "" {
+		c.Tool = p.tool
+	}
+	if p.turns {
+		c.part, c.skip = p.part, p.part == "-"
+	}
+	if c.skip {
+		return nil
+	}
+	if p.each != nil {
+		for word := range strings.FieldsSeq(m[1]) {
+			if m := p.each.match(word); m != nil {
+				if err := p.each.take(c, m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	labels := map[string]string{}
+	for i, f := range p.fields {
+		labels[f.name] = m[i+1]
+	}
+	timeName, err := timeOf(labels)
+	if err != nil {
+		return err
+	}
+	var end *Figure
+	for i, f := range p.fields {
+		name, text := f.name, m[i+1]
+		if name == "t" || strings.HasSuffix(name, ".t") {
+			name = strings.TrimSuffix(name, "t") + timeName
+		}
+		switch {
+		case text == "", strings.Contains(strings.ToLower(text), "nan"), slices.Contains([]string{"q", "f", "stat", "status"}, name):
+			continue
+		case name == "p0": // hey writes 0% for a quantile that it does not have
+			continue
+		case name == "n":
+			if err := c.status(labels["status"], text); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := figure(text+f.unit, f.kind)
+		if err != nil {
+			return err
+		}
+		c.note(f.op, within(c.part, name), v)
+		switch {
+		case name != histogram || c.part != "":
+		case f.op == "<":
+			end = &v
+		case end != nil:
+			c.bars = append(c.bars, bar{*end, v})
+		}
+	}
+	return nil
+}
+
+// within names a figure of a part.
+func within(part, name string) string { return strings.TrimPrefix(part+"."+name, ".") }
+
+// timeOf names the figure of a time by the quantile or statistic in the same line.
+func timeOf(labels map[string]string) (string, error) {
+	text, scale := labels["q"], 1.
+	switch {
+	case labels["stat"] != "":
+		return statisticName.Replace(labels["stat"]), nil
+	case labels["f"] != "":
+		text, scale = labels["f"], 100
+	case text == "":
+		return "", nil
+	}
+	share, err := strconv.ParseFloat(text, 64)
+	if percent := share * scale; err == nil && percent >= 0 && percent <= 100 {
+		return quantileName(percent), nil
+	}
+	return "", fmt.Errorf("%q is no share", text)
+}
+
+// statisticName turns k6's names of statistics into ours.
+var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
+
+// finish adds the figures that follow from those printed, by the habits of the tool.
+func (c *Claim) finish() {
+	c.part = ""
+	for _, e := range tools().sets[c.Tool] {
+		if v, ok := e.value(c); ok && e.mentions(c) && !c.has(e.left) {
+			v.Value = max(0, v.Value)
+			c.set(e.left, v)
+		}
+	}
+	switch c.Tool {
+	case "wrk2":
+		c.Loop = openLoop
+	case "oha":
+		c.Loop = unknownLoop
+	case "httperf", "fortio": // each may run without a rate
+		if c.value(Offered) > 0 {
+			c.Loop = pacedLoop
+		} else {
+			delete(c.Figures, Offered)
+		}
+		if c.has("connection.p50") { // httperf counts connections in bins of 1 ms
+			c.Figures["connection.p50"] = Figure{c.value("connection.p50"), 1e-3}
+		}
+	case "hey":
+		if c.value(replies) >= 1e6 { // it keeps a million statuses, and divides by them
+			delete(c.Figures, Requests)
+			delete(c.Figures, Mean)
+			break
+		}
+		// It prints the times of whole requests in its line about dialing.
+		for _, name := range []string{Min, Max} {
+			if from := "dial." + name; c.has(from) {
+				c.note("", name, c.get(from))
+				delete(c.Figures, from)
+			}
+		}
+	case "bombardier": // it waits for the last reply, and does not print for how long
+		if t, longest := c.value(asked), c.get(Max).high(); c.has(asked) && !c.has(Seconds) {
+			c.set(Seconds, Figure{t + longest/2, .02*t + longest/2})
+		}
+	}
 }

@@ -1,42 +1,52 @@
 package audit
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// mostBytes of a text are read.
+// mostBytes is the largest text that Read accepts.
 const mostBytes = 16 << 20
 
-// A Text is what was read: runs, and lines that belong to none.
+// A Text is the result of Read: runs, and the lines that belong to none.
 type Text struct {
-	Claims  []*Claim
-	Unread  []int // lines, from 1, in order; empty lines are not among them
-	Guessed []int // lines of tables whose cells are marked as approximate
+	Claims  []*Claim // by ascending first line
+	Unread  []int    // lines from 1, ascending, without the empty ones
+	Guessed []int    // lines of table rows that are marked as approximate
 	Lines   []string
 }
 
-// Formats are the names of what Read knows.
-func Formats() []string {
-	return []string{toolWrk, toolWrk2, toolHTTPerf, toolAB, toolHey, toolOha, toolVegeta, toolK6, toolFortio, toolBombardier, toolH2load, "key=value"}
+// A SyntaxError is the first line that cannot be read.
+type SyntaxError struct {
+	Line int // from 1
+	Err  error
 }
 
-// A reader is a text while it is read.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// formats names everything that Read knows; the last is no tool.
+var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "k6", "fortio", "bombardier", "h2load", "key=value"}
+
+// A reader is the state of Read.
 type reader struct {
 	*Text
-	all   string
-	begin []int // where each line begins in it
-	at    int   // index of the next line
-	read  []bool
-	// Lines before this index were looked at as key=value, and say nothing.
-	noPairs int
+	all     string
+	begin   []int // offset of each line in all
+	at      int   // index of the next line
+	read    []bool
+	noPairs int    // lines before this index were tried as key=value, in vain
 	depth   Figure // requests in flight on a connection, by the last heading
 }
 
-// Read finds the runs in a text: what load tools print, key=value lines and tables of
-// figures, with anything around them. An error is a [SyntaxError], or the reader's.
+// Read finds the runs in a text: output of load tools, key=value lines and tables of
+// figures, with any text around them. It returns a [SyntaxError], or the error of from.
 func Read(from io.Reader) (*Text, error) {
 	all, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
 	switch {
@@ -59,34 +69,43 @@ func Read(from io.Reader) (*Text, error) {
 	for _, c := range r.Claims {
 		c.finish()
 	}
-	r.prose()
+	r.sentences()
 	for i, l := range lines {
 		if !r.read[i] && strings.TrimSpace(l) != "" {
 			r.Unread = append(r.Unread, i+1)
 		}
 	}
 	if len(r.Claims) == 0 {
-		return nil, r.nothing()
+		return nil, r.noRun()
 	}
 	slices.SortStableFunc(r.Claims, func(a, b *Claim) int { return a.Line - b.Line })
 	return r.Text, nil
 }
 
-// nothing says what was expected.
-func (r *reader) nothing() error {
-	at := 1
+// noRun is the error for a text without runs; it quotes how the text begins.
+func (r *reader) noRun() error {
+	at, begins := 1, "is empty"
 	if len(r.Unread) > 0 {
 		at = r.Unread[0]
+		begins = fmt.Sprintf("begins with %q", firstRunes(r.Lines[at-1], 60))
 	}
-	first := []rune(strings.TrimSpace(r.Lines[at-1]))
-	begins := fmt.Sprintf("begins with %q", string(first[:min(len(first), 60)]))
-	if len(first) == 0 {
-		begins = "is empty"
-	}
-	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(Formats()[:len(Formats())-1], ", "), begins)}
+	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(formats[:len(formats)-1], ", "), begins)}
 }
 
-// next reads what begins on the next line, or passes it.
+func firstRunes(l string, n int) string {
+	runes := []rune(strings.TrimSpace(l))
+	return string(runes[:min(len(runes), n)])
+}
+
+// keep adds a run that was read from some lines, given by their indexes.
+func (r *reader) keep(c *Claim, lines ...int) {
+	r.Claims = append(r.Claims, c)
+	for _, i := range lines {
+		r.read[i] = true
+	}
+}
+
+// next reads the run that begins on the next line, or skips the line.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
 	if strings.HasPrefix(l, "#") {
@@ -96,21 +115,17 @@ func (r *reader) next() error {
 		}
 	}
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
-		last := r.Claims[n-1]
-		if i := slices.IndexFunc(layouts, func(of *layout) bool { return of == last.of && of.resumes(l) }); i >= 0 {
-			return r.block(layouts[i], last)
+		if last := r.Claims[n-1]; last.of != nil && last.of.resumes(l) {
+			return r.block(last)
 		}
 	}
-	if i := slices.IndexFunc(layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
-		c := newClaim(layouts[i].tool, r.at+1)
-		c.of, c.Loop = layouts[i], layouts[i].loop
-		if err := r.block(c.of, c); err != nil {
-			return err
+	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
+		c := tools().layouts[i].claim(r.at)
+		err := r.block(c)
+		if err == nil && c.measured() {
+			r.keep(c)
 		}
-		if c.measured() {
-			r.Claims = append(r.Claims, c)
-		}
-		return nil
+		return err
 	}
 	for _, try := range []func() (bool, error){r.object, r.table, r.keyValues} {
 		if found, err := try(); found || err != nil {
@@ -121,37 +136,106 @@ func (r *reader) next() error {
 	return nil
 }
 
-// patience is how many lines within a run may be unknown.
+// patience is how many lines in a row within a run may be unknown.
 const patience = 2
 
-// block reads the lines of a run. It ends before a line that is another run's first, at
-// a fence, and where none of several lines is the layout's.
-func (r *reader) block(of *layout, c *Claim) error {
-	first, strange := r.at, 0
-	for i := first; i < len(r.Lines) && strange <= patience; i++ {
+// block reads the lines of a run. The run ends before the first line of another, at a
+// fence, or where several lines in a row are not in the layout.
+func (r *reader) block(c *Claim) error {
+	first, unknown := r.at, 0
+	other := func(l string) bool {
+		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.begins(l) })
+	}
+	for i := first; i < len(r.Lines) && unknown <= patience; i++ {
 		l := r.Lines[i]
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
-		if strings.HasPrefix(l, "```") || i > first && slices.ContainsFunc(layouts, func(o *layout) bool { return (o != of || c.measured()) && o.begins(l) }) {
+		if strings.HasPrefix(l, "```") || i > first && other(l) {
 			break
 		}
-		known, err := of.line(c, l)
+		known, err := c.of.line(c, l)
 		if err != nil {
 			return &SyntaxError{i + 1, fmt.Errorf("%s: %w", c.Tool, err)}
 		}
-		if !known {
-			strange++
-			continue
+		if unknown++; known {
+			c.End, r.read[i], unknown = i+1, true, 0
 		}
-		strange = 0
-		c.End, r.read[i] = i+1, true
 	}
 	r.at = max(c.End, first+1)
 	if !c.measured() {
-		for i := first; i < r.at; i++ {
-			r.read[i] = false
-		}
+		clear(r.read[first:r.at])
 	}
 	return nil
+}
+
+// object reads a JSON object that begins on the next line, if it is a tool's. Other JSON is
+// skipped as a whole, so that each byte is read once.
+func (r *reader) object() (bool, error) {
+	if !strings.HasPrefix(strings.TrimSpace(r.Lines[r.at]), "{") {
+		return false, nil
+	}
+	rest, first := r.all[r.begin[r.at]:], r.at
+	d := json.NewDecoder(strings.NewReader(rest))
+	d.UseNumber()
+	var document map[string]any
+	if err := d.Decode(&document); err != nil {
+		end := int64(len(rest))
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			end = min(end, syntax.Offset-1)
+		}
+		r.at += max(1, strings.Count(rest[:end], "\n"))
+		return true, nil
+	}
+	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
+	i := slices.IndexFunc(tools().layouts, func(of *layout) bool {
+		lacks := func(k string) bool { _, ok := document[k]; return !ok }
+		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, lacks)
+	})
+	if i < 0 {
+		return true, nil
+	}
+	c := tools().layouts[i].claim(first)
+	c.End = r.at
+	for _, l := range flatten(nil, "", document) {
+		if _, err := c.of.line(c, l); err != nil {
+			path, _, _ := strings.Cut(l, " ")
+			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
+		}
+	}
+	switch {
+	case c.measured():
+		r.keep(c)
+		for i := first; i < c.End; i++ {
+			r.read[i] = true
+		}
+	case c.Tool == "k6":
+		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
+	}
+	return true, nil
+}
+
+// flatten appends a line "path value" for each number and string of a JSON document.
+// Elements of an array have the path of the array.
+func flatten(lines []string, path string, v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		if q, ok := v["Percentile"].(json.Number); ok { // in fortio's list of them
+			return flatten(lines, within(path, q.String()), v["Value"])
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			below := within(path, k)
+			if k == "values" { // k6's handleSummary has them around the statistics
+				below = path
+			}
+			lines = flatten(lines, below, v[k])
+		}
+	case []any:
+		for _, e := range v {
+			lines = flatten(lines, path, e)
+		}
+	case json.Number, string:
+		lines = append(lines, fmt.Sprint(path, " ", v))
+	}
+	return lines
 }

@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Figure is a number as it was printed: seconds, bytes, a count, a rate per second or
+// a ratio. The true value lies within Half on either side, because digits were rounded.
+type Figure struct{ Value, Half float64 }
+
+func (f Figure) low() float64  { return f.Value - f.Half }
+func (f Figure) high() float64 { return f.Value + f.Half }
+
+func (f Figure) plus(g Figure) Figure { return Figure{f.Value + g.Value, f.Half + g.Half} }
+
+func (f Figure) times(g Figure) Figure {
+	return Figure{f.Value * g.Value, math.Abs(f.Value)*g.Half + math.Abs(g.Value)*f.Half + f.Half*g.Half}
+}
+
+// kinds gives the kind of a figure by its name; the first that matches counts. The part
+// before a dot tells what else than whole requests the figure is about.
+var kinds = []struct {
+	name string
+	of   *regexp.Regexp
+}{
+	{"time", regexp.MustCompile(`^p\d`)},
+	{"bytes", regexp.MustCompile(`^bytes|size(\.[^.]*)?$|^(sent|both|net)_rate$`)},
+	{"si", regexp.MustCompile(`^network`)},
+	{"rate", regexp.MustCompile(`rate(\.[^.]*)?$|^offered$`)},
+	{"share", regexp.MustCompile(`share(\.[^.]*)?$|(^|\.)(cpu|change|within|success)$`)},
+	{"time", regexp.MustCompile(`(^|\.)(mean|stdev|min|max|sum|(asked_)?seconds|service|calibration|attack|waited|cycle|period|bar|t|p\d[\d.]*)$`)},
+	{"count", regexp.MustCompile(``)},
+}
+
+func kindFor(name string) string {
+	for _, k := range kinds {
+		if k.of.MatchString(name) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// units are the units of each kind, in seconds, bytes and so on.
+var units = map[string]map[string]float64{
+	"time": {
+		"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600,
+		"microseconds": 1e-6, "milliseconds": 1e-3, "sec": 1, "secs": 1, "seconds": 1,
+	},
+	"count": {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}, // as wrk writes them
+	"rate":  {"": 1, "/s": 1, "req/s": 1, "requests/s": 1, "rps": 1, "k": 1e3, "k/s": 1e3, "M": 1e6, "M/s": 1e6, "k req/s": 1e3, "M req/s": 1e6},
+	// Load tools mean powers of 1024, whatever they write; only k6 does not.
+	"bytes": {
+		"": 1, "B": 1, "bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30,
+	},
+	"si":    {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9},
+	"share": {"": 1, "%": .01},
+	"exact": {"": 1}, // a ratio with all its digits
+}
+
+var number = regexp.MustCompile(`^([+-]?[\d,]*\.?\d+)(e[+-]?\d+)?\s*([^\d.,+-]*)`)
+
+// figure parses a number and its unit; the last digit is rounded. Commas between digits
+// are dropped. A time may have several parts, as Go writes them: 1m30.5s. A count is
+// exact, unless it is written in thousands.
+func figure(text, kind string) (Figure, error) {
+	text = strings.TrimSpace(text)
+	sum := Figure{}
+	for rest := text; ; {
+		m := number.FindStringSubmatch(rest)
+		if m == nil {
+			return Figure{}, fmt.Errorf("%q is no number", text)
+		}
+		digits, unit := strings.ReplaceAll(m[1], ",", ""), strings.TrimSpace(m[3])
+		v, err := strconv.ParseFloat(digits+m[2], 64)
+		if err != nil {
+			return Figure{}, fmt.Errorf("%q is no number", text)
+		}
+		factor, ok := units[kind][unit]
+		rest = rest[len(m[0]):]
+		switch {
+		case !ok && unit == "":
+			return Figure{}, fmt.Errorf("%q has no unit; write one, like %sms", text, text)
+		case !ok, rest != "" && kind != "time":
+			return Figure{}, fmt.Errorf("%q has an unknown unit", text)
+		}
+		exponent, _ := strconv.Atoi(strings.TrimPrefix(m[2], "e"))
+		_, fraction, _ := strings.Cut(digits, ".")
+		sum = Figure{sum.Value + v*factor, .5 * math.Pow10(exponent-len(fraction)) * factor}
+		if kind == "exact" || kind == "count" && sum.Half == .5 {
+			sum.Half = 0
+		}
+		if rest == "" {
+			return sum, nil
+		}
+	}
+}
+
+// unitOf is what a report prints behind a figure: "s" for times, "" for other kinds.
+func unitOf(name string) string {
+	if kindFor(name) == "time" {
+		return "s"
+	}
+	return ""
+}
