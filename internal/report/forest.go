@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -18,8 +17,7 @@ const (
 // A forest is the verdicts with their intervals on one axis of ratios to the
 // baseline, logarithmic, so that twice and half are equally far from 1.
 type forest struct {
-	One    px
-	Ticks  []tick
+	X      axis
 	Groups []forestGroup
 }
 
@@ -32,94 +30,70 @@ type forestGroup struct {
 
 // A forestRow is one verdict, drawn unless it was refused.
 type forestRow struct {
-	Metric, Verdict  string
-	kind             string // of verdict
-	Primary, Drawn   bool
-	BandLow, BandEnd px // where SAME lies
-	Low, High, At    px
-	Change, Between  string
-	Blocks           string
-	Sentence         string
-	Reason           string
+	record.Verdict
+	Word, Class string  // of the verdict
+	Same        float64 // the ratio up to which arms count as the same
+	Drawn       bool
+	Note        string // the blocks, or why nothing is drawn
 }
 
-// Class is the kind of verdict as a CSS class.
-func (r forestRow) Class() string { return strings.ReplaceAll(r.kind, " ", "-") }
-
-// BandWidth is the width of the band of SAME.
-func (r forestRow) BandWidth() px { return r.BandEnd - r.BandLow }
-
-// plant lays the verdicts out, the A/A control last.
-func plant(r *record.Result) forest {
-	judged := slices.Concat(r.Verdicts, r.AA)
-	x := ratioAxis(judged)
-	f := forest{One: x.at(1), Ticks: ratioTicks(x)}
-	classes := map[string]series{}
+// forestOf lays the verdicts out, the A/A control last.
+func forestOf(r *record.Result) forest {
+	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
+	classes := map[string]string{}
 	for _, s := range seriesOf(r.Arms) {
-		classes[s.Name] = s
+		classes[s.Name] = s.Class
 	}
-	for i, group := range slices.Concat(byArm(r.Verdicts), byArm(r.AA)) {
-		g := forestGroup{series: classes[group[0].Arm]}
-		g.Name = group[0].Arm
-		g.Control = i >= len(byArm(r.Verdicts))
-		for _, v := range group {
-			row := forestRowOf(v, x)
-			if g.Control && row.Drawn {
-				row.Verdict, row.Blocks = "NOT CLEAN", plural(v.Blocks, "block")
-				if clean(v) {
-					row.Verdict = "CLEAN"
-				}
-				row.kind = row.Verdict
+	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
+		for _, group := range groups {
+			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
+			for _, v := range group {
+				g.Rows = append(g.Rows, forestRowOf(v, g.Control))
 			}
-			g.Rows = append(g.Rows, row)
+			f.Groups = append(f.Groups, g)
 		}
-		f.Groups = append(f.Groups, g)
 	}
 	return f
 }
 
-func forestRowOf(v record.Verdict, x axis) forestRow {
+func forestRowOf(v record.Verdict, control bool) forestRow {
 	m := find(v.Metric)
-	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason.Text, Sentence: sentence(v)}
-	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
-		if d.Reason = reason(v); v.Reason.None() && v.Lean != "" {
-			d.Reason = "leans " + lean(v)
-		} else if v.Reason.None() && v.Needed > 0 {
-			d.Reason = "needs " + plural(v.Needed, "block")
+	decision := m.Decision(v.Verdict)
+	row := forestRow{Verdict: v, Word: m.word(v.Verdict), Class: string(decision), Same: 1 + m.Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+	switch {
+	case row.Drawn && control:
+		row.Word, row.Class, row.Note = "NOT CLEAN", "NOT-CLEAN", plural(v.Blocks, "block")
+		if clean(v) {
+			row.Word, row.Class = "CLEAN", "CLEAN"
 		}
-		return d
-	}
-	d.Drawn = true
-	d.BandLow, d.BandEnd = x.at(1/(1+m.Same)), x.at(1+m.Same)
-	d.Low, d.At, d.High = x.at(v.Low), x.at(v.Ratio), x.at(v.High)
-	d.Change, d.Between = change(v.Ratio), between(v)
-	switch m.Decision(v.Verdict) {
-	case stats.Faster:
-		d.Blocks = wins(v.Won, v.Blocks, "better")
-	case stats.Slower:
-		d.Blocks = wins(v.Lost, v.Blocks, "worse")
-	case stats.Inconclusive:
-		switch {
-		case v.Lean != "":
-			d.Blocks = "leans " + lean(v)
-		case v.Needed > mostBlocks:
-			d.Blocks = hopelessly(v.Needed)
-		case v.Needed > 0:
-			d.Blocks = "needs about " + plural(v.Needed, "block")
-		default:
-			d.Blocks = wins(v.Won, v.Blocks, "better")
-		}
+	case !row.Drawn && !v.Reason.None():
+		row.Note = reason(v)
+	case v.Lean != "":
+		row.Note = "leans " + lean(v)
+	case !row.Drawn && v.Needed > 0:
+		row.Note = "needs " + plural(v.Needed, "block")
+	case !row.Drawn:
+		row.Note = reason(v)
+	case decision == stats.Slower:
+		row.Note = wins(v.Lost, v.Blocks, "worse")
+	case decision == stats.Inconclusive && v.Needed > mostBlocks:
+		row.Note = hopelessly(v.Needed)
+	case decision == stats.Inconclusive && v.Needed > 0:
+		row.Note = "needs about " + plural(v.Needed, "block")
+	case decision == stats.Faster || decision == stats.Inconclusive:
+		row.Note = wins(v.Won, v.Blocks, "better")
 	default:
-		d.Blocks = plural(v.Blocks, "block")
+		row.Note = plural(v.Blocks, "block")
 	}
-	return d
+	return row
 }
 
 func wins(n, of int, word string) string {
 	return word + " in " + count(n) + " of " + plural(of, "block")
 }
 
-// ratioAxis spans every interval and at least ±25 %, within a thousandfold.
+// ratioAxis spans every interval and at least ±25 %, within a thousandfold, and ends at round
+// ratios.
 func ratioAxis(verdicts []record.Verdict) axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
@@ -127,31 +101,28 @@ func ratioAxis(verdicts []record.Verdict) axis {
 			low, high = min(low, v.Low), max(high, v.High)
 		}
 	}
-	for _, round := range []float64{1.25, 1.5, 2, 3, 5, 10, 100, 1000} { // end at a round ratio
-		if 1/low <= round*1.001 {
-			low = 1 / round
-			break
+	round := func(ratio float64) float64 {
+		for _, r := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
+			if ratio <= r*1.001 {
+				return r
+			}
 		}
+		return 1000
 	}
-	for _, round := range []float64{1.25, 1.5, 2, 3, 5, 10, 100, 1000} {
-		if high <= round*1.001 {
-			high = round
-			break
-		}
-	}
-	low, high = max(low, 1e-3), min(high, 1e3)
-	return axis{low / 1.02, high * 1.02, forestMargin, forestWidth - forestMargin, true}
+	x := axis{low: 1 / round(1/low) / 1.02, high: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, log: true}
+	x.Ticks = ratioTicks(x)
+	return x
 }
 
 // ratioTicks marks no difference and round ones with room between the labels.
 func ratioTicks(x axis) []tick {
 	const room = 46
-	ticks := []tick{{x.at(1), "same", false}}
+	ticks := []tick{{x.At(1), "same", false}}
 	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
 		if v < x.low || v > x.high {
 			continue
 		}
-		at := x.at(v)
+		at := x.At(v)
 		free := true
 		for _, t := range ticks {
 			free = free && math.Abs(float64(t.At-at)) >= room

@@ -13,14 +13,16 @@ import (
 // A mapChart is a map as coloured cells. Hatched are those at a border and those
 // that are not decided.
 type mapChart struct {
-	Title, Headline string
-	plot
-	XName, YName     string
-	XMiddle, YMiddle px // of the axes' names
-	Cells            []mapCell
-	Border, Law      string // SVG path data
-	LawName          string
-	Legend           []mapKey
+	Title, Headline          string
+	Width, Height            px
+	Left, Right, Top, Bottom px // of the cells
+	X, Y                     []tick
+	XName, YName             string
+	XMiddle, YMiddle         px // of the axes' names
+	Cells                    []mapCell
+	Border, Law              string // SVG path data
+	LawName                  string
+	Legend                   []mapKey
 }
 
 type mapCell struct {
@@ -50,7 +52,7 @@ func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
 		Title: mapTitle(m), Headline: m.Headline, XName: m.Plan.X.Name, YName: m.Plan.Y.Name,
-		plot: plot{Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight},
+		Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
 	}
 	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (c.Top+c.Bottom)/2
 	left := func(x int) px { return c.Left + px(x)*cellWidth }

@@ -15,30 +15,32 @@ func TestFittedLawIsDrawn(t *testing.T) {
 	t.Parallel()
 	r := scaled()
 	labels := map[string]bool{}
+	var fits []string
 	for _, c := range sweeps(r) {
-		labels[c.Label] = true
+		p := c.Panels[0]
+		metric, _, _ := strings.Cut(c.Caption, " over ")
+		labels[metric] = true
 		var ticks []string
-		for _, x := range c.X {
+		for _, x := range p.X.Ticks {
 			ticks = append(ticks, x.Label)
 		}
 		if want := []string{"1", "4", "16", "64", "256", "", "2048"}; !slices.Equal(ticks, want) {
-			t.Errorf("%s: got the labels %q, want %q: two of them would touch", c.Label, ticks, want)
+			t.Errorf("%s: got the labels %q, want %q: two of them would touch", metric, ticks, want)
 		}
-		for _, l := range c.Lines {
-			if !slices.IsSortedFunc(l.Points, func(a, b sweepPoint) int { return cmp.Compare(a.X, b.X) }) {
-				t.Errorf("%s of %s goes back and forth: %+v", c.Label, l.Name, l.Points)
+		for _, l := range p.Lines {
+			if !slices.IsSortedFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) }) {
+				t.Errorf("%s of %s goes back and forth: %+v", metric, l.Name, l.Points)
 			}
-			want := c.Label == "goodput" && l.Name == "goroutine"
-			if (l.Fit != "") != want {
-				t.Errorf("%s of %s: got the fitted path %q, want one: %v", c.Label, l.Name, l.Fit, want)
-			}
-			if want && strings.Count(l.Fit, "L") != fitPoints {
-				t.Errorf("got %q, want %d lines", l.Fit, fitPoints)
+			if l.Stroke == "line fit" {
+				fits = append(fits, metric+" of "+l.Class)
+				if len(l.Points) != fitPoints+1 {
+					t.Errorf("got %d points, want %d lines", len(l.Points), fitPoints)
+				}
 			}
 		}
-		if (c.FitName != "") != (c.Label == "goodput") {
-			t.Errorf("%s: got the legend %q", c.Label, c.FitName)
-		}
+	}
+	if want := []string{"goodput of c0"}; !slices.Equal(fits, want) {
+		t.Errorf("got the law fitted to %q, want %q", fits, want)
 	}
 	for _, want := range []string{"p50", "p99", "goodput", "CPU/request"} {
 		if !labels[want] {
