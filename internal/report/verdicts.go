@@ -1,10 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
@@ -132,4 +135,72 @@ func ratioTicks(x axis) []tick {
 		}
 	}
 	return ticks
+}
+
+// control says how one metric of the baseline differs from its own copy.
+func control(v record.Verdict) string {
+	label := find(v.Metric).label
+	if !judgedControl(v) {
+		return fmt.Sprintf("%s not judged: %s", label, reason(v))
+	}
+	if v.Low == 0 {
+		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
+	}
+	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
+}
+
+// judgedControl reports whether an A/A comparison found anything, clean or not.
+func judgedControl(v record.Verdict) bool { return stats.Decision(v.Verdict) != stats.Refused }
+
+// clean reports whether an A/A comparison shows no difference that matters.
+func clean(v record.Verdict) bool {
+	d := find(v.Metric).Decision(v.Verdict)
+	return d != stats.Faster && d != stats.Slower
+}
+
+// controls says the A/A comparison in one sentence.
+func controls(aa []record.Verdict) string {
+	if len(aa) == 0 {
+		return "no A/A control was run"
+	}
+	if why := oneReason(aa); why != "" {
+		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
+	}
+	var parts, bad []string
+	for _, v := range aa {
+		parts = append(parts, control(v))
+		if judgedControl(v) && !clean(v) {
+			bad = append(bad, find(v.Metric).label)
+		}
+	}
+	finding := "none differs by what a verdict needs, as it must"
+	if len(bad) > 0 {
+		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
+	}
+	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
+}
+
+// expectations are what the scenario asserts, with what came of it.
+func expectations(r *record.Result) document.Part {
+	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // badges of verdicts
+	var all document.Findings
+	for _, e := range r.Expectations {
+		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.Text})
+	}
+	return document.Section{
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},
+		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there.",
+	}
+}
+
+// tally counts the answers in a sentence, "" when nothing was expected.
+func tally(all []record.Expectation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	n := map[record.Answer]int{}
+	for _, e := range all {
+		n[e.Outcome]++
+	}
+	return fmt.Sprintf("%s: %d passed, %d failed, %d open, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided], n[record.NoAnswer])
 }

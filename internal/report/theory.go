@@ -1,0 +1,230 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+)
+
+// theory sets queueing models beside the measurement.
+func theory(r *record.Result) document.Part {
+	return document.Section{
+		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
+		Lead: warned(r, "Queueing models fed with the measured arrivals, demands and CPU time; nothing is fitted to response times. "+
+			"What is measured above them is overhead and interference."),
+	}
+}
+
+// predictions set theory beside the measurement, one line for each arm and model
+// that has a figure.
+func predictions(r *record.Result) (lines []string) {
+	for _, a := range r.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		for _, p := range a.Predictions {
+			if !p.Why.None() {
+				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.Text))
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))
+		}
+	}
+	return lines
+}
+
+func formula(p record.Prediction) string {
+	if p.Formula == "" || p.Formula == "replay" {
+		return ""
+	}
+	return " (" + p.Formula + ")"
+}
+
+// leastLoss is the smallest loss worth a figure: a request in a million.
+const leastLoss = 1e-6
+
+func lossText(v float64) string {
+	if v > 0 && v < leastLoss {
+		return "~0" + nbsp + "%"
+	}
+	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
+}
+
+// compared lists a prediction's figures with those measured.
+func compared(a record.Arm, p record.Prediction) (parts []string) {
+	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": a.Goodput}
+	lossy := a.GoodMean != nil
+	if lossy { // theory speaks of those that were served
+		measured = map[string]*float64{"mean": a.GoodMean, "goodput": a.Goodput}
+	}
+	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
+		v, ok := p.Values[name]
+		if !ok {
+			continue
+		}
+		write := seconds
+		switch name {
+		case "goodput":
+			write = rate
+		case "loss":
+			if v > 0 || lossy {
+				failed := float64(a.Errors) / float64(max(a.Requests, 1))
+				parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
+			}
+			continue
+		}
+		if lossy && measured[name] == nil {
+			continue
+		}
+		m := measured[name]
+		if m == nil || *m == 0 || v == 0 {
+			parts = append(parts, fmt.Sprintf("%s %s, not measured", name, write(v)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", name, write(v), write(*m), change(*m/v)))
+	}
+	return parts
+}
+
+// twins set every arm beside its own requests in an ideal scheduler of its kind.
+func twins(r *record.Result) document.Part {
+	s := document.Section{
+		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
+		Lead: "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
+	}
+	var lines document.Lines
+	var with []record.Arm
+	var tails, beyond []float64
+	for _, a := range r.Arms {
+		switch {
+		case a.Role == record.Copy || a.Twin == nil:
+		case a.Twin.Mean == nil:
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
+		default:
+			with = append(with, a)
+			if w := a.Twin; w.P99 != nil {
+				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
+			}
+			beyond = append(beyond, a.Twin.Beyond.Median)
+			lines = append(lines, remarked(a)...)
+		}
+	}
+	if len(with) == 0 {
+		s.Parts = []document.Part{lines}
+		return s
+	}
+	unit, cpu, tail := twinScale(with), timeScale(beyond...), timeScale(tails...)
+	head := []string{"arm", "ideal", "overhead", "the rest", "95" + nbsp + "% interval", "measured (" + unit.unit + ")", "CPU beyond"}
+	if tails != nil {
+		head = append(head, "twin's p99", "measured")
+	}
+	rows := [][]string{head}
+	for _, a := range with {
+		w := a.Twin
+		row := []string{a.Name, unit.number(w.Ideal.Median), unit.plus(w.Overhead.Median), unit.plus(w.Interference.Median),
+			unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High), unit.number(w.Measured.Median), cpu.format(w.Beyond.Median)}
+		switch {
+		case w.P99 != nil:
+			row = append(row, tail.format(w.P99.Median), tail.format(w.MeasuredP99.Median))
+		case tails != nil:
+			row = append(row, none, none)
+		}
+		rows = append(rows, row)
+	}
+	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
+		"each block's figures add up, their medians, column by column, only nearly (docs/queueing.md)"
+	s.Parts = []document.Part{document.Table{Rows: rows}, lines, document.Note(legend)}
+	return s
+}
+
+// twinScale fits the table's means.
+func twinScale(arms []record.Arm) scale {
+	var means []float64
+	for _, a := range arms {
+		means = append(means, a.Twin.Ideal.Median, a.Twin.Measured.Median)
+	}
+	return timeScale(means...)
+}
+
+// plus is number with a sign, without one for what rounds to nothing.
+func (s scale) plus(v float64) string {
+	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
+}
+
+// remarked is what is to be said of an arm's twin beside its figures.
+func remarked(a record.Arm) (lines []string) {
+	if a.Twin.Note != "" {
+		lines = append(lines, a.Name+": "+a.Twin.Note)
+	}
+	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
+		lines = append(lines, fmt.Sprintf("%s: the twin turned away %.3g%s%%, measured %.3g%s%%; the times are those of the others",
+			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
+	}
+	return lines
+}
+
+// scaleTitle heads what the law says of each family.
+const scaleTitle = "Throughput over clients, by the Universal Scalability Law"
+
+// scaleLegend says what the letters are.
+const scaleLegend = "X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)), fitted to the goodput of N clients in a closed loop; " +
+	"in brackets 95 % intervals, from the scatter about the curve (docs/queueing.md)"
+
+// scales are what the law says of each family, and the figures it was fitted to.
+func scales(r *record.Result) document.Part {
+	s := document.Section{ID: "scales", Title: scaleTitle, Lead: warned(r, "")}
+	if len(r.Scales) == 0 {
+		return s
+	}
+	for i := range r.Scales {
+		s.Parts = append(s.Parts, document.Lines{scaleSentence(&r.Scales[i])}, document.Table{Rows: scaleRows(&r.Scales[i])})
+	}
+	s.Parts = append(s.Parts, document.Note(scaleLegend))
+	return s
+}
+
+// scaleRows are a head and a line for each number of clients; nil without any.
+func scaleRows(s *record.Scale) (rows [][]string) {
+	if len(s.Points) == 0 {
+		return nil
+	}
+	rows = [][]string{{"clients", "goodput", "CPU/request"}}
+	if s.Why.None() {
+		rows[0] = append(rows[0], "fitted", "off")
+	}
+	for _, p := range s.Points {
+		row := []string{"N = " + clients(p.N), rate(p.Goodput), none}
+		if p.CPU > 0 {
+			row[2] = seconds(p.CPU)
+		}
+		if s.Why.None() {
+			row = append(row, rate(p.Fitted), change(p.Goodput/p.Fitted))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// clients writes a number of them, which a median over blocks need not make whole.
+func clients(n float64) string {
+	if n == float64(int(n)) {
+		return count(int(n))
+	}
+	return group(strconv.FormatFloat(n, 'f', 1, 64))
+}
+
+func scaleSentence(s *record.Scale) string {
+	if !s.Why.None() {
+		return fmt.Sprintf("%s: unidentified: %s", s.Line, s.Why.Text)
+	}
+	between := func(e *record.Estimate, write func(float64) string) string {
+		return fmt.Sprintf("%s (%s to %s)", write(e.Value), write(e.Low), write(e.High))
+	}
+	return fmt.Sprintf("%s: highest at N* = %s, %s; lambda %s, sigma %s, kappa %s; the points scatter %.1f%s%% about the curve",
+		s.Line, count(int(math.Round(s.PeakAt))), rate(s.Peak), between(s.Gain, rate), between(s.Contention, plain), between(s.Coherence, plain), 100*s.Off, nbsp)
+}
