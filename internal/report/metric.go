@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"schedlab/internal/record"
@@ -95,16 +96,13 @@ func asides(arms []record.Arm) (columns [][]string) {
 		{"switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }},
 		{"loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return fmt.Sprintf("%.0f%s%%", 100*v, nbsp) }},
 	} {
-		known, column := false, []string{c.head}
-		for _, a := range arms {
-			cell := none
-			if v := c.of(a); v != nil {
-				known, cell = true, c.cell(*v)
-			}
-			column = append(column, cell)
-		}
-		if known {
-			columns = append(columns, column)
+		if slices.ContainsFunc(arms, func(a record.Arm) bool { return c.of(a) != nil }) {
+			columns = append(columns, column(c.head, arms, func(a record.Arm) string {
+				if v := c.of(a); v != nil {
+					return c.cell(*v)
+				}
+				return none
+			}))
 		}
 	}
 	return columns
@@ -112,30 +110,30 @@ func asides(arms []record.Arm) (columns [][]string) {
 
 // footprints are the columns on what they held; none when no arm's is known.
 func footprints(arms []record.Arm) [][]string {
-	known := false
-	memory, threads := []string{"memory"}, []string{"threads"}
-	for _, a := range arms {
-		f := a.Footprint
-		if f == nil {
-			memory, threads = append(memory, none), append(threads, none)
-			continue
-		}
-		known = true
-		cell := bytesText(f.Memory)
-		if f.Resident && f.Processes > 1 {
-			cell = "≤" + nbsp + cell // shared pages are counted for each process
-		}
-		memory = append(memory, cell)
-		cell = count(f.Threads)
-		if f.Processes > 1 {
-			cell += fmt.Sprintf(" in %d processes", f.Processes)
-		}
-		threads = append(threads, cell)
-	}
-	if !known {
+	if !slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Footprint != nil }) {
 		return nil
 	}
-	return [][]string{memory, threads}
+	memory := func(a record.Arm) string {
+		f := a.Footprint
+		switch {
+		case f == nil:
+			return none
+		case f.Resident && f.Processes > 1:
+			return "≤" + nbsp + bytesText(f.Memory) // shared pages are counted for each process
+		}
+		return bytesText(f.Memory)
+	}
+	threads := func(a record.Arm) string {
+		f := a.Footprint
+		switch {
+		case f == nil:
+			return none
+		case f.Processes > 1:
+			return fmt.Sprintf("%s in %d processes", count(f.Threads), f.Processes)
+		}
+		return count(f.Threads)
+	}
+	return [][]string{column("memory", arms, memory), column("threads", arms, threads)}
 }
 
 // bytesText writes a size with three digits.

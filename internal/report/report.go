@@ -107,13 +107,21 @@ func JSON(w io.Writer, r *record.Result) error {
 
 func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
-	e := json.NewEncoder(&raw)
+	if err := writeIndented(&raw, of); err != nil {
+		return err
+	}
+	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+}
+
+// writeIndented writes a value as indented JSON, its text as it is.
+func writeIndented(w io.Writer, of any) error {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(of); err != nil {
 		return fmt.Errorf("writing json report: %w", err)
 	}
-	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+	return nil
 }
 
 // list is a copy of s that is not nil.
