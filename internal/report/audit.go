@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -29,8 +28,7 @@ func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
 
 // AuditMarkdown writes every finding for an issue or a page.
 func AuditMarkdown(w io.Writer, a *record.Audit) error {
-	_, err := io.WriteString(w, auditDocument(a, true).Markdown())
-	return err
+	return writeMarkdown(w, auditDocument(a, true))
 }
 
 // AuditJSON writes all of it, the findings with their message.
@@ -43,10 +41,7 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	for i := range full.Findings {
 		full.Findings[i].Message = Say(full.Findings[i].Fact())
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(full)
+	return writeIndented(w, full)
 }
 
 func auditDocument(a *record.Audit, verbose bool) document.Document {

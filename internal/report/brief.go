@@ -119,7 +119,7 @@ func askedBriefly(r *record.Result) string {
 // demand a note of why a change may not be that of the figures.
 func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
-	columns := [][]string{append([]string{""}, names(shown)...)}
+	columns := [][]string{column("", shown, name)}
 	used := map[string]bool{}
 	for _, m := range metrics() {
 		figures, marks := append([]string{m.label}, m.cells(shown)...), []string{""}

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -44,23 +46,180 @@ func capacityDocument(r *record.Result) document.Document {
 
 // rateSection draws the response time over the rate.
 func rateSection(r *record.Result) document.Part {
-	all := rateCharts(r)
+	all := rateCharts(r, 0)
 	if all == nil {
 		return document.Section{}
 	}
 	var charts []document.Part
 	for i, c := range all {
-		chart := document.Chart{Caption: c.Name + logarithmic(c.Log), Picture: draw("rates", c)}
+		figure := c.figure()
 		if i == 0 {
-			chart.Alt, chart.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
+			figure.Alt, figure.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
 		}
-		charts = append(charts, document.Charts{chart})
+		charts = append(charts, document.Charts{figure})
 	}
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
 			"The thick line across is the promise, the band the interval, the drawn line the fit, the dashed one theory.",
 	}
+}
+
+// capacityChartFile is where a record keeps the chart, for its report.md.
+const capacityChartFile = "capacity.svg"
+
+// plotted is the term that is drawn: the first with a time, nil for none.
+func plotted(c *record.Capacity) *record.SLOTerm {
+	for i, t := range c.Terms {
+		if t.Metric != "errors" && t.Metric != "goodput" {
+			return &c.Terms[i]
+		}
+	}
+	return nil
+}
+
+// rateCharts draws every arm that has a window with a time, all on the same axes: windows as
+// points, the promise as a line, the interval as a band, and theory. Each begins by room
+// below the one before, in a drawing of all.
+func rateCharts(r *record.Result, room px) (charts []chart) {
+	term := plotted(r.Capacity)
+	if term == nil {
+		return nil
+	}
+	times, rates := []float64{term.Limit}, []float64{}
+	drawn := func(w record.RateWindow) (float64, bool) {
+		v, ok := w.Values[term.Metric]
+		return v, ok && w.Purpose != "overload"
+	}
+	for _, a := range r.Capacity.Arms {
+		for _, w := range a.Windows {
+			if v, ok := drawn(w); ok {
+				times, rates = append(times, min(v, 30*term.Limit)), append(rates, w.Rate) // seconds must not press the others to the floor
+			}
+		}
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	x := closeAxis(rates, 74, 622)
+	x.log, x.pad = false, 8
+	x = x.marked(6, func(v float64) string { return countLabel(v) + "/s" })
+	for i, a := range r.Capacity.Arms {
+		s, top := seriesOf(r.Arms)[i], room*px(len(charts))
+		p := panel{X: x, Y: newAxis(times, top+274, top+14).marked(5, timeLabel), Limit: &limit{term.Limit, term.Text}}
+		if a.Outcome == "between" {
+			p.Band = []float64{a.Low, a.High}
+		}
+		for _, t := range a.Theories {
+			if t.Metric == term.Metric && len(t.Curve) > 0 {
+				p.add(line{Title: strings.TrimSuffix(t.Model+", "+t.Formula, ", "), Stroke: "theory", Width: 1.4}, t.Curve)
+			}
+		}
+		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
+			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
+		}
+		windows := line{series: s}
+		for _, w := range a.Windows {
+			v, ok := drawn(w)
+			if !ok {
+				continue
+			}
+			class, title := "window "+s.Class, fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
+			switch {
+			case !w.Refused.None():
+				class, title = class+" refused", title+", refused: "+w.Refused.Text
+			case w.Kept:
+				class += " kept"
+			}
+			windows.Points = append(windows.Points, point{w.Rate, v, class, title})
+		}
+		if len(windows.Points) > 0 {
+			p.Lines = append(p.Lines, windows)
+			charts = append(charts, chart{
+				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.Text, Width: 640, Height: 320, Panels: []panel{p},
+			})
+		}
+	}
+	return charts
+}
+
+// fitted are points of 1/(intercept + slope·rate) as far as it can be drawn.
+func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
+	for i := range fitPoints + 1 {
+		at := x.low + (x.high-x.low)*float64(i)/fitPoints
+		if inverse := l.Intercept + l.Slope*at; inverse > 0 {
+			points = append(points, record.RatePoint{Rate: at, Seconds: 1 / inverse})
+		}
+	}
+	return points
+}
+
+// add draws a line through the points within the axes and the first above them.
+func (p *panel) add(l line, points []record.RatePoint) {
+	for _, at := range points {
+		if at.Rate < p.X.low || at.Rate > p.X.high {
+			continue
+		}
+		if l.Points = append(l.Points, point{X: at.Rate, Y: at.Seconds}); at.Seconds > p.Y.high {
+			break
+		}
+	}
+	p.Lines = append(p.Lines, l)
+}
+
+// CapacitySVG draws the response time over the rate, one chart for each arm below
+// the other; nothing to draw gives an empty drawing. r.Capacity must be there.
+func CapacitySVG(w io.Writer, r *record.Result) error {
+	const room = 344 // of a chart with its title
+	all := chart{Width: 640}
+	for _, c := range rateCharts(r, room) {
+		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
+		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
+	}
+	return emit(w, "svg", func(b *bytes.Buffer) {
+		b.WriteString(string(draw("file", struct {
+			chart
+			Style template.CSS
+		}{all, document.Style()})))
+	})
+}
+
+// details lists every arm's windows.
+func details(r *record.Result) (all []document.Part) {
+	for _, a := range r.Capacity.Arms {
+		head := []string{"trial", "for", "offered", "sent", "goodput"}
+		for _, t := range r.Capacity.Terms {
+			if t.Metric != "goodput" {
+				head = append(head, t.Metric)
+			}
+		}
+		rows := [][]string{append(head, "objective")}
+		for _, w := range a.Windows {
+			row := []string{count(w.Trial), w.Purpose, rate(w.Rate), rate(w.Sent), rate(w.Goodput)}
+			for _, t := range r.Capacity.Terms {
+				v, ok := w.Values[t.Metric]
+				switch {
+				case t.Metric == "goodput":
+				case !ok:
+					row = append(row, none)
+				case t.Metric == "errors":
+					row = append(row, plain(100*v)+nbsp+"%")
+				default:
+					row = append(row, seconds(v))
+				}
+			}
+			said := "broken"
+			switch {
+			case !w.Refused.None():
+				said = "refused: " + w.Refused.Text
+			case w.Kept:
+				said = "kept"
+			}
+			rows = append(rows, append(row, said))
+		}
+		all = append(all, document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows, Words: true}}})
+	}
+	return all
 }
 
 // searchState says how much of its search the run holds; "" when all of it.

@@ -162,7 +162,7 @@ func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 	t.Parallel()
 	r := promised()
 	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Metric: "errors", Limit: .01}}
-	if charts := rateCharts(r); charts != nil {
+	if charts := rateCharts(r, 0); charts != nil {
 		t.Errorf("%d charts of a search for errors alone", len(charts))
 	}
 	if strings.Contains(rendered(t, "html", r), `id="h-curves"`) {

@@ -1,42 +1,271 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"html/template"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
 
 //go:embed charts.html
 var chartSource string
 
+// chartTemplates are the drawings; their functions write figures as the rest of a report does.
 var chartTemplates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("charts").Parse(chartSource))
+	return template.Must(template.New("charts").Funcs(template.FuncMap{
+		"sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
+		"label": func(metric string) string { return find(metric).label }, "change": change, "between": between, "sentence": sentence,
+	}).Parse(chartSource))
 })
 
-// draw fills in one chart's template. A template that does not fit its chart is a bug.
-func draw(name string, chart any) template.HTML {
+// draw fills in one template of charts.html. One that does not fit its data is a bug.
+func draw(name string, of any) template.HTML {
 	var b strings.Builder
-	if err := chartTemplates().ExecuteTemplate(&b, name, chart); err != nil {
+	if err := chartTemplates().ExecuteTemplate(&b, name, of); err != nil {
 		panic(err)
 	}
 	return template.HTML(b.String()) // html/template has escaped it
 }
 
-// A plot is the frame that charts share: a drawing's size, the room for what is drawn,
-// and the ticks of both axes.
-type plot struct {
-	Width, Height            px
-	Left, Right, Top, Bottom px // of the room
-	X, Y                     []tick
+// px is a coordinate in an SVG's own units, written to a tenth.
+type px float64
+
+func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
+
+// A chart draws lines and points, in one panel or in several below each other.
+type chart struct {
+	Caption       string
+	Label         string // describes the drawing to those who cannot see it
+	Width, Height px
+	Panels        []panel
 }
 
-// keys are the legend of series.
-func keys(all []series) (keys []document.Key) {
-	for _, s := range all {
-		keys = append(keys, document.Key{Class: s.Class, Name: s.Name})
+// A panel is a pair of axes with lines in the units of the axes.
+type panel struct {
+	Title string
+	X, Y  axis
+	Band  []float64 // two values of X: an interval; nil for none
+	Limit *limit
+	Lines []line
+}
+
+// A limit is a line across a panel, with its text.
+type limit struct {
+	At   float64
+	Text string
+}
+
+// A line joins points, or is a row of them.
+type line struct {
+	series
+	Title  string  // shown under the pointer
+	Label  string  // written at the left, above the first point
+	Stroke string  // class of the line; "" draws the points alone
+	Width  float64 // of the stroke; 0 for the usual
+	Points []point
+}
+
+// A point is drawn when it has a class.
+type point struct {
+	X, Y         float64
+	Class, Title string
+}
+
+// figure is the chart in a report, with a legend of its lines.
+func (c chart) figure() document.Chart {
+	figure := document.Chart{Caption: c.Caption, Picture: draw("chart", c)}
+	log := false
+	for _, p := range c.Panels {
+		log = log || p.X.log || p.Y.log
+		for _, l := range p.Lines {
+			if l.Stroke == "line" {
+				figure.Keys = append(figure.Keys, document.Key{Class: l.Class, Name: l.Name})
+			}
+		}
 	}
-	return keys
+	if log && c.Caption != "" {
+		figure.Caption += ", logarithmic"
+	}
+	return figure
+}
+
+// A barChart has a row of bars for each name, all on one scale.
+type barChart struct {
+	Label string
+	Scale axis
+	Rows  []barRow
+}
+
+// A barRow is bars with a name above and a figure at their end.
+type barRow struct {
+	Name, Total string
+	Bars        []bar
+}
+
+// A bar lies between two values of the scale.
+type bar struct {
+	Class, Title string
+	From, To     float64
+}
+
+// Height is that of the whole chart.
+func (c barChart) Height() px { return c.Top(len(c.Rows)) }
+
+// Top is the upper edge of the bars of row i.
+func (c barChart) Top(i int) px { return px(14 + 40*i) }
+
+// Wide is the width of a bar, at least a pixel.
+func (c barChart) Wide(b bar) px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), 1) }
+
+// End is where the last bar of a row ends.
+func (c barChart) End(r barRow) px {
+	end := c.Scale.From
+	for _, b := range r.Bars {
+		end = max(end, c.Scale.At(b.To))
+	}
+	return end
+}
+
+// A tick is a labelled place on an axis. A minor one gives way on a narrow screen.
+type tick struct {
+	At    px
+	Label string
+	Minor bool
+}
+
+// An axis maps low..high to From..To, linearly or by logarithm.
+type axis struct {
+	low, high float64
+	From, To  px
+	pad       px // free at both ends
+	log       bool
+	Ticks     []tick
+}
+
+// logSpread is the spread of values from which an axis becomes logarithmic.
+const logSpread = 20
+
+// newAxis fits values: from zero, or logarithmic when they spread over more than twentyfold.
+func newAxis(values []float64, from, to px) axis {
+	low, high := span(values)
+	if high == 0 {
+		high = 1
+	}
+	if low > 0 && high/low > logSpread {
+		return axis{low: low / 1.15, high: high * 1.15, From: from, To: to, log: true}
+	}
+	return axis{high: high * 1.06, From: from, To: to}
+}
+
+// closeAxis fits values without zero, so that small spreads can be seen.
+func closeAxis(values []float64, from, to px) axis {
+	a := newAxis(values, from, to)
+	low, high := span(values)
+	if room := (high - low) * 0.08; !a.log && room > 0 {
+		a.low, a.high = max(low-room, 0), high+room
+	}
+	return a
+}
+
+// At is the place of v; values outside the axis lie on its edge.
+func (a axis) At(v float64) px {
+	v = min(max(v, a.low), a.high)
+	share := (v - a.low) / (a.high - a.low)
+	if a.log {
+		share = math.Log(v/a.low) / math.Log(a.high/a.low)
+	}
+	return a.From + a.pad + px(share)*(a.To-a.From-2*a.pad)
+}
+
+// marked is the axis with ticks at about n round values.
+func (a axis) marked(n int, label func(float64) string) axis {
+	if a.log {
+		wide := math.Log10(a.high/a.low) > 3
+		for decade := math.Pow(10, math.Floor(math.Log10(a.low))); decade <= a.high; decade *= 10 {
+			for _, m := range []float64{1, 2, 5} {
+				if v := decade * m; v >= a.low && v <= a.high && (m == 1 || !wide) {
+					a.Ticks = append(a.Ticks, tick{a.At(v), label(v), m != 1})
+				}
+			}
+		}
+		return a
+	}
+	step := roundStep((a.high - a.low) / float64(n))
+	for i := math.Ceil(a.low / step); i*step <= a.high; i++ {
+		a.Ticks = append(a.Ticks, tick{a.At(i * step), label(i * step), math.Mod(i, 2) == 1})
+	}
+	return a
+}
+
+// roundStep is the least of 1, 2, 5 × 10^k that is not below v.
+func roundStep(v float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*decade >= v*(1-1e-9) {
+			return m * decade
+		}
+	}
+	return 10 * decade
+}
+
+// timeLabel writes a round time without trailing zeros.
+func timeLabel(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	s := timeScale(v)
+	return strconv.FormatFloat(v/s.factor, 'g', 3, 64) + nbsp + s.unit
+}
+
+// countLabel writes a round number.
+func countLabel(v float64) string { return group(strconv.FormatFloat(v, 'f', -1, 64)) }
+
+// A series is the name of an arm and its class in drawings, the same everywhere on a page.
+type series struct{ Name, Class string }
+
+// seriesOf gives the baseline the colour of text, its copy the same dashed, and each
+// challenger one of seven colours, which repeat with dashes.
+func seriesOf(arms []record.Arm) []series {
+	var all []series
+	challenger := 0
+	for _, a := range arms {
+		s := series{Name: a.Name, Class: "base"}
+		switch a.Role {
+		case record.Copy:
+			s.Class = "base dash"
+		case record.Challenger:
+			s.Class = "c" + strconv.Itoa(challenger%7)
+			if challenger >= 7 {
+				s.Class += " dash"
+			}
+			challenger++
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// digitWidth is about the width of a digit in a chart's own units.
+const digitWidth = 7
+
+// thin removes the labels that would run into the next one to the right.
+func thin(ticks []tick) {
+	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
+	free := px(math.Inf(1))
+	for i := range ticks {
+		half := px(digitWidth * float64(len(ticks[i].Label)) / 2)
+		if ticks[i].At+half > free {
+			ticks[i].Label = ""
+			continue
+		}
+		free = ticks[i].At - half
+	}
+	slices.Reverse(ticks)
 }

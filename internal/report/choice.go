@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -41,16 +40,11 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c = choiceInWords(c)
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return writeIndented(w, c)
 	case "markdown":
-		_, err := io.WriteString(w, choiceDocument(c).Markdown())
-		return err
+		return writeMarkdown(w, choiceDocument(c))
 	}
-	_, err := io.WriteString(w, choiceDocument(c).Text(document.Options{}))
-	return err
+	return TextOptions{}.write(w, choiceDocument(c))
 }
 
 func choiceInWords(c record.Choice) record.Choice {

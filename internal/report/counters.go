@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -81,90 +80,52 @@ func openColumns(arms []record.Arm) [][]string {
 	if !crowds(counted(arms)) {
 		return nil
 	}
-	open, accepted := []string{"most open"}, []string{"accepted/s"}
-	for _, a := range arms {
-		o, per := none, none
-		if c := a.Counters; c != nil {
-			o, per = rounded(c.OpenPeak), rounded(c.Accepted)
+	of := func(v func(c *record.Counters) float64) func(record.Arm) string {
+		return func(a record.Arm) string {
+			if a.Counters == nil {
+				return none
+			}
+			return rounded(v(a.Counters))
 		}
-		open, accepted = append(open, o), append(accepted, per)
 	}
-	return [][]string{open, accepted}
-}
-
-// A countersChart is one arm's connections over the window: those open, and below how many
-// were accepted and done per second.
-type countersChart struct {
-	Name          string
-	Width, Height px
-	Panels        []countersPanel
-}
-
-type countersPanel struct {
-	plot
-	Of    string
-	Lines []curveLine
-}
-
-// A track is a figure over the time of a window.
-type track []struct{ at, value float64 }
-
-// tracks are the connections open at every reading, and those accepted and done per second
-// between one reading and the next.
-func tracks(all []record.Reading) (open, accepted, done track) {
-	for i, r := range all {
-		open = append(open, struct{ at, value float64 }{r.At, float64(r.Open)})
-		if i == 0 {
-			continue
-		}
-		last := all[i-1]
-		middle, took := (last.At+r.At)/2, r.At-last.At
-		accepted = append(accepted, struct{ at, value float64 }{middle, float64(r.Accepted-last.Accepted) / took})
-		done = append(done, struct{ at, value float64 }{middle, float64(r.Done-last.Done) / took})
+	return [][]string{
+		column("most open", arms, of(func(c *record.Counters) float64 { return c.OpenPeak })),
+		column("accepted/s", arms, of(func(c *record.Counters) float64 { return c.Accepted })),
 	}
-	return open, accepted, done
 }
 
-// line draws t.
-func (t track) line(s series, x, y axis) curveLine {
-	var path strings.Builder
-	for i, p := range t {
-		fmt.Fprintf(&path, "%c%s %s", "ML"[min(i, 1)], x.at(p.at), y.at(p.value))
-	}
-	return curveLine{series: s, Path: path.String()}
-}
-
-// countersCharts draws the arms with the same axes.
+// countersCharts draws each arm's connections over the window, with the same axes: those open,
+// and below how many were accepted and done per second.
 func countersCharts(r *record.Result, known []record.Arm) (charts document.Charts) {
-	lines := []series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}}
-	var open, rates []float64
+	var all []chart
+	open, rates := 1., 1. // the least that is worth an axis
 	for _, a := range known {
-		o, accepted, done := tracks(a.Counters.Readings)
-		for _, p := range o {
-			open = append(open, p.value)
+		c := chart{Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262}
+		lines := make([]line, 3)
+		for i, s := range []series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}} {
+			lines[i] = line{series: s, Title: s.Name, Stroke: "line", Width: 2}
 		}
-		for _, p := range slices.Concat(accepted, done) {
-			rates = append(rates, p.value)
+		for i, at := range a.Counters.Readings {
+			lines[0].Points = append(lines[0].Points, point{X: at.At, Y: float64(at.Open)})
+			open = max(open, float64(at.Open))
+			if i == 0 {
+				continue
+			}
+			last := a.Counters.Readings[i-1]
+			middle, took := (last.At+at.At)/2, at.At-last.At
+			accepted, done := float64(at.Accepted-last.Accepted)/took, float64(at.Done-last.Done)/took
+			lines[1].Points = append(lines[1].Points, point{X: middle, Y: accepted})
+			lines[2].Points = append(lines[2].Points, point{X: middle, Y: done})
+			rates = max(rates, accepted, done)
 		}
+		x := axis{high: r.Window, From: 60, To: 404}
+		c.Panels = []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}}
+		all = append(all, c)
 	}
-	top := countersPanel{Of: "open", plot: plot{Left: 60, Right: 404, Top: 22, Bottom: 112}}
-	low := countersPanel{Of: "per second", plot: plot{Left: 60, Right: 404, Top: 146, Bottom: 236}}
-	x := axis{low: 0, high: r.Window, from: top.Left, to: top.Right}
-	number, rate := fromZero(open, top.Bottom, top.Top), fromZero(rates, low.Bottom, low.Top)
-	top.Y, low.Y, low.X = number.rateTicks(5), rate.rateTicks(5), x.timeTicks(4)
-	for _, a := range known {
-		o, accepted, done := tracks(a.Counters.Readings)
-		top.Lines = []curveLine{o.line(lines[0], x, number)}
-		low.Lines = []curveLine{accepted.line(lines[1], x, rate), done.line(lines[2], x, rate)}
-		charts = append(charts, document.Chart{
-			Caption: a.Name, Keys: keys(lines),
-			Picture: draw("counters", countersChart{Name: a.Name, Width: 420, Height: 262, Panels: []countersPanel{top, low}}),
-		})
+	for _, c := range all {
+		c.Panels[0].Y = axis{high: open * 1.06, From: 112, To: 22}.marked(5, countLabel)
+		c.Panels[1].Y = axis{high: rates * 1.06, From: 236, To: 146}.marked(5, countLabel)
+		charts = append(charts, c.figure())
 	}
 	return charts
-}
-
-// fromZero fits counts and rates, of which 1 is the least that is worth an axis.
-func fromZero(values []float64, from, to px) axis {
-	return axis{low: 0, high: max(1, slices.Max(values)) * 1.06, from: from, to: to}
 }

@@ -101,11 +101,11 @@ func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
 		}
 		h.Record(took)
 	}
-	c := curves([]record.Arm{{Name: "two humps", Curve: h.Curve()}})
-	if got := strings.Join(c.Rows[0], " "); got != "arm least p50 p75 p90 p95 p99" {
+	_, rows := curves([]record.Arm{{Name: "two humps", Curve: h.Curve()}})
+	if got := strings.Join(rows[0], " "); got != "arm least p50 p75 p90 p95 p99" {
 		t.Fatalf("head %s", got)
 	}
-	if got := plainText(strings.Join(c.Rows[1], ", ")); got != "two humps, 1,000 µs, 1.00 ms, 10.0 ms, 10.0 ms, 10.0 ms, 10.0 ms" {
+	if got := plainText(strings.Join(rows[1], ", ")); got != "two humps, 1,000 µs, 1.00 ms, 10.0 ms, 10.0 ms, 10.0 ms, 10.0 ms" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -42,15 +40,7 @@ func ExplainJSON(w io.Writer, x *record.Explanation) error {
 	for i := range all.Causes {
 		say(&all.Causes[i].Fact)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return writeIndented(w, all)
 }
 
 // ExplainHTML writes it as a page of its own, without a script.
@@ -188,7 +178,7 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
 	row := func(name string, s record.Step) []string {
-		return []string{name, unit.number(s.From), unit.number(s.To), bare(unit, s.By), bare(unit, s.Low) + " to " + bare(unit, s.High)}
+		return []string{name, unit.number(s.From), unit.number(s.To), unit.plus(s.By), unit.plus(s.Low) + " to " + unit.plus(s.High)}
 	}
 	rows := [][]string{{"", x.From, x.To, "difference", "interval"}}
 	for _, p := range w.Pieces {
@@ -197,58 +187,39 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 		}
 	}
 	rows = append(rows, row("sum ("+unit.unit+")", w.Step))
+	title := "From " + x.From + " to " + x.To + " " + of
 	return document.Section{
-		ID: "waterfall-" + strings.Fields(of)[0], Title: "From " + x.From + " to " + x.To + " " + of,
+		ID: "waterfall-" + strings.Fields(of)[0], Title: title,
 		Lead: "The pieces add up to the difference exactly: each is the mean over the blocks of what requests spent there.",
 		Parts: []document.Part{document.Charts{{
-			Picture: draw("waterfall", waterfallChart(x, w, of)), Instead: []document.Part{document.Table{Rows: rows}},
+			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: rows}},
 		}}},
 	}
 }
 
-// bare is a signed figure without its unit, which stands elsewhere.
-func bare(unit scale, v float64) string { return strings.TrimSuffix(unit.signed(v), nbsp+unit.unit) }
-
-// A fall draws a waterfall: bars that begin where the one before ended.
-type fall struct {
-	Title         string
-	Width, Height px
-	Zero          px
-	Bars          []fallBar
-}
-
-type fallBar struct {
-	Class, Name, Label string
-	X, Wide, Y, End    px
-	Title              string
-}
-
-func waterfallChart(x *record.Explanation, w record.Waterfall, of string) fall {
-	c := fall{Title: "From " + x.From + " to " + x.To + " " + of, Width: 640}
+// waterfallChart draws it: bars that begin where the one before ended.
+func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
 	low, high := 0.0, max(w.From, w.To)
 	at := w.From
 	for _, p := range w.Pieces {
 		at += p.By
 		low, high = min(low, at), max(high, at)
 	}
-	scale := axis{low: low, high: max(high, low+1e-9), from: 130, to: c.Width - 110}
+	c := barChart{Label: title + ": bars that begin where the one before ended", Scale: axis{low: low, high: max(high, low+1e-9), From: 10, To: 530}}
+	c.Scale.Ticks = []tick{{At: c.Scale.At(0)}}
 	unit := timeScale(high)
-	add := func(class, name string, from, to float64, label, title string) {
-		a, b := scale.at(min(from, to)), scale.at(max(from, to))
-		c.Bars = append(c.Bars, fallBar{Class: class, Name: name, Label: label, X: a, Wide: max(b-a, 1), End: b, Y: px(10 + 26*len(c.Bars)), Title: title})
+	add := func(name, total, class, title string, from, to float64) {
+		c.Rows = append(c.Rows, barRow{name, total, []bar{{class, title, min(from, to), max(from, to)}}})
 	}
-	c.Zero = scale.at(0)
-	add("whole", x.From, 0, w.From, unit.format(w.From), seconds(w.From))
+	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
 	at = w.From
 	for _, p := range w.Pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) <= negligible {
-			continue
+		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
+			add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
+			at += p.By
 		}
-		add(stretchClass(p.Stretch), p.Stretch, at, at+p.By, unit.signed(p.By), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)))
-		at += p.By
 	}
-	add("whole", x.To, 0, w.To, unit.format(w.To), seconds(w.To))
-	c.Height = px(10 + 26*len(c.Bars))
+	add(x.To, unit.format(w.To), "whole", seconds(w.To), 0, w.To)
 	return c
 }
 

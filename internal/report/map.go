@@ -1,13 +1,18 @@
 package report
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // Marks of cells that no arm wins.
@@ -112,4 +117,472 @@ func MapCSV(w io.Writer, m *record.Map) error {
 				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
 		}
 	})
+}
+
+// A mapChart is a map as coloured cells. Hatched are those at a border and those
+// that are not decided.
+type mapChart struct {
+	Title, Headline          string
+	Width, Height            px
+	Left, Right, Top, Bottom px // of the cells
+	X, Y                     []tick
+	XName, YName             string
+	XMiddle, YMiddle         px // of the axes' names
+	Cells                    []mapCell
+	Border, Law              string // SVG path data
+	LawName                  string
+	Legend                   []mapKey
+}
+
+type mapCell struct {
+	X, Y, Width, Height px
+	MiddleX, MiddleY    px
+	Class               string
+	Hatched             bool
+	Mark, Figure        string
+	Sentence            string
+}
+
+// A mapKey is one entry of the legend, with a swatch of Class.
+type mapKey struct {
+	X, Y, TextX, TextY px
+	Class, Text        string
+	Hatched            bool
+}
+
+// Sizes of a map's chart.
+const (
+	cellWidth, cellHeight px = 96, 52
+	mapLeft, mapTop       px = 96, 44
+	keyHeight             px = 22
+)
+
+func chartMap(m *record.Map) mapChart {
+	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
+	c := mapChart{
+		Title: mapTitle(m), Headline: m.Headline, XName: m.Plan.X.Name, YName: m.Plan.Y.Name,
+		Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
+	}
+	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (c.Top+c.Bottom)/2
+	left := func(x int) px { return c.Left + px(x)*cellWidth }
+	top := func(y int) px { return c.Bottom - px(y+1)*cellHeight } // y rises upwards
+	for x, v := range m.Plan.X.Values {
+		c.X = append(c.X, tick{At: left(x) + cellWidth/2, Label: v})
+	}
+	for y, v := range m.Plan.Y.Values {
+		c.Y = append(c.Y, tick{At: top(y) + cellHeight/2, Label: v})
+	}
+	for i := range m.Cells {
+		cell := &m.Cells[i]
+		at := mapCell{
+			X: left(cell.X), Y: top(cell.Y), Width: cellWidth, Height: cellHeight, Class: cellClass(m, cell), Mark: mark(m, cell),
+			Hatched: cell.Border && cell.State != record.Unreached || cell.Decision == record.InDoubt, Sentence: cellSentence(m, cell),
+		}
+		at.MiddleX, at.MiddleY = at.X+cellWidth/2, at.Y+cellHeight/2
+		if cell.State == record.Inferred {
+			at.Mark = "(" + at.Mark + ")"
+		}
+		if cell.Ratio > 0 {
+			at.Figure = figure(m, cell)
+		}
+		c.Cells = append(c.Cells, at)
+	}
+	c.Border = edges(m, left, top, func(a, b *record.Cell) bool {
+		return a.Decided() && b.Decided() && mark(m, a)+strings.Join(a.Among, ",") != mark(m, b)+strings.Join(b.Among, ",")
+	})
+	if m.Theory != nil {
+		c.LawName = m.Theory.Law
+		c.Law = edges(m, left, top, func(a, b *record.Cell) bool { return !slices.Equal(a.Short, b.Short) })
+	}
+	c.legend(m)
+	return c
+}
+
+// edges draws the sides between cells that differ.
+func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell) bool) string {
+	var path strings.Builder
+	for i := range m.Cells {
+		a := &m.Cells[i]
+		if a.X+1 < len(m.Plan.X.Values) && differ(a, m.At(a.X+1, a.Y)) {
+			fmt.Fprintf(&path, "M%s %sV%s", left(a.X+1), top(a.Y), top(a.Y)+cellHeight)
+		}
+		if a.Y+1 < len(m.Plan.Y.Values) && differ(a, m.At(a.X, a.Y+1)) {
+			fmt.Fprintf(&path, "M%s %sH%s", left(a.X), top(a.Y), left(a.X)+cellWidth)
+		}
+	}
+	return path.String()
+}
+
+// cellClass colours a cell by its verdict, paler where it is inferred.
+func cellClass(m *record.Map, c *record.Cell) string {
+	class := map[record.CellDecision]string{
+		record.Ties: "m-same", record.Trades: "m-trade", record.InDoubt: "m-open", record.Rejected: "m-void", "": "m-none",
+	}[c.Decision]
+	if c.Decision == record.Wins {
+		class = fmt.Sprintf("m-%d", max(0, slices.Index(m.Arms, c.Winner))%7)
+	}
+	if c.State == record.Inferred {
+		class += " m-inferred"
+	}
+	return class
+}
+
+// legend lists what is on the map below it, as many in a line as fit.
+func (c *mapChart) legend(m *record.Map) {
+	at, line := c.Left, c.Bottom+58
+	add := func(class, text string, hatched bool) {
+		width := px(34 + 7*len([]rune(text)))
+		if at > c.Left && at+width > max(c.Right, c.Left+4*cellWidth) {
+			at, line = c.Left, line+keyHeight
+		}
+		c.Legend = append(c.Legend, mapKey{X: at, Y: line, TextX: at + 24, TextY: line + 11, Class: class, Text: text, Hatched: hatched})
+		at += width
+	}
+	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
+	for _, k := range marksOn(m) {
+		add(k.Class, k.Text, k.Hatched)
+	}
+	if on(func(c record.Cell) bool { return c.State == record.Inferred }) {
+		add("m-same m-inferred", "( ) inferred", false)
+	}
+	if on(func(c record.Cell) bool { return c.Border }) {
+		add("m-none", "at a border", true)
+	}
+	if c.LawName != "" {
+		add("m-lawkey", c.LawName, false)
+	}
+	line += keyHeight
+	figures := "Figures: " + figuresOf(m)
+	c.Legend = append(c.Legend, mapKey{X: c.Left, TextX: c.Left, TextY: line + 11, Text: figures})
+	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
+	c.Height = line + 28
+}
+
+// marksOn are the marks that cells of the map have, with what they mean.
+func marksOn(m *record.Map) (all []mapKey) {
+	for i, arm := range m.Arms {
+		all = append(all, mapKey{Class: fmt.Sprintf("m-%d", i%7), Text: letter(m, arm) + " " + arm + " wins"})
+	}
+	for _, k := range []struct {
+		decision record.CellDecision
+		mapKey
+	}{
+		{record.Ties, mapKey{Class: "m-same", Text: markSame + " the same"}},
+		{record.Trades, mapKey{Class: "m-trade", Text: markTrade + " a trade"}},
+		{record.InDoubt, mapKey{Class: "m-open", Text: markOpen + " undecided", Hatched: true}},
+		{record.Rejected, mapKey{Class: "m-void", Text: markRefused + " refused"}},
+		{"", mapKey{Class: "m-none", Text: markUnreached + " not reached"}},
+	} {
+		if slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return c.Decision == k.decision }) {
+			all = append(all, k.mapKey)
+		}
+	}
+	return all
+}
+
+// MapSVG writes the chart alone, as an image that follows a light or dark scheme.
+func MapSVG(w io.Writer, m *record.Map) error {
+	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(mapInWords(m))))) })
+}
+
+// letter is an arm's on a map: A for the baseline.
+func letter(m *record.Map, arm string) string {
+	i := slices.Index(m.Arms, arm)
+	if i < 0 || i > 25 {
+		return "?"
+	}
+	return string(rune('A' + i))
+}
+
+// mark is what a cell came to, in one character; of an arm's, its letter.
+func mark(m *record.Map, c *record.Cell) string {
+	switch c.Decision {
+	case record.Wins:
+		return letter(m, c.Winner)
+	case record.Ties:
+		return markSame
+	case record.Trades:
+		return markTrade
+	case record.InDoubt:
+		return markOpen
+	case record.Rejected:
+		return markRefused
+	}
+	return markUnreached
+}
+
+// shorthand is a cell in a table: its mark, in parentheses where it is inferred,
+// with a stroke at a border and a ! where theory says that an arm is short; then
+// the difference.
+func shorthand(m *record.Map, c *record.Cell) string {
+	s := mark(m, c)
+	if c.State == record.Inferred {
+		s = "(" + s + ")"
+	}
+	if c.Border && c.State != record.Unreached {
+		s += "/"
+	}
+	if m.Theory != nil && len(c.Short) > 0 {
+		s += "!"
+	}
+	if c.Ratio > 0 {
+		s += " " + figure(m, c)
+	}
+	return s
+}
+
+// figure is a cell's difference, with its metric where that is not the map's.
+func figure(m *record.Map, c *record.Cell) string {
+	if c.Metric == mapMetric(m) {
+		return change(c.Ratio)
+	}
+	return find(c.Metric).label + " " + change(c.Ratio)
+}
+
+// mapMetric is what the figures of a map are of: the metric that was asked for, or the
+// one that all of them have; "" for a map whose cells differ in it.
+func mapMetric(m *record.Map) string {
+	if m.Plan.Metric != "" {
+		return m.Plan.Metric
+	}
+	common := ""
+	for _, c := range m.Cells {
+		switch {
+		case c.Ratio <= 0:
+		case common == "":
+			common = c.Metric
+		case c.Metric != common:
+			return ""
+		}
+	}
+	return common
+}
+
+// cellSentence says a cell in full.
+func cellSentence(m *record.Map, c *record.Cell) string {
+	p := m.Plan
+	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
+	switch c.Decision {
+	case record.Wins:
+		s += c.Winner + " wins"
+	case record.Ties:
+		s += strings.Join(c.Among, " and ") + " are the same"
+	case record.Trades:
+		s += "a trade"
+	case record.InDoubt:
+		s += "undecided"
+	case record.Rejected:
+		return s + "refused: " + c.Reason.Text
+	default:
+		return s + "not reached"
+	}
+	if c.State == record.Inferred {
+		return s + ", inferred"
+	}
+	if c.Ratio > 0 {
+		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), find(c.Metric).in, bound(c.Low, c.Decision == record.Wins), bound(c.High, c.Decision == record.Wins))
+	}
+	return s
+}
+
+// mapLegend explains the marks that are on the map.
+func mapLegend(m *record.Map) (lines []string) {
+	var parts []string
+	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
+	for _, k := range marksOn(m) {
+		parts = append(parts, k.Text)
+	}
+	lines = append(lines, strings.Join(parts, "; "))
+	parts = nil
+	add := func(text string, f func(c record.Cell) bool) {
+		if on(f) {
+			parts = append(parts, text)
+		}
+	}
+	add("( ) inferred: measured cells on both sides agree", func(c record.Cell) bool { return c.State == record.Inferred })
+	add("/ at a border", func(c record.Cell) bool { return c.Border && c.State != record.Unreached })
+	if m.Theory != nil {
+		add("! "+m.Theory.Arm+" is short of workers by Little's law", func(c record.Cell) bool { return len(c.Short) > 0 })
+	}
+	if parts != nil {
+		lines = append(lines, strings.Join(parts, "; "))
+	}
+	if on(func(c record.Cell) bool { return c.Ratio > 0 }) {
+		lines = append(lines, "figures: "+figuresOf(m))
+	}
+	return lines
+}
+
+// figuresOf says what the numbers in the cells are.
+func figuresOf(m *record.Map) string {
+	whose := "the challenger"
+	if len(m.Arms) == 2 {
+		whose = m.Arms[1]
+	}
+	of, named := mapMetric(m), func(c record.Cell) bool { return c.Ratio > 0 && c.Metric != m.Plan.Metric }
+	metric := find(of).label
+	switch {
+	case of == "":
+		metric = "the metric named: the widest that decided, or of all if none did"
+	case m.Plan.Metric != "" && slices.ContainsFunc(m.Cells, named):
+		metric += ", or what is named where an arm is overloaded"
+	}
+	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
+}
+
+// mapTitle names what is drawn.
+func mapTitle(m *record.Map) string {
+	metric := "winner"
+	if m.Plan.Metric != "" {
+		metric = find(m.Plan.Metric).label
+	}
+	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
+}
+
+// mapPlan says how it was measured.
+func mapPlan(m *record.Map) string {
+	p := m.Plan
+	took := fmt.Sprintf("took %s, budget %s", seconds(m.Spent), seconds(p.Budget))
+	if m.Sessions > 1 {
+		took = fmt.Sprintf("took %s in %d sessions, the last with a budget of %s", seconds(m.Spent), m.Sessions, seconds(p.Budget))
+	}
+	windows := "windows as long as each needs"
+	if p.Window > 0 {
+		windows = seconds(p.Window) + " windows"
+	}
+	return fmt.Sprintf("%s offered, cells of %s at most, %s, seed %d; %s", m.Rate, plural(p.Blocks, "block"), windows, p.Seed, took)
+}
+
+// mapState says what is missing, "" when nothing is.
+func mapState(m *record.Map) string {
+	switch m.Status {
+	case record.Interrupted:
+		return "INTERRUPTED: " + mapResume(m)
+	case record.Partial:
+		why := "the budget ended before every cell was known"
+		if m.Failure != "" {
+			why = m.Failure
+		}
+		return "PARTIAL: " + why + "; " + mapResume(m)
+	case record.Running:
+		return "INCOMPLETE: the map is being measured, or was cut off"
+	}
+	return ""
+}
+
+// theoryLines put the law's border beside the measured one.
+func theoryLines(m *record.Map) (lines []string) {
+	b := m.Theory
+	if b == nil {
+		return nil
+	}
+	across := m.Plan.X
+	along := m.Plan.Y
+	if b.Along == m.Plan.X.Name {
+		across, along = along, across
+	}
+	between := func(i int) string {
+		switch i {
+		case 0:
+			return "below " + along.Values[0]
+		case len(along.Values):
+			return "above " + along.Values[i-1]
+		}
+		return "between " + along.Values[i-1] + " and " + along.Values[i]
+	}
+	for _, l := range b.Lines {
+		text := fmt.Sprintf("%s=%s: by law %s, ", across.Name, l.Value, between(l.Law))
+		switch {
+		case !l.Known:
+			text += "no one border measured"
+		case l.From == l.To:
+			text += "measured " + between(l.From)
+		default:
+			text += "measured " + between(l.From) + " or up to " + between(l.To)
+		}
+		if l.Known && !l.Within1 {
+			text += ": more than a cell apart"
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+func mapResume(m *record.Map) string {
+	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
+}
+
+// MapHeadline is what a map comes to, in one sentence or two.
+func MapHeadline(m *record.Map) string {
+	wins := map[string]int{}
+	var ties, trades, open, refused, unreached, sampled int
+	for _, c := range m.Cells {
+		sampled += stats.Count(c.State == record.Sampled || c.State == record.Voided)
+		switch {
+		case c.State == record.Unreached:
+			unreached++
+		case c.Decision == record.Wins:
+			wins[c.Winner]++
+		case c.Decision == record.Ties:
+			ties++
+		case c.Decision == record.Trades:
+			trades++
+		case c.Decision == record.InDoubt:
+			open++
+		default:
+			refused++
+		}
+	}
+	var parts []string
+	add := func(n int, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d ", n)+fmt.Sprintf(format, args...))
+		}
+	}
+	for _, arm := range m.Arms {
+		add(wins[arm], "won by %s", arm)
+	}
+	add(ties, "the same")
+	add(trades, "a trade")
+	add(open, "undecided")
+	add(refused, "refused")
+	add(unreached, "not reached")
+	text := overtaking(m.Arms, wins, ties) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	if m.Theory == nil {
+		return text
+	}
+	known, within := 0, 0
+	for _, l := range m.Theory.Lines {
+		known += stats.Count(l.Known)
+		within += stats.Count(l.Within1)
+	}
+	line := "column"
+	if m.Theory.Along == m.Plan.X.Name {
+		line = "row"
+	}
+	text += fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s", m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), line))
+	if unknown := len(m.Theory.Lines) - known; unknown > 0 {
+		text += fmt.Sprintf(" (in %d no border can be told)", unknown)
+	}
+	return text + "."
+}
+
+// overtaking answers what a map asks: whether one arm overtakes another, by the cells that
+// each wins; "" when nothing is decided.
+func overtaking(arms []string, wins map[string]int, ties int) string {
+	var winners []string
+	for _, arm := range arms {
+		if wins[arm] > 0 {
+			winners = append(winners, arm)
+		}
+	}
+	switch {
+	case len(winners) == 0 && ties == 0:
+		return ""
+	case len(winners) == 0:
+		return "None of them wins anywhere here. "
+	case len(winners) == 1:
+		return winners[0] + " wins where any of them does. "
+	}
+	return strings.Join(winners, " and ") + " overtake one another here. "
 }

@@ -1,6 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -79,4 +83,71 @@ func (m metric) cells(arms []record.Arm) []string {
 		}
 	}
 	return cells
+}
+
+// asides are columns that explain and are not judged, as the footprints: context switches and
+// the share of CPU time that event loops took; each where it is known of an arm.
+func asides(arms []record.Arm) (columns [][]string) {
+	for _, c := range []struct {
+		head string
+		of   func(record.Arm) *float64
+		cell func(float64) string
+	}{
+		{"switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }},
+		{"loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return fmt.Sprintf("%.0f%s%%", 100*v, nbsp) }},
+	} {
+		if slices.ContainsFunc(arms, func(a record.Arm) bool { return c.of(a) != nil }) {
+			columns = append(columns, column(c.head, arms, func(a record.Arm) string {
+				if v := c.of(a); v != nil {
+					return c.cell(*v)
+				}
+				return none
+			}))
+		}
+	}
+	return columns
+}
+
+// footprints are the columns on what they held; none when no arm's is known.
+func footprints(arms []record.Arm) [][]string {
+	if !slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Footprint != nil }) {
+		return nil
+	}
+	memory := func(a record.Arm) string {
+		f := a.Footprint
+		switch {
+		case f == nil:
+			return none
+		case f.Resident && f.Processes > 1:
+			return "≤" + nbsp + bytesText(f.Memory) // shared pages are counted for each process
+		}
+		return bytesText(f.Memory)
+	}
+	threads := func(a record.Arm) string {
+		f := a.Footprint
+		switch {
+		case f == nil:
+			return none
+		case f.Processes > 1:
+			return fmt.Sprintf("%s in %d processes", count(f.Threads), f.Processes)
+		}
+		return count(f.Threads)
+	}
+	return [][]string{column("memory", arms, memory), column("threads", arms, threads)}
+}
+
+// bytesText writes a size with three digits.
+func bytesText(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	decimals := 0
+	if unit != "B" && v < 100 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%s%s%s", strconv.FormatFloat(v, 'f', decimals, 64), nbsp, unit)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -177,30 +178,6 @@ func (b breakdown) cells() [][]string {
 	return table
 }
 
-// A stack is one arm's time as a bar of stretches.
-type stack struct {
-	series
-	Y     px
-	Bars  []bar
-	Total string
-	End   px // of the bars, where Total stands
-}
-
-type bar struct {
-	Class   string // of the stretch's colour
-	X, Wide px
-	Title   string
-}
-
-// A stackChart draws a breakdown; its bars have one scale.
-type stackChart struct {
-	Title         string
-	Width, Height px
-	Left          px
-	Stacks        []stack
-	Legend        []series // the stretches
-}
-
 // breakdownParts are a section for each breakdown, and what the stretches are.
 func breakdownParts(r *record.Result) (parts []document.Part) {
 	tables := breakdowns(r)
@@ -211,48 +188,42 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 		}
 		parts = append(parts, document.Section{
 			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
-			Lead: "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
-			Parts: append([]document.Part{document.Charts{{
-				Picture: draw("stack", stackOf(r, b)), Instead: []document.Part{document.Table{Rows: b.cells()}},
-			}}}, notes...),
+			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
+			Parts: append([]document.Part{document.Charts{stackOf(r, b)}}, notes...),
 		})
 	}
 	return parts
 }
 
-// stackOf draws one breakdown.
-func stackOf(r *record.Result, b breakdown) stackChart {
-	c := stackChart{Title: b.title(), Width: 640, Left: 10}
+// stackOf draws one breakdown, a bar of stretches for each arm.
+func stackOf(r *record.Result, b breakdown) document.Chart {
 	longest := 0.0
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
 	}
-	scale := axis{low: 0, high: max(longest, 1e-9), from: c.Left, to: c.Width - 90}
+	c := barChart{Label: "Where the time went " + b.title() + ", one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
 	unit := timeScale(longest)
-	for i, row := range b.Rows {
-		s := stack{series: row.series, Y: px(14 + 40*i), Total: unit.format(row.Sum)}
+	for _, row := range b.Rows {
+		bars := barRow{Name: row.Name, Total: unit.format(row.Sum)}
 		at := 0.0
 		for k, v := range row.Seconds {
-			if !(v > 0) { // less than nothing cannot be drawn: the calibration is that far off
-				continue
+			if v > 0 { // less than nothing cannot be drawn: the calibration is that far off
+				bars.Bars = append(bars.Bars, bar{stretchClass(b.Names[k]), b.Names[k] + ": " + seconds(v), at, at + v})
+				at += v
 			}
-			from, to := scale.at(at), scale.at(at+v)
-			s.Bars = append(s.Bars, bar{stretchClass(b.Names[k]), from, to - from, fmt.Sprintf("%s: %s", b.Names[k], seconds(v))})
-			at += v
 		}
-		s.End = scale.at(at)
-		c.Stacks = append(c.Stacks, s)
+		c.Rows = append(c.Rows, bars)
 	}
-	c.Height = px(14 + 40*len(b.Rows))
+	figure := document.Chart{Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}}}
 	for _, st := range stretches(r) {
 		if slices.Contains(b.Names, st.Name) {
-			c.Legend = append(c.Legend, series{Class: stretchClass(st.Name), Name: st.Name})
+			figure.Keys = append(figure.Keys, document.Key{Class: stretchClass(st.Name), Name: st.Name})
 		}
 	}
-	return c
+	return figure
 }
 
-func stretchClass(name string) string { return "s-" + strings.ReplaceAll(name, " ", "-") }
+func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
 // coverage says of how many requests the servers did not tell.
 func coverage(r *record.Result) string {
@@ -263,4 +234,50 @@ func coverage(r *record.Result) string {
 		}
 	}
 	return strings.Join(missing, "; ")
+}
+
+// differences say where the mean response time of arms differs from that of the arm they are
+// compared with: where, not why.
+func differences(r *record.Result) (lines []string) {
+	for _, d := range r.Differences {
+		if !d.Tail {
+			lines = append(lines, difference(d))
+		}
+	}
+	return lines
+}
+
+// inPlain is a stretch's name for who has not read what the stretches are.
+func inPlain(stretch string) string {
+	if stretch == "interference" {
+		return "the handler held up by others or a late timer"
+	}
+	return stretch
+}
+
+// difference is one in words, its largest pieces first.
+func difference(d record.Difference) string {
+	way, when := "slower", "on average"
+	if d.By < 0 {
+		way = "faster"
+	}
+	if d.Tail {
+		when = "in the slowest 1" + nbsp + "%"
+	}
+	unit := timeScale(math.Abs(d.By))
+	var told []string
+	rest := d.By
+	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
+		told = append(told, inPlain(p.Stretch)+" "+unit.signed(p.By))
+		rest -= p.By
+	}
+	switch {
+	case told == nil:
+		told = []string{"in which part is not decided"}
+	case math.Abs(rest) > negligible:
+		told = append(told, "the rest "+unit.signed(rest))
+	}
+	low, high := math.Abs(d.Low), math.Abs(d.High)
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, when, d.Baseline,
+		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
 }

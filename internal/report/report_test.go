@@ -173,8 +173,8 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 		{"p99", "FASTER", "p99 FASTER, 13 % less (-15 % to -11 %)", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
 	} {
 		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: c.verdict, Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
-		row := forestRowOf(v, ratioAxis([]record.Verdict{v}))
-		for got, want := range map[string]string{aside(v): c.aside, sentence(v): c.sentence, row.Class(): c.class} {
+		row := forestRowOf(v, false)
+		for got, want := range map[string]string{aside(v): c.aside, sentence(v): c.sentence, row.Class: c.class} {
 			if got = strings.ReplaceAll(got, nbsp, " "); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}

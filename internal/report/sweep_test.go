@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"schedlab/internal/record"
@@ -22,16 +23,17 @@ func TestSweepOverClients(t *testing.T) {
 	}
 	var labels []string
 	for _, c := range sweeps(r) {
-		labels = append(labels, c.Label)
+		metric, _, _ := strings.Cut(c.Caption, " over ")
+		labels = append(labels, metric)
 		var ticks []string
-		for _, x := range c.X {
+		for _, x := range c.Panels[0].X.Ticks {
 			ticks = append(ticks, x.Label)
 		}
 		if want := []string{"1", "4", "16", "64", "256", "", "2048"}; !slices.Equal(ticks, want) {
 			t.Errorf("%s: got the labels %q, want %q: two of them would touch", c.Label, ticks, want)
 		}
-		for _, l := range c.Lines {
-			if !slices.IsSortedFunc(l.Points, func(a, b sweepPoint) int { return cmp.Compare(a.X, b.X) }) {
+		for _, l := range c.Panels[0].Lines {
+			if !slices.IsSortedFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) }) {
 				t.Errorf("%s of %s goes back and forth: %+v", c.Label, l.Name, l.Points)
 			}
 		}

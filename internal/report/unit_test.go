@@ -45,12 +45,11 @@ func TestColumnSharesOneUnit(t *testing.T) {
 func TestAxisStaysInItsFrame(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]float64{nil, {0}, {1e-3}, {1e-3, 2e-3}, {1e-6, 1}, {math.NaN(), math.Inf(1), 3}} {
-		a := timeAxis(values, 10, 110)
-		ticks := a.timeTicks(5)
-		if len(ticks) == 0 {
+		a := newAxis(values, 10, 110).marked(5, timeLabel)
+		if len(a.Ticks) == 0 {
 			t.Errorf("%v: no ticks", values)
 		}
-		for _, tick := range ticks {
+		for _, tick := range a.Ticks {
 			if !(tick.At >= 10 && tick.At <= 110) {
 				t.Errorf("%v: tick %v outside 10..110", values, tick)
 			}
@@ -65,7 +64,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Metric: "p99", Verdict: string(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
-	if got := forestRowOf(v, ratioAxis([]record.Verdict{v})).Blocks; got != "worse in 11 of 12"+nbsp+"blocks" {
+	if got := forestRowOf(v, false).Note; got != "worse in 11 of 12"+nbsp+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}
 }
@@ -100,14 +99,15 @@ func TestForestMarksNoDifference(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	r.Verdicts[0].Low, r.Verdicts[0].High = 0.00001, 1e9
-	f := plant(r)
-	if f.Ticks[0].Label != "same" || f.Ticks[0].At != f.One {
-		t.Errorf("first tick %+v, want the line of no difference at %v", f.Ticks[0], f.One)
+	f := forestOf(r)
+	if f.X.Ticks[0].Label != "same" || f.X.Ticks[0].At != f.X.At(1) {
+		t.Errorf("first tick %+v, want the line of no difference at %v", f.X.Ticks[0], f.X.At(1))
 	}
 	for _, g := range f.Groups {
 		for _, row := range g.Rows {
-			if row.Drawn && !(0 <= row.Low && row.Low <= row.At && row.At <= row.High && row.High <= forestWidth) {
-				t.Errorf("%s %s drawn at %v, %v, %v: not in order or outside", g.Name, row.Metric, row.Low, row.At, row.High)
+			low, at, high := f.X.At(row.Low), f.X.At(row.Ratio), f.X.At(row.High)
+			if row.Drawn && !(0 <= low && low <= at && at <= high && high <= forestWidth) {
+				t.Errorf("%s %s drawn at %v, %v, %v: not in order or outside", g.Name, row.Metric, low, at, high)
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func figures(r *record.Result) document.Part {
 	if len(r.Arms) == 0 {
 		return document.Section{}
 	}
-	columns := [][]string{append([]string{"arm"}, names(r.Arms)...)}
+	columns := [][]string{column("arm", r.Arms, name)}
 	for _, m := range metrics() {
 		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
 	}
@@ -114,11 +114,15 @@ func figures(r *record.Result) document.Part {
 	}
 }
 
-func names(arms []record.Arm) (all []string) {
+func name(a record.Arm) string { return a.Name }
+
+// column is a column of a table of arms, its head first.
+func column(head string, arms []record.Arm, cell func(a record.Arm) string) []string {
+	cells := []string{head}
 	for _, a := range arms {
-		all = append(all, a.Name)
+		cells = append(cells, cell(a))
 	}
-	return all
+	return cells
 }
 
 // marks are the arms' lines in charts, and their doubts.
@@ -150,16 +154,11 @@ func mediansOf(r *record.Result) string {
 
 // moreFigures are closed-loop throughput, failures, and what connections got.
 func moreFigures(r *record.Result) document.Part {
-	columns := [][]string{append([]string{"arm"}, names(r.Arms)...)}
+	columns := [][]string{column("arm", r.Arms, name)}
 	add := func(head string, known func(a record.Arm) bool, cell func(a record.Arm) string) {
-		if !slices.ContainsFunc(r.Arms, known) {
-			return
+		if slices.ContainsFunc(r.Arms, known) {
+			columns = append(columns, column(head, r.Arms, cell))
 		}
-		column := []string{head}
-		for _, a := range r.Arms {
-			column = append(column, cell(a))
-		}
-		columns = append(columns, column)
 	}
 	all := func(record.Arm) bool { return true }
 	fair := func(a record.Arm) bool { return a.Fairness != nil }
@@ -192,7 +191,7 @@ func verdicts(r *record.Result) document.Part {
 		says = append(says, document.Lines{refused})
 	}
 	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
-		document.Charts{{Picture: draw("forest", plant(r)), Instead: says}},
+		document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}},
 	}}
 	s.About = conditions(r)
 	s.Lead = "Each arm against " + seriesOf(r.Arms)[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
@@ -201,54 +200,6 @@ func verdicts(r *record.Result) document.Part {
 		s.Lead += " " + refused + "."
 	}
 	return s
-}
-
-// curveSection draws response time by percentile.
-func curveSection(r *record.Result) document.Part {
-	c := curves(r.Arms)
-	if c == nil {
-		return document.Section{}
-	}
-	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
-	if c.Log {
-		lead += " The time axis is logarithmic."
-	}
-	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{{
-		Picture: draw("curves", c), Keys: keys(seriesOf(r.Arms)), Wide: true, Instead: []document.Part{document.Table{Rows: c.Rows}},
-	}}}}
-}
-
-// sweepSection draws figures over the varied factors.
-func sweepSection(r *record.Result) document.Part {
-	var charts document.Charts
-	for _, c := range sweeps(r) {
-		var legend []document.Key
-		for _, l := range c.Lines {
-			legend = append(legend, document.Key{Class: l.Class, Name: l.Name})
-		}
-		charts = append(charts, document.Chart{Caption: c.Label + " over " + c.Factor + logarithmic(c.Log), Picture: draw("sweep", c), Keys: legend})
-	}
-	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
-}
-
-func logarithmic(log bool) string {
-	if log {
-		return ", logarithmic"
-	}
-	return ""
-}
-
-// panelSection draws the blocks.
-func panelSection(r *record.Result) document.Part {
-	var charts document.Charts
-	for _, p := range panels(r.Arms) {
-		charts = append(charts, document.Chart{Caption: p.Label + logarithmic(p.Log), Picture: draw("panel", p)})
-	}
-	return document.Section{
-		ID: "blocks", Title: "Block by block", Parts: []document.Part{charts},
-		Lead: warned(r, "One dot per block and a bar at their median; a thin line joins the arms of one block, which all served the same trace. "+
-			"Lines that lean the same way are a steady difference. The axes do not start at zero."),
-	}
 }
 
 // reservations are all that speaks against the result, or could.

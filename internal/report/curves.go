@@ -1,0 +1,285 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// curveSection draws response time by percentile.
+func curveSection(r *record.Result) document.Part {
+	c, rows := curves(r.Arms)
+	if c == nil {
+		return document.Section{}
+	}
+	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
+	if c.Panels[0].Y.log {
+		lead += " The time axis is logarithmic."
+	}
+	figure := c.figure()
+	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
+	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
+}
+
+// curves draws the arms' distributions, a line each, and tables them; nil when no arm has
+// one. The x axis counts nines, -log10(1-q), so that p90, p99 and p99.9 are equally far
+// apart. Later lines are thinner, so that one on top of another leaves that visible.
+func curves(arms []record.Arm) (*chart, [][]string) {
+	var times []float64
+	nines := 0.0
+	for _, a := range arms {
+		for _, p := range a.Curve {
+			times, nines = append(times, p.Seconds), max(nines, ninesOf(p.Quantile))
+		}
+	}
+	if nines == 0 {
+		return nil, nil
+	}
+	p := panel{X: axis{high: nines, From: 74, To: 622}, Y: newAxis(times, 334, 14).marked(6, timeLabel)}
+	rows := [][]string{{"arm"}}
+	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
+	marks = slices.DeleteFunc(marks, func(q float64) bool { return ninesOf(q) > nines+1e-9 })
+	for _, q := range marks {
+		label := "p" + strconv.FormatFloat(q*100, 'g', -1, 64)
+		if q == 0 {
+			label = "least"
+		}
+		p.X.Ticks = append(p.X.Ticks, tick{p.X.At(ninesOf(q)), label, slices.Contains([]float64{0, .75, .95, .995}, q)})
+		rows[0] = append(rows[0], label)
+	}
+	for i, s := range seriesOf(arms) {
+		curve := arms[i].Curve
+		if len(curve) == 0 {
+			continue
+		}
+		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
+		for _, at := range curve {
+			l.Points = append(l.Points, point{X: ninesOf(at.Quantile), Y: at.Seconds})
+		}
+		row := []string{s.Name}
+		for _, q := range marks {
+			row = append(row, along(curve, q))
+		}
+		p.Lines, rows = append(p.Lines, l), append(rows, row)
+	}
+	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
+	return &chart{Label: label, Width: 640, Height: 380, Panels: []panel{p}}, rows
+}
+
+// along reads a curve at quantile q, which is one of its points or beyond its end:
+// a neighbour's time would be another quantile's.
+func along(curve []record.Point, q float64) string {
+	for _, p := range curve {
+		if math.Abs(p.Quantile-q) < 1e-8 {
+			return seconds(p.Seconds)
+		}
+	}
+	return none
+}
+
+// ninesOf is how many nines q has; q of 1 and beyond counts as nine of them.
+func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
+
+// panelSection draws the blocks.
+func panelSection(r *record.Result) document.Part {
+	var charts document.Charts
+	for _, name := range []string{"p99", "p90", "p50"} { // the tail first
+		if c := blockChart(find(name), r.Arms); c != nil {
+			charts = append(charts, c.figure())
+		}
+	}
+	return document.Section{
+		ID: "blocks", Title: "Block by block", Parts: []document.Part{charts},
+		Lead: warned(r, "One dot per block and a bar at their median; a thin line joins the arms of one block, which all served the same trace. "+
+			"Lines that lean the same way are a steady difference. The axes do not start at zero."),
+	}
+}
+
+// blockChart shows one metric of every arm: a row of dots per arm, and a thin line through
+// the rows for each block, since the verdict compares within blocks. Parallel lines are a
+// steady difference. Nil for a metric without two blocks.
+func blockChart(m metric, arms []record.Arm) *chart {
+	var values []float64
+	blocks, rows := 0, 0
+	for _, a := range arms {
+		of := a.Blocks[m.name]
+		values, blocks, rows = append(values, of...), max(blocks, len(of)), rows+min(len(of), 1)
+	}
+	if blocks < 2 {
+		return nil
+	}
+	const top, rowHeight = 6, 44
+	c := &chart{Caption: m.label, Label: m.label + " of every arm, block by block", Width: 340, Height: px(top + rowHeight*rows + 26)}
+	p := panel{X: closeAxis(values, 14, 326).marked(4, timeLabel), Y: axis{high: float64(rows), From: px(top + rowHeight*rows), To: top}}
+	unit := timeScale(values...)
+	pairs := make([]line, blocks)
+	for i, s := range seriesOf(arms) {
+		of := arms[i].Blocks[m.name]
+		if len(of) == 0 {
+			continue
+		}
+		y := float64(rows-len(p.Lines)) - .68 // the name stands above
+		row := line{series: s, Label: s.Name}
+		var numbers []string
+		for k, v := range of {
+			row.Points = append(row.Points, point{v, y, "dot", ""})
+			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, point{X: v, Y: y})
+			numbers = append(numbers, unit.number(v))
+		}
+		row.Title = s.Name + ": " + strings.Join(numbers, ", ") + nbsp + unit.unit
+		row.Points = append(row.Points, point{stats.Median(of), y, "middle", ""})
+		p.Lines = append(p.Lines, row)
+	}
+	p.Lines = append(pairs, p.Lines...)
+	c.Panels = []panel{p}
+	return c
+}
+
+// sweepSection draws figures over the varied factors.
+func sweepSection(r *record.Result) document.Part {
+	var charts document.Charts
+	for _, c := range sweeps(r) {
+		charts = append(charts, c.figure())
+	}
+	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
+}
+
+// A sweptArm has a value of a varied factor.
+type sweptArm struct {
+	line, value string
+	arm         *record.Arm
+}
+
+// sweeps draws p50, p99, goodput and CPU per request over every factor with two
+// values or more, a line for each family of arms.
+func sweeps(r *record.Result) (charts []chart) {
+	var factors []string
+	for _, a := range r.Arms {
+		for _, l := range a.Levels {
+			if !slices.Contains(factors, l.Factor) {
+				factors = append(factors, l.Factor)
+			}
+		}
+	}
+	for _, factor := range factors {
+		arms := levelled(r, factor)
+		for _, m := range metrics() {
+			if m.name == "p90" {
+				continue
+			}
+			if c := sweep(factor, m, arms); c != nil {
+				charts = append(charts, *c)
+			}
+		}
+	}
+	return charts
+}
+
+// levelled lists the arms that have a value of the factor; the line they belong
+// to is their family with their values of other factors.
+func levelled(r *record.Result, factor string) (all []sweptArm) {
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		s := sweptArm{line: a.Family, arm: a}
+		for _, l := range a.Levels {
+			if l.Factor == factor {
+				s.value = l.Value
+			} else {
+				s.line += "," + l.Factor + "=" + l.Value
+			}
+		}
+		if s.value != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// sweep draws one metric over a factor; nil without two values.
+func sweep(factor string, m metric, arms []sweptArm) *chart {
+	var values []string
+	var figures []float64
+	lines := map[string]*line{}
+	var names []string
+	write, label := rate, countLabel
+	if m.unit == "s" {
+		write, label = seconds, timeLabel
+	}
+	for _, a := range arms {
+		if !slices.Contains(values, a.value) {
+			values = append(values, a.value)
+		}
+	}
+	place, x := places(values, 74, 400)
+	for _, a := range arms {
+		v := m.value(a.arm)
+		if v == nil || *v == 0 && m.unit == "s" {
+			continue
+		}
+		figures = append(figures, *v)
+		if lines[a.line] == nil {
+			lines[a.line] = &line{series: series{a.line, "c" + strconv.Itoa(len(names)%7)}, Title: a.line, Stroke: "line"}
+			names = append(names, a.line)
+		}
+		l := lines[a.line]
+		l.Points = append(l.Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
+	}
+	if len(values) < 2 || len(figures) < 2 {
+		return nil
+	}
+	p := panel{X: x}
+	for _, v := range values {
+		p.X.Ticks = append(p.X.Ticks, tick{At: x.At(place[v]), Label: v})
+	}
+	thin(p.X.Ticks)
+	for _, name := range names {
+		slices.SortStableFunc(lines[name].Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
+		p.Lines = append(p.Lines, *lines[name])
+	}
+	p.Y = newAxis(figures, 216, 14).marked(5, label)
+	return &chart{Caption: m.label + " over " + factor, Label: m.label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
+}
+
+// fitPoints is how many straight lines a fitted curve is made of.
+const fitPoints = 60
+
+// quantityOf reads a factor's value as a number: 16, 500/s, 0.7x, 20ms.
+func quantityOf(value string) (float64, bool) {
+	if d, err := time.ParseDuration(value); err == nil {
+		return d.Seconds(), true
+	}
+	v, err := strconv.ParseFloat(strings.TrimRight(value, "/sx"), 64)
+	return v, err == nil
+}
+
+// places puts values on an axis: numbers where they belong, by logarithm when they spread
+// over eightfold; words at equal distances.
+func places(values []string, from, to px) (at map[string]float64, a axis) {
+	at = map[string]float64{}
+	numeric := true
+	for _, v := range values {
+		n, ok := quantityOf(v)
+		at[v], numeric = n, numeric && ok
+	}
+	if !numeric {
+		for i, v := range values {
+			at[v] = float64(i)
+		}
+	}
+	numbers := slices.Collect(maps.Values(at))
+	a = axis{low: slices.Min(numbers), high: slices.Max(numbers), From: from, To: to, pad: 14}
+	a.log = numeric && a.low > 0 && a.high/a.low > 8
+	if a.low == a.high {
+		a.high++
+	}
+	return at, a
+}

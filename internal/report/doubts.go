@@ -1,0 +1,286 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// floor says what the load itself adds to every response time; "" when that was not
+// measured.
+func floor(f *record.Floor) string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+		seconds(f.P50), seconds(f.P99), rate(f.Rate))
+}
+
+// generator says what the load side did, at its worst over the arms; "" when
+// that was not recorded.
+func generator(r *record.Result) string {
+	var worst record.Proofs
+	known := false
+	var late *record.ReadLate
+	for _, a := range r.Arms {
+		g := a.Generator
+		if g == nil {
+			continue
+		}
+		known = true
+		worst.Busy, worst.GCs = max(worst.Busy, g.Busy), worst.GCs+g.GCs
+		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
+		worst.Missing += g.Missing
+		if l := g.ReadLate; l != nil && (late == nil || l.P99 > late.P99) {
+			late = l
+		}
+	}
+	if !known {
+		return ""
+	}
+	text := fmt.Sprintf("busy %.0f%s%% at most, latest send %s after its time", 100*worst.Busy, nbsp, seconds(worst.LongestLag))
+	if worst.GCs > 0 {
+		text += fmt.Sprintf(", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause))
+	} else {
+		text += ", no garbage collected"
+	}
+	if worst.Missing > 0 {
+		text += fmt.Sprintf(", %s planned and never sent", plural(worst.Missing, "request"))
+	}
+	return text + readLate(late) + floor(r.Env.Floor) + visiting(r)
+}
+
+// visiting says what the load took of CPUs that it shares with the servers, and whether it
+// went first there; "" where it has its own.
+func visiting(r *record.Result) string {
+	shared := r.Env.SharedCPUs()
+	var took []string
+	rest := ""
+	for _, a := range r.Arms {
+		if d := a.Disturbed; d != nil && a.Role != record.Copy {
+			took = append(took, fmt.Sprintf("%.1f%s%% in %s", 100*d.Load, nbsp, a.Name))
+		}
+		if a.Generator != nil {
+			rest = a.Generator.Rest
+		}
+	}
+	if len(shared) == 0 || len(took) == 0 {
+		return ""
+	}
+	text := "; it shares " + shared.Words() + " with the servers"
+	switch rest {
+	case record.RestFirst:
+		text += ", asleep while nothing is due, with real-time priority (SCHED_RR)"
+	case record.RestWaits:
+		text += ", asleep while nothing is due, without real-time priority, which is not permitted here"
+	}
+	return text + "; in the median it took of that CPU " + strings.Join(took, ", ")
+}
+
+// readLate says how long replies waited to be read; "" when that was not audited.
+func readLate(l *record.ReadLate) string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
+}
+
+// uneven is the index of Jain's below which an arm has a line of its own.
+const uneven = .9
+
+// fairness says how answers fell to connections: a line for each arm that starved
+// some or served them unevenly, and one for all the others. None where that is not
+// known, as where each request has a connection of its own.
+func fairness(arms []record.Arm) (lines []string) {
+	var even []record.Arm
+	for _, a := range arms {
+		switch f := a.Fairness; {
+		case f == nil:
+		case f.Served < f.Asked || a.Jain == nil || *a.Jain < uneven:
+			lines = append(lines, fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
+				a.Name, count(f.Served), plural(f.Asked, "connection"), evenness(a, 2), firstReply(a)))
+		default:
+			even = append(even, a)
+		}
+	}
+	if len(even) == 0 {
+		return lines
+	}
+	of := ""
+	if len(lines) > 0 {
+		of = " of the others"
+	}
+	least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
+	slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
+	return append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
+		of, evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
+}
+
+// evenness is an arm's index of Jain's.
+func evenness(a record.Arm, decimals int) string {
+	if a.Jain == nil {
+		return none
+	}
+	return strconv.FormatFloat(*a.Jain, 'f', decimals, 64)
+}
+
+// firstReply is the slowest of an arm's connections.
+func firstReply(a record.Arm) string {
+	if a.Fairness == nil || a.Fairness.Served == 0 {
+		return none
+	}
+	return seconds(a.Fairness.FirstReply)
+}
+
+// served is how many of an arm's connections got answers, of how many.
+func served(a record.Arm) string {
+	f := a.Fairness
+	if f == nil {
+		return none
+	}
+	return count(f.Served) + " of " + count(f.Asked)
+}
+
+// disturbed says what disturbed the windows, over all arms, in a line: it is in the
+// intervals. "" when nothing is known.
+func disturbed(arms []record.Arm) string {
+	var parts []string
+	say := func(name string, of func(d *record.Disturbed) (float64, bool), write func(float64) string) {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, a := range arms {
+			if a.Disturbed == nil {
+				continue
+			}
+			if v, ok := of(a.Disturbed); ok {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		switch {
+		case low > high:
+		case write(low) == write(high):
+			parts = append(parts, name+" "+write(low))
+		default:
+			parts = append(parts, name+" "+write(low)+" to "+write(high))
+		}
+	}
+	for _, q := range []string{"p50", "p99"} {
+		say("load late at "+q, func(d *record.Disturbed) (float64, bool) { v, ok := d.Late[q]; return v, ok }, seconds)
+	}
+	share := func(v float64) string { return fmt.Sprintf("%.1f%s%%", 100*v, nbsp) }
+	known := func(v float64) (float64, bool) { return v, v >= 0 }
+	say("other programs on the server's CPUs", func(d *record.Disturbed) (float64, bool) { return known(d.Foreign) }, share)
+	say("steal", func(d *record.Disturbed) (float64, bool) { return known(d.Steal) }, share)
+	say("throttled", func(d *record.Disturbed) (float64, bool) { return known(d.Throttled) }, share)
+	if len(parts) == 0 {
+		return ""
+	}
+	quiet := slices.Index(parts, "throttled 0.0"+nbsp+"%")
+	if quiet >= 0 {
+		parts = slices.Delete(parts, quiet, quiet+1)
+	}
+	return "medians of the arms, in the intervals: " + strings.Join(parts, ", ")
+}
+
+// wide is the tolerance of a law, a ratio, from which holding to it says little.
+const wide = .25
+
+// laws says how near the valid windows came to breaking each law of the audit; ""
+// when none was checked.
+func laws(all []record.Law) string {
+	most := 0
+	for _, l := range all {
+		most = max(most, l.Windows)
+	}
+	if most == 0 {
+		return ""
+	}
+	parts := make([]string, len(all))
+	for i, l := range all {
+		allowed := "none"
+		if l.Limit > 0 {
+			allowed = lawFigure(l.Limit, l.Unit)
+		}
+		if allowed += " allowed"; l.Unit == "ratio" && l.Limit > wide {
+			allowed += ", which checks little"
+		}
+		if l.Windows < most {
+			allowed += ", " + plural(l.Windows, "window")
+		}
+		_, of, _ := strings.Cut(l.Unit, "ratio")
+		parts[i] = fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
+	}
+	return fmt.Sprintf("worst of %s: %s", plural(most, "window"), strings.Join(parts, "; "))
+}
+
+// lawFigure writes a value or a limit, without what a ratio is of.
+func lawFigure(v float64, unit string) string {
+	if strings.HasPrefix(unit, "ratio") {
+		return fmt.Sprintf("%.*f%s%%", decimals(100*v, 2), 100*v, nbsp)
+	}
+	return plural(int(v), strings.TrimSuffix(unit, "s"))
+}
+
+// refusals says why blocks were left out, one line per rule: a rule that broke
+// in many windows is one cause. The record has every window.
+func refusals(all []record.Refusal) (lines []string) {
+	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
+		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
+			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
+		})
+		side := "limit"
+		if worst.Value < worst.Limit {
+			side = "below"
+		}
+		var blocks []string
+		for _, x := range windows {
+			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
+				blocks = append(blocks, n)
+			}
+		}
+		in := "block"
+		if len(blocks) > 1 {
+			in += "s"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"),
+			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
+	}
+	return lines
+}
+
+// past is how far a window is beyond its limit, a ratio: above most limits, and below
+// those on how many requests it needs.
+func past(x record.Refusal) float64 {
+	if x.Value < x.Limit {
+		return x.Limit / x.Value
+	}
+	return x.Value / x.Limit
+}
+
+// sessions says how long they took, a line for each arm that had any.
+func sessions(arms []record.Arm) (lines []string) {
+	for _, a := range arms {
+		s := a.Sessions
+		if s == nil {
+			continue
+		}
+		parts := []string{fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken))}
+		few := "p50"
+		if s.P50 != nil {
+			took := "first request to last answer p50 " + seconds(*s.P50)
+			if few = "p90"; s.P90 != nil {
+				took += ", p90 " + seconds(*s.P90)
+			}
+			parts = append(parts, took)
+		}
+		if s.P90 == nil {
+			parts = append(parts, fmt.Sprintf("too few for %s (%s in a window)", few, count(s.PerWindow)))
+		}
+		lines = append(lines, strings.Join(parts, "; "))
+	}
+	return lines
+}

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// The forest's own units: one row of the plot, and the axis above them all.
+const (
+	forestWidth  = 320
+	forestMargin = 22
+)
+
+// A forest is the verdicts with their intervals on one axis of ratios to the
+// baseline, logarithmic, so that twice and half are equally far from 1.
+type forest struct {
+	X      axis
+	Groups []forestGroup
+}
+
+// A forestGroup is one arm's verdicts, or the A/A control.
+type forestGroup struct {
+	series
+	Control bool
+	Rows    []forestRow
+}
+
+// A forestRow is one verdict, drawn unless it was refused.
+type forestRow struct {
+	record.Verdict
+	Word, Class string  // of the verdict
+	Same        float64 // the ratio up to which arms count as the same
+	Drawn       bool
+	Note        string // the blocks, or why nothing is drawn
+}
+
+// forestOf lays the verdicts out, the A/A control last.
+func forestOf(r *record.Result) forest {
+	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
+	classes := map[string]string{}
+	for _, s := range seriesOf(r.Arms) {
+		classes[s.Name] = s.Class
+	}
+	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
+		for _, group := range groups {
+			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
+			for _, v := range group {
+				g.Rows = append(g.Rows, forestRowOf(v, g.Control))
+			}
+			f.Groups = append(f.Groups, g)
+		}
+	}
+	return f
+}
+
+func forestRowOf(v record.Verdict, control bool) forestRow {
+	m := find(v.Metric)
+	decision := m.Decision(v.Verdict)
+	row := forestRow{Verdict: v, Word: m.word(v.Verdict), Class: string(decision), Same: 1 + m.Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+	switch {
+	case row.Drawn && control:
+		row.Word, row.Class, row.Note = "NOT CLEAN", "NOT-CLEAN", plural(v.Blocks, "block")
+		if clean(v) {
+			row.Word, row.Class = "CLEAN", "CLEAN"
+		}
+	case !row.Drawn && !v.Reason.None():
+		row.Note = reason(v)
+	case v.Lean != "":
+		row.Note = "leans " + lean(v)
+	case !row.Drawn && v.Needed > 0:
+		row.Note = "needs " + plural(v.Needed, "block")
+	case !row.Drawn:
+		row.Note = reason(v)
+	case decision == stats.Slower:
+		row.Note = wins(v.Lost, v.Blocks, "worse")
+	case decision == stats.Inconclusive && v.Needed > mostBlocks:
+		row.Note = hopelessly(v.Needed)
+	case decision == stats.Inconclusive && v.Needed > 0:
+		row.Note = "needs about " + plural(v.Needed, "block")
+	case decision == stats.Faster || decision == stats.Inconclusive:
+		row.Note = wins(v.Won, v.Blocks, "better")
+	default:
+		row.Note = plural(v.Blocks, "block")
+	}
+	return row
+}
+
+func wins(n, of int, word string) string {
+	return word + " in " + count(n) + " of " + plural(of, "block")
+}
+
+// ratioAxis spans every interval and at least ±25 %, within a thousandfold, and ends at round
+// ratios.
+func ratioAxis(verdicts []record.Verdict) axis {
+	low, high := 0.8, 1.25
+	for _, v := range verdicts {
+		if v.Low > 0 && v.High > 0 {
+			low, high = min(low, v.Low), max(high, v.High)
+		}
+	}
+	round := func(ratio float64) float64 {
+		for _, r := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
+			if ratio <= r*1.001 {
+				return r
+			}
+		}
+		return 1000
+	}
+	x := axis{low: 1 / round(1/low) / 1.02, high: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, log: true}
+	x.Ticks = ratioTicks(x)
+	return x
+}
+
+// ratioTicks marks no difference and round ones with room between the labels.
+func ratioTicks(x axis) []tick {
+	const room = 46
+	ticks := []tick{{x.At(1), "same", false}}
+	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
+		if v < x.low || v > x.high {
+			continue
+		}
+		at := x.At(v)
+		free := true
+		for _, t := range ticks {
+			free = free && math.Abs(float64(t.At-at)) >= room
+		}
+		if free {
+			ticks = append(ticks, tick{at, change(v), true})
+		}
+	}
+	return ticks
+}
+
+// control says how one metric of the baseline differs from its own copy.
+func control(v record.Verdict) string {
+	label := find(v.Metric).label
+	if !judgedControl(v) {
+		return fmt.Sprintf("%s not judged: %s", label, reason(v))
+	}
+	if v.Low == 0 {
+		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
+	}
+	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
+}
+
+// judgedControl reports whether an A/A comparison found anything, clean or not.
+func judgedControl(v record.Verdict) bool { return stats.Decision(v.Verdict) != stats.Refused }
+
+// clean reports whether an A/A comparison shows no difference that matters.
+func clean(v record.Verdict) bool {
+	d := find(v.Metric).Decision(v.Verdict)
+	return d != stats.Faster && d != stats.Slower
+}
+
+// controls says the A/A comparison in one sentence.
+func controls(aa []record.Verdict) string {
+	if len(aa) == 0 {
+		return "no A/A control was run"
+	}
+	if why := oneReason(aa); why != "" {
+		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
+	}
+	var parts, bad []string
+	for _, v := range aa {
+		parts = append(parts, control(v))
+		if judgedControl(v) && !clean(v) {
+			bad = append(bad, find(v.Metric).label)
+		}
+	}
+	finding := "none differs by what a verdict needs, as it must"
+	if len(bad) > 0 {
+		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
+	}
+	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
+}
+
+// expectations are what the scenario asserts, with what came of it.
+func expectations(r *record.Result) document.Part {
+	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // badges of verdicts
+	var all document.Findings
+	for _, e := range r.Expectations {
+		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.Text})
+	}
+	return document.Section{
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},
+		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there.",
+	}
+}
+
+// tally counts the answers in a sentence, "" when nothing was expected.
+func tally(all []record.Expectation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	n := map[record.Answer]int{}
+	for _, e := range all {
+		n[e.Outcome]++
+	}
+	return fmt.Sprintf("%s: %d passed, %d failed, %d open, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided], n[record.NoAnswer])
+}
