@@ -2,14 +2,13 @@ package server
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,19 +17,14 @@ import (
 
 // A process is a child as its parent knows it.
 type process struct {
-	index  int
-	cmd    *exec.Cmd
-	conn   net.Conn
-	exited chan struct{}
-
-	mu  sync.Mutex // of enc
-	enc *gob.Encoder
+	index int
+	cmd   *exec.Cmd
+	conn  net.Conn
+	calls *rpc.Client // on conn
 
 	// The fleet's lock guards what follows.
-	last    report // newest of every field
-	ready   bool
-	asked   uint64                 // number of the last report asked for
-	waiting map[uint64]chan report // for the report of that number
+	last Report // the newest of every field
+	full uint64 // the number of the newest full report
 }
 
 // ChildFD is the descriptor at which a child finds the socket to its parent: the
@@ -39,17 +33,11 @@ const ChildFD = 3
 
 // startProcess starts this program again as process index of the fleet.
 func startProcess(cfg Config, index int) (*process, error) {
-	pair, err := socketPair()
+	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "child"), os.NewFile(uintptr(pair[1]), "parent")
-	defer ours.Close()
 	defer theirs.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return nil, fmt.Errorf("making a socket to the process: %w", err)
-	}
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
 		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
@@ -59,116 +47,77 @@ func startProcess(cfg Config, index int) (*process, error) {
 		conn.Close()
 		return nil, err
 	}
-	p := newProcess(index, conn)
-	p.cmd = cmd
-	return p, nil
-}
-
-func newProcess(index int, conn net.Conn) *process {
-	return &process{index: index, conn: conn, enc: gob.NewEncoder(conn), exited: make(chan struct{}), waiting: map[uint64]chan report{}}
+	return &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}, nil
 }
 
 // exitTime is the part of a drain's timeout that is left for a process that has
 // drained to report and to exit: an eighth, at most half a second.
 func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
 
-// socketPair makes two sockets that no other process inherits. Only Linux can ask
+// socketPair makes two connected sockets that no other process inherits. Only Linux can ask
 // for that in one call.
-func socketPair() ([2]int, error) {
+func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
 		unix.CloseOnExec(pair[0])
 		unix.CloseOnExec(pair[1])
 	}
-	return pair, err
-}
-
-// order sends an order. To a process that is gone it goes nowhere.
-func (p *process) order(o order) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit))
-	_ = p.enc.Encode(o)
-}
-
-// ask sends an order and returns the report that answers it, nil if ctx or the process ends
-// before that comes.
-func (p *process) ask(ctx context.Context, f *fleet, o order) *report {
-	answer := make(chan report, 1)
-	f.mu.Lock()
-	p.asked++
-	o.Seq = p.asked
-	p.waiting[o.Seq] = answer
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(p.waiting, o.Seq)
-		f.mu.Unlock()
-	}()
-	p.order(o)
-	select {
-	case r := <-answer:
-		return &r
-	case <-p.exited:
-	case <-ctx.Done():
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil
+	file := os.NewFile(uintptr(pair[0]), "child")
+	defer file.Close()
+	theirs = os.NewFile(uintptr(pair[1]), "parent")
+	if ours, err = net.FileConn(file); err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
+}
+
+// call calls a method of [reporter] in the process. It fails when the process or ctx ends, or
+// when the process does not read its calls; reply may be written to after that.
+func (p *process) call(ctx context.Context, method string, arg, reply any) error {
+	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
+	call := p.calls.Go(childName+"."+method, arg, reply, make(chan *rpc.Call, 1))
+	select {
+	case <-call.Done:
+		return call.Error
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 var errExited = errors.New("it exited without being told to")
 
-// wait takes the process's reports until it ends, gives f its counts, and says why
-// it ended: nil after an orderly drain.
-func (p *process) wait(f *fleet) error {
+// follow takes the process's reports, one each tick, until it ends, and calls serves when one
+// has come. It gives the last counts to f and returns why the process ended.
+func (p *process) follow(f *fleet, serves func()) error {
 	slow := time.AfterFunc(startLimit, p.kill)
 	defer slow.Stop()
-	dec := gob.NewDecoder(p.conn)
-	for {
-		var r report
-		if dec.Decode(&r) != nil {
+	var r Report
+	for first := true; !r.Final; first = false {
+		r = Report{}
+		if p.call(context.Background(), "Report", Order{Wait: !first}, &r) != nil {
 			break // it ended, or wrote nonsense
 		}
-		if r.Ready {
+		f.take(p, r)
+		if first {
 			slow.Stop()
+			serves()
 		}
-		p.take(f, r)
 	}
-	p.conn.Close()
-	if !p.last.Final { // it may be alive without its socket, and useless
+	_ = p.calls.Close() // it is closed already when the process has ended
+	if !r.Final {       // it may be alive without its socket, and useless
 		p.kill()
 	}
 	err := p.cmd.Wait()
 	f.bury(p)
-	close(p.exited)
 	if err == nil {
 		err = errExited
 	}
 	return err
-}
-
-// take hands a report to its asker and keeps the newest of every field. Nothing follows a
-// final report, whenever it comes.
-func (p *process) take(f *fleet, r report) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if answer := p.waiting[r.Seq]; answer != nil {
-		answer <- r
-		delete(p.waiting, r.Seq)
-	}
-	if p.last.Final {
-		return
-	}
-	if !r.Full {
-		r.Requests, r.Metrics = p.last.Requests, p.last.Metrics
-	}
-	r.Stamps = nil
-	p.last = r
-	if r.Ready {
-		p.ready = true
-		f.begin(p.index)
-	}
 }
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
