@@ -18,14 +18,14 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"schedlab/internal/dispatch"
-	"schedlab/internal/model"
+	"schedlab/internal/mode"
 	"schedlab/internal/workload"
 )
 
 // Options describe the server whose metrics these are.
 type Options struct {
 	Mode    string
-	Axes    model.Axes
+	Axes    mode.Axes
 	Version string
 	// Revision is the commit the program was built from.
 	Revision string

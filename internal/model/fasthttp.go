@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
 )
 
@@ -186,5 +185,3 @@ func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
 	}
 	track(nc, state)
 }
-
-func (m *fasthttpModel) Queue() dispatch.Queue { return nil }

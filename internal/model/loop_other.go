@@ -2,8 +2,6 @@
 
 package model
 
-import "schedlab/internal/dispatch"
-
 // A noLoop replaces the event loops, which need epoll.
 type noLoop struct{ *requests }
 
@@ -12,5 +10,3 @@ func newLoopOffload(cfg Config) Model { return noLoop{newRequests(cfg)} }
 
 // Serve fails.
 func (noLoop) Serve(*Listener) error { return errLinuxOnly }
-
-func (noLoop) Queue() dispatch.Queue { return nil }

@@ -75,10 +75,6 @@ func DefaultLimits() Limits {
 	}
 }
 
-// DefaultWait is how long a request may wait for its turn in a mode that bounds the wait,
-// unless told otherwise.
-const DefaultWait = 100 * time.Millisecond
-
 // serverName is the Server header of every mode.
 const serverName = "schedlab"
 

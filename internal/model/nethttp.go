@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
 )
 
@@ -60,8 +59,6 @@ func (m *nethttpModel) serveOn(l net.Listener) error {
 	}
 	return err
 }
-
-func (m *nethttpModel) Queue() dispatch.Queue { return nil }
 
 // track counts goroutines, and notes when a connection's requests are answered.
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {

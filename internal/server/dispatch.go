@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 )
 
@@ -173,7 +174,7 @@ func (c *Config) checkCodel(mode model.Mode) error {
 }
 
 // axes are the mode's, moved by the settings.
-func (c *Config) axes(mode model.Mode) model.Axes {
+func (c *Config) axes(mode model.Mode) mode.Axes {
 	a := mode.Axes
 	if mode.Depth == nil {
 		return a

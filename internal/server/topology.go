@@ -62,7 +62,7 @@ func (c *Config) checkTopology(mode model.Mode, mc *model.Config) error {
 	case !mode.Has("wait") && c.Wait >= 0:
 		return meansNothing("wait", mode)
 	case c.Wait < 0:
-		c.Wait = model.DefaultWait
+		c.Wait = mode.Wait()
 	case c.Wait > mostWait:
 		return badConfig("--wait %v is above %v", c.Wait, mostWait)
 	}
