@@ -3,13 +3,13 @@
 package server
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
 
@@ -116,72 +117,116 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
 	}
-	if err := c.checkQueue(mode, &mc); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkDispatch(mode, &mc); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkTopology(mode, &mc); err != nil {
-		return mode, mc, err
-	}
 	fault, err := parsePlant(c.Plant)
 	if err != nil {
 		return mode, mc, err
 	}
 	mc.Held = fault.queue
-	if err := c.checkLimits(); err != nil {
-		return mode, mc, err
+	maxConns := c.MaxConns
+	for _, check := range []func(model.Mode) error{
+		c.checkModeFlags, c.checkNumbers, c.checkWords, c.checkQueue, c.checkLimits, c.checkConns,
+		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
+	} {
+		if err := check(mode); err != nil {
+			return mode, mc, err
+		}
 	}
-	if err := c.checkStamps(); err != nil {
-		return mode, mc, err
+	mc.Workers, mc.Reverse, mc.Wait = c.Workers, c.Batch == newestFirst, c.Wait
+	if mode.Depth != nil {
+		c.setQueue(&mc)
 	}
-	asked := c.MaxConns != 0
-	if err := c.checkConns(); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkThreads(mode, threadsAllowed(), asked); err != nil {
-		return mode, mc, err
-	}
-	return mode, mc, c.checkShares(mode)
+	return mode, mc, nil
 }
 
-func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
-	given := map[string]bool{"workers": c.Workers != 0, "queue-depth": c.QueueDepth >= 0, "overflow": c.Overflow != ""}
-	for _, flag := range []string{"workers", "queue-depth", "overflow"} {
-		if given[flag] && mode.Has("workers") && !mode.Has(flag) {
-			return meansNothing(flag, mode)
+// checkModeFlags refuses flags that only other modes have.
+func (c *Config) checkModeFlags(mode model.Mode) error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"workers", c.Workers != 0}, {"queue-depth", c.QueueDepth >= 0}, {"overflow", c.Overflow != ""},
+		{"queue", c.Queue != ""}, {"steal", c.Steal}, {"spin", c.Spin != 0}, {"job", c.Job != ""}, {"executor", c.Executor != ""},
+		{"locked", c.Locked}, {"codel-target", c.CodelTarget != 0}, {"codel-interval", c.CodelInterval != 0},
+		{"listeners", c.Listeners != 0}, {"processes", c.Processes != 0}, {"threads", c.Threads != 0},
+		{"deal", c.Deal != ""}, {"batch", c.Batch != ""}, {"wait", c.Wait >= 0},
+	} {
+		switch {
+		case !f.given || mode.Has(f.flag):
+		case !mode.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.flag):
+			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.flag, mode.Name)
+		default:
+			return meansNothing(f.flag, mode)
 		}
-		if given[flag] && !mode.Has(flag) {
-			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", flag, mode.Name)
-		}
-	}
-	if !mode.Has("workers") {
-		return nil
-	}
-	c.Workers = cmp.Or(c.Workers, 2*runtime.GOMAXPROCS(0))
-	if c.Workers < 1 || c.Workers > mostWorkers {
-		return badConfig("--workers %d is outside 1 to %d", c.Workers, mostWorkers)
-	}
-	mc.Workers = c.Workers
-	if mode.Depth == nil {
-		return nil
-	}
-	if c.QueueDepth < 0 {
-		c.QueueDepth = mode.Depth(c.Workers)
-	}
-	if c.QueueDepth > mostDepth {
-		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
-	}
-	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
-	mc.QueueDepth = c.QueueDepth
-	if err := mc.Overflow.Set(c.Overflow); err != nil {
-		return badConfig("--overflow: %v", err)
 	}
 	return nil
 }
 
-func (c *Config) checkLimits() error {
+// checkNumbers checks the whole numbers that have a range, and fills in the defaults of those
+// that are 0.
+func (c *Config) checkNumbers(mode model.Mode) error {
+	ps := runtime.GOMAXPROCS(0)
+	for _, n := range []struct {
+		flag           string
+		means          bool // something to the mode
+		value          *int
+		initial, least int
+		most           int
+	}{
+		{"workers", mode.Has("workers"), &c.Workers, 2 * ps, 1, mostWorkers},
+		{"spin", mode.Has("spin"), &c.Spin, 0, 0, mostSpin},
+		{"listeners", mode.Has("listeners"), &c.Listeners, ps, 1, mostListeners},
+		{"processes", mode.Has("processes"), &c.Processes, ps, 1, mostProcesses},
+		{"threads", mode.Has("threads"), &c.Threads, 1, 1, mostProcesses},
+		{"kv-locks", true, &c.KVLocks, 0, 1, workload.MaxKVLocks},
+	} {
+		switch {
+		case !n.means:
+		case *n.value == 0:
+			*n.value = n.initial
+		case *n.value < n.least || *n.value > n.most:
+			return badConfig("--%s %d is outside %d to %d", n.flag, *n.value, n.least, n.most)
+		}
+	}
+	if c.Wait > mostWait {
+		return badConfig("--wait %v is above %v", c.Wait, mostWait)
+	}
+	if c.Wait < 0 {
+		c.Wait = mode.Wait()
+	}
+	return nil
+}
+
+// checkWords checks the settings that are one word of a few.
+func (c *Config) checkWords(model.Mode) error {
+	for _, w := range []struct {
+		flag, value string
+		needed      bool
+		words       []string
+	}{
+		{"deal", c.Deal, false, []string{"hash", dealRandom}},
+		{"batch", c.Batch, false, []string{"in-order", newestFirst}},
+		{"job", c.Job, false, []string{"func", "closure"}},
+		{"executor", c.Executor, false, []string{"own", "ants", "pond", "ring"}},
+		{"pprof", c.Pprof, true, []string{"auto", "on", "off"}},
+		{"stamps", c.Stamps, true, []string{"off", "basic", "full"}},
+	} {
+		if (w.needed || w.value != "") && !slices.Contains(w.words, w.value) {
+			return badConfig("--%s %q is none of %s", w.flag, w.value, strings.Join(w.words, ", "))
+		}
+	}
+	if c.Stamps == "full" && runtime.GOOS != "linux" {
+		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
+	}
+	if c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing {
+		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
+	}
+	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
+		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
+	}
+	return nil
+}
+
+func (c *Config) checkLimits(model.Mode) error {
 	l := c.Limits
 	for _, d := range []struct {
 		flag  string
@@ -215,7 +260,7 @@ func (c *Config) checkLimits() error {
 	return nil
 }
 
-func (c *Config) checkConns() error {
+func (c *Config) checkConns(model.Mode) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("reading the descriptor limit: %w", err)
@@ -235,14 +280,6 @@ func (c *Config) checkConns() error {
 	}
 	if c.Backlog < 0 {
 		return badConfig("--backlog %d must not be negative", c.Backlog)
-	}
-	switch c.Pprof {
-	case "auto", "on", "off":
-	default:
-		return badConfig("--pprof %q is none of auto, on, off", c.Pprof)
-	}
-	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
-		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
 	}
 	return c.checkAddresses()
 }
@@ -288,60 +325,10 @@ const (
 	mostListeners = 1024
 	mostProcesses = 256
 	mostWait      = time.Minute
+	mostSpin      = 1 << 20
 	dealRandom    = "random"
 	newestFirst   = "newest-first"
 )
-
-// checkTopology checks the settings of how connections reach goroutines, and of
-// the workload's locks, and fills in their defaults.
-func (c *Config) checkTopology(mode model.Mode, mc *model.Config) error {
-	for _, n := range []struct {
-		flag    string
-		value   *int
-		most    int
-		initial int
-	}{
-		{"listeners", &c.Listeners, mostListeners, runtime.GOMAXPROCS(0)},
-		{"processes", &c.Processes, mostProcesses, runtime.GOMAXPROCS(0)},
-		{"threads", &c.Threads, mostProcesses, 1},
-	} {
-		switch {
-		case !mode.Has(n.flag) && *n.value != 0:
-			return meansNothing(n.flag, mode)
-		case !mode.Has(n.flag):
-		case *n.value == 0:
-			*n.value = n.initial
-		case *n.value < 1 || *n.value > n.most:
-			return badConfig("--%s %d is outside 1 to %d", n.flag, *n.value, n.most)
-		}
-	}
-	for _, w := range []struct{ flag, value, initial, other string }{
-		{"deal", c.Deal, "hash", dealRandom},
-		{"batch", c.Batch, "in-order", newestFirst},
-	} {
-		switch {
-		case w.value == "" || mode.Has(w.flag) && (w.value == w.initial || w.value == w.other):
-		case !mode.Has(w.flag):
-			return meansNothing(w.flag, mode)
-		default:
-			return badConfig("--%s %q is none of %s, %s", w.flag, w.value, w.initial, w.other)
-		}
-	}
-	mc.Reverse = c.Batch == newestFirst
-	switch {
-	case !mode.Has("wait") && c.Wait >= 0:
-		return meansNothing("wait", mode)
-	case c.Wait < 0:
-		c.Wait = mode.Wait()
-	case c.Wait > mostWait:
-		return badConfig("--wait %v is above %v", c.Wait, mostWait)
-	}
-	mc.Wait = c.Wait
-	if c.KVLocks < 0 || c.KVLocks > workload.MaxKVLocks {
-		return badConfig("--kv-locks %d is outside 1 to %d", c.KVLocks, workload.MaxKVLocks)
-	}
-	return nil
-}
 
 // meansNothing refuses a flag that the mode does not have, and says which do.
 func meansNothing(flag string, mode model.Mode) error {

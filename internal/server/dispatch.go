@@ -26,48 +26,49 @@ type Dispatch struct {
 }
 
 const (
-	mostSpin  = 1 << 20
 	mostCodel = time.Minute
 	// intervalTargets is how many targets an interval lasts, as in CoDel's own
 	// defaults of 5 and 100 ms.
 	intervalTargets = 20
 )
 
-// checkDispatch checks them, and how they go with the queue's depth and overflow
-// policy, which checkQueue has settled.
-func (c *Config) checkDispatch(mode model.Mode, mc *model.Config) error {
-	d := &c.Dispatch
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{
-		{"queue", d.Queue != ""}, {"steal", d.Steal}, {"spin", d.Spin != 0}, {"job", d.Job != ""}, {"executor", d.Executor != ""},
-		{"locked", d.Locked}, {"codel-target", d.CodelTarget != 0}, {"codel-interval", d.CodelInterval != 0},
-	} {
-		if f.given && !mode.Has(f.flag) {
-			return meansNothing(f.flag, mode)
-		}
-	}
+// checkQueue checks how the settings of a queue and its workers go together, and fills in
+// their defaults.
+func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
 		return nil
+	}
+	if c.QueueDepth < 0 {
+		c.QueueDepth = mode.Depth(c.Workers)
+	}
+	if c.QueueDepth > mostDepth {
+		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
+	}
+	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
+	if err := new(dispatch.Overflow).Set(c.Overflow); err != nil {
+		return badConfig("--overflow: %v", err)
 	}
 	for _, check := range []func(model.Mode) error{c.checkOverflow, c.checkDepth, c.checkExecutor, c.checkCodel} {
 		if err := check(mode); err != nil {
 			return err
 		}
 	}
-	if d.Queue != "" {
-		if err := mc.Pick.Set(d.Queue); err != nil {
+	if c.Queue != "" {
+		if err := new(dispatch.Pick).Set(c.Queue); err != nil {
 			return badConfig("--queue: %v", err)
 		}
 	}
-	if d.Spin < 0 || d.Spin > mostSpin {
-		return badConfig("--spin %d is outside 0 to %d", d.Spin, mostSpin)
-	}
-	mc.Steal, mc.Spin, mc.Locked, mc.Closure = d.Steal, d.Spin, d.Locked, d.Job == "closure"
-	mc.Target, mc.Interval = d.CodelTarget, d.CodelInterval
-	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond, "ring": dispatch.Ring}[d.Executor]
 	return nil
+}
+
+// setQueue hands the settings, which checkQueue has found good, to a model.
+func (c *Config) setQueue(mc *model.Config) {
+	_ = mc.Overflow.Set(c.Overflow)
+	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
+	mc.QueueDepth = c.QueueDepth
+	mc.Steal, mc.Spin, mc.Locked, mc.Closure = c.Steal, c.Spin, c.Locked, c.Job == "closure"
+	mc.Target, mc.Interval = c.CodelTarget, c.CodelInterval
+	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond, "ring": dispatch.Ring}[c.Executor]
 }
 
 func (c *Config) checkOverflow(mode model.Mode) error {
@@ -117,11 +118,6 @@ func powersAround(n int) (around []string) {
 }
 
 func (c *Config) checkExecutor(model.Mode) error {
-	switch c.Job {
-	case "", "func", "closure":
-	default:
-		return badConfig("--job %q is none of func, closure", c.Job)
-	}
 	switch c.Executor {
 	case "", "own":
 		return nil
@@ -130,9 +126,6 @@ func (c *Config) checkExecutor(model.Mode) error {
 			return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
 		}
 		return nil
-	case "ants", "pond":
-	default:
-		return badConfig("--executor %q is none of own, ants, pond, ring", c.Executor)
 	}
 	switch {
 	case c.Locked:
