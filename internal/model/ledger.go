@@ -167,7 +167,7 @@ const minGaveUpWait = 10 * time.Millisecond
 func tookConn[C openConn](c C, wait time.Duration) {
 	e := c.ledgerEntry()
 	e.endWait()
-	if wait >= minGaveUpWait && c.clientGone() {
+	if wait >= minGaveUpWait && isGone(c) {
 		e.gaveUp.Store(true)
 	}
 }
@@ -176,7 +176,7 @@ func tookConn[C openConn](c C, wait time.Duration) {
 // has given up meanwhile.
 func (r *requests) tookRequest(c openConn, wait time.Duration) {
 	c.ledgerEntry().endWait()
-	if wait >= minGaveUpWait && c.clientGone() {
+	if wait >= minGaveUpWait && isGone(c) {
 		r.gaveUp.Add(1)
 	}
 }

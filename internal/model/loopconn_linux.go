@@ -320,10 +320,9 @@ func (c *loopConn) shut() bool {
 
 // discardInput is [Conn.discardInput] that waits on the loop.
 func (c *loopConn) discardInput() {
-	c.mu.Lock()
-	failed := c.closed.Load() || unix.Shutdown(int(c.fd), unix.SHUT_WR) != nil
-	c.mu.Unlock()
-	if failed {
+	halfClosed := false
+	c.control(func(fd int) { halfClosed = unix.Shutdown(fd, unix.SHUT_WR) == nil })
+	if !halfClosed {
 		return
 	}
 	c.answered.Store(unanswered) // so that Read waits
@@ -331,22 +330,12 @@ func (c *loopConn) discardInput() {
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, lingerBytes))
 }
 
-// idle reports whether no byte of a request has come since the last answer.
-func (c *loopConn) idle() bool {
+func (c *loopConn) control(f func(fd int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed.Load() {
-		return true
+	if !c.closed.Load() {
+		f(int(c.fd))
 	}
-	n, err := received(int(c.fd))
-	return err != nil || n == c.answered.Load()
-}
-
-// clientGone is [Conn.clientGone].
-func (c *loopConn) clientGone() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.closed.Load() && hungUp(int(c.fd))
 }
 
 // LocalAddr is the server's address.
@@ -354,18 +343,16 @@ func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
 // RemoteAddr asks the kernel for the client's address: only error messages need it.
 func (c *loopConn) RemoteAddr() net.Addr {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed.Load() {
-		return &net.TCPAddr{}
-	}
-	switch sa, _ := unix.Getpeername(int(c.fd)); sa := sa.(type) {
-	case *unix.SockaddrInet4:
-		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
-	case *unix.SockaddrInet6:
-		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
-	}
-	return &net.TCPAddr{}
+	addr := new(net.TCPAddr)
+	c.control(func(fd int) {
+		switch peer, _ := unix.Getpeername(fd); peer := peer.(type) {
+		case *unix.SockaddrInet4:
+			addr.IP, addr.Port = peer.Addr[:], peer.Port
+		case *unix.SockaddrInet6:
+			addr.IP, addr.Port = peer.Addr[:], peer.Port
+		}
+	})
+	return addr
 }
 
 // SetReadDeadline bounds every later Read.
