@@ -135,12 +135,11 @@ const (
 func newClosures[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	c := &closures[T]{run: o.Run, refuse: o.Refuse, waited: o.Waited}
 	tasks := Options[task]{
-		Workers: o.Workers, Depth: o.Depth, Overflow: o.Overflow, Locked: o.Locked,
-		Sojourned: o.Sojourned,
-		Pick:      o.Pick, Steal: o.Steal, Spin: o.Spin, Target: o.Target, Interval: o.Interval,
-		Run:    func(t task) { t(run, 0, 0) },
-		Refuse: func(t task, why Why) { t(refuse, why, 0) },
+		Settings: o.Settings,
+		Run:      func(t task) { t(run, 0, 0) },
+		Refuse:   func(t task, why Why) { t(refuse, why, 0) },
 	}
+	tasks.Closure = false
 	if o.Waited != nil {
 		tasks.Waited = func(t task, d time.Duration) { t(tellWait, 0, d) }
 	}

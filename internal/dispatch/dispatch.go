@@ -36,23 +36,28 @@ type Queue interface {
 // Options are what every kind of dispatcher is told. Run is required, and Refuse
 // wherever the policy can refuse.
 type Options[T any] struct {
-	Workers int // 1 or more
-	Depth   int // places in the queue; 0 hands a job over only when a worker is free
-	Run     func(T)
+	Settings
+	Run func(T)
 	// Refuse takes a job that is not run. It is called by Put or by a worker, and
 	// must not block.
-	Refuse    func(T, Why)
-	Waited    func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
-	Sojourned func(time.Duration)    // called after Run with the time since Put; nil: not at all
-	Overflow  Overflow
-	Locked    bool          // each worker has an operating-system thread of its own
-	Closure   bool          // a job travels as a closure, as most pools have it, which allocates
-	Pick      Pick          // PerWorker: which queue
-	Steal     bool          // PerWorker: idle workers take from the others' queues; needs Depth >= Workers
-	Spin      int           // Ring: looks at an empty ring before a worker sleeps
-	Target    time.Duration // CoDel, Adaptive: the wait to stay near; see [CoDel]
-	Interval  time.Duration // CoDel, Adaptive: how long it must be exceeded
-	Held      time.Duration // Shared: a worker that has taken a job sleeps so long under a lock of all workers; 0: there is no lock. A planted fault
+	Refuse func(T, Why)
+	Waited func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
+}
+
+// Settings are the options that do not depend on what the jobs are.
+type Settings struct {
+	Workers   int                 // 1 or more
+	Depth     int                 // places in the queue; 0 hands a job over only when a worker is free
+	Overflow  Overflow            // what happens to a job that finds the queue full
+	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not at all
+	Locked    bool                // each worker has an operating-system thread of its own
+	Closure   bool                // a job travels as a closure, as most pools have it, which allocates
+	Pick      Pick                // PerWorker: which queue
+	Steal     bool                // PerWorker: idle workers take from the others' queues; needs Depth >= Workers
+	Spin      int                 // Ring: looks at an empty ring before a worker sleeps
+	Target    time.Duration       // CoDel, Adaptive: the wait to stay near; see [CoDel]
+	Interval  time.Duration       // CoDel, Adaptive: how long it must be exceeded
+	Held      time.Duration       // Shared: a worker that has taken a job sleeps for this time under a lock of all workers; 0: there is no lock. A planted fault
 }
 
 // Why says why a job was refused.

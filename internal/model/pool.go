@@ -72,13 +72,7 @@ func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse
 			took(job, wait)
 		}
 	}
-	return dispatch.Options[T]{
-		Workers: cfg.Workers, Depth: cfg.QueueDepth, Overflow: cfg.Overflow,
-		Run: run, Refuse: refuse, Waited: waited, Sojourned: cfg.Sojourned,
-		Locked: cfg.Locked, Closure: cfg.Closure,
-		Pick: cfg.Pick, Steal: cfg.Steal, Spin: cfg.Spin,
-		Target: cfg.Target, Interval: cfg.Interval, Held: cfg.Held,
-	}
+	return dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited}
 }
 
 // stallTime is how long a wait for a place in the queue may last before it is logged.

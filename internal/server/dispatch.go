@@ -65,7 +65,7 @@ func (c *Config) checkQueue(mode model.Mode) error {
 func (c *Config) setQueue(mc *model.Config) {
 	_ = mc.Overflow.Set(c.Overflow)
 	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
-	mc.QueueDepth = c.QueueDepth
+	mc.Depth = c.QueueDepth
 	mc.Steal, mc.Spin, mc.Locked, mc.Closure = c.Steal, c.Spin, c.Locked, c.Job == "closure"
 	mc.Target, mc.Interval = c.CodelTarget, c.CodelInterval
 	mc.Executor = map[string]dispatch.Kind{"ants": dispatch.Ants, "pond": dispatch.Pond, "ring": dispatch.Ring}[c.Executor]
