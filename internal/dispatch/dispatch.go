@@ -122,15 +122,15 @@ var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
 
 func (o Overflow) String() string { return overflowNames[o] }
 
-// Set parses a policy's name, so that *Overflow is a flag value.
-func (o *Overflow) Set(s string) error {
-	i := slices.Index(overflowNames, s)
+// Set parses a policy's name.
+func (o *Overflow) Set(name string) error { return set(o, overflowNames, "overflow policy", name) }
+
+// set sets a value to the number of a name, and calls it what in its error.
+func set[T ~uint8](value *T, names []string, what, name string) error {
+	i := slices.Index(names, name)
 	if i < 0 {
-		return fmt.Errorf("unknown overflow policy %q (want one of %s)", s, strings.Join(overflowNames, ", "))
+		return fmt.Errorf("unknown %s %q (want one of %s)", what, name, strings.Join(names, ", "))
 	}
-	*o = Overflow(i)
+	*value = T(i)
 	return nil
 }
-
-// Type names the value in a command's help.
-func (o *Overflow) Type() string { return strings.Join(overflowNames, "|") }

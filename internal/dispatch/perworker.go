@@ -1,10 +1,7 @@
 package dispatch
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync/atomic"
 )
 
@@ -169,18 +166,8 @@ var pickNames = []string{"rr", "least", "p2c"}
 
 func (p Pick) String() string { return pickNames[p] }
 
-// Set parses a name, so that *Pick is a flag value.
-func (p *Pick) Set(s string) error {
-	i := slices.Index(pickNames, s)
-	if i < 0 {
-		return fmt.Errorf("unknown queue choice %q (want one of %s)", s, strings.Join(pickNames, ", "))
-	}
-	*p = Pick(i)
-	return nil
-}
-
-// Type names the value in a command's help.
-func (p *Pick) Type() string { return strings.Join(pickNames, "|") }
+// Set parses a name.
+func (p *Pick) Set(name string) error { return set(p, pickNames, "queue choice", name) }
 
 // pick returns the number of the queue for the next job.
 func (p *perWorker[T]) pick() int {

@@ -462,13 +462,15 @@ func (s *warnLimiter) allow() bool {
 	return s.last.CompareAndSwap(last, new(time.Now()))
 }
 
-// quietLog logs what an HTTP library says of broken clients at level debug: it is of no use in
-// general, and clients must not be able to fill a disk.
-type quietLog struct{ *slog.Logger }
+// A DebugLog takes what an HTTP library logs about broken clients, and logs it at level debug:
+// it is of no use in general, and clients must not be able to fill a disk.
+type DebugLog struct{ *slog.Logger }
 
-func (q quietLog) Printf(format string, args ...any) { q.Debug(fmt.Sprintf(format, args...)) }
+// Printf is fasthttp's way to log.
+func (d DebugLog) Printf(format string, args ...any) { d.Debug(fmt.Sprintf(format, args...)) }
 
-func (q quietLog) Write(p []byte) (int, error) {
-	q.Debug(string(p))
+// Write takes one message of package log.
+func (d DebugLog) Write(p []byte) (int, error) {
+	d.Debug(string(p))
 	return len(p), nil
 }

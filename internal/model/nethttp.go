@@ -45,7 +45,7 @@ func newNethttp(cfg Config) Model {
 			c.(*Conn).framing = &framing{tally: m.tally}
 			return context.WithValue(ctx, connKey{}, c)
 		},
-		ErrorLog:                     log.New(quietLog{cfg.Log}, "", 0),
+		ErrorLog:                     log.New(DebugLog{cfg.Log}, "", 0),
 		DisableGeneralOptionsHandler: true,
 	}
 	return m

@@ -129,29 +129,17 @@ const (
 )
 
 func newRefuser(cfg Config, r *requests) *refuser {
-	return &refuser{
-		slots:          make(chan struct{}, refuserSlots),
-		unansweredTime: cfg.IdleTimeout,
-		server: &fasthttp.Server{
-			Handler: func(ctx *fasthttp.RequestCtx) {
-				ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
-				ctx.Response.Header.Set("Retry-After", retryAfter)
-				ctx.SetContentType("text/plain; charset=utf-8")
-				ctx.SetBodyString("overloaded\n")
-				ctx.SetConnectionClose()
-			},
-			ErrorHandler:       r.refuseBad,
-			Name:               serverName,
-			ReadTimeout:        refusalTimeout,
-			WriteTimeout:       refusalTimeout,
-			ReadBufferSize:     cfg.MaxHead,
-			MaxRequestBodySize: cfg.MaxBody,
-			Logger:             quietLog{cfg.Log},
-
-			SecureErrorLogMessage:        true,
-			DisablePreParseMultipartForm: true,
-		},
+	s := &refuser{server: newServer(cfg), slots: make(chan struct{}, refuserSlots), unansweredTime: cfg.IdleTimeout}
+	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		ctx.Response.Header.Set("Retry-After", retryAfter)
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("overloaded\n")
+		ctx.SetConnectionClose()
 	}
+	s.server.ErrorHandler = r.refuseBad
+	s.server.ReadTimeout, s.server.WriteTimeout = refusalTimeout, refusalTimeout
+	return s
 }
 
 // turnAway takes c over from a dispatcher and returns at once.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"schedlab/internal/model"
 )
 
 const (
@@ -62,7 +64,7 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		WriteTimeout:      adminWrite,
 		IdleTimeout:       adminIdle,
 		MaxHeaderBytes:    adminMaxHead,
-		ErrorLog:          log.New(debugLog{s.cfg.Log}, "", 0),
+		ErrorLog:          log.New(model.DebugLog{s.cfg.Log}, "", 0),
 	}}, nil
 }
 
