@@ -64,7 +64,7 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		WriteTimeout:      adminWrite,
 		IdleTimeout:       adminIdle,
 		MaxHeaderBytes:    adminMaxHead,
-		ErrorLog:          log.New(model.DebugLog{s.cfg.Log}, "", 0),
+		ErrorLog:          log.New(model.DebugLog{Logger: s.cfg.Log}, "", 0),
 	}}, nil
 }
 
