@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/choose"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -155,13 +156,10 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// choosable are the modes as choose sees them, in the order in which they are shown.
-func choosable() (all []choose.Mode) {
+// choosable are the modes in the order in which they are shown.
+func choosable() (all []mode.Mode) {
 	for _, m := range model.Modes() {
-		all = append(all, choose.Mode{
-			Name: m.Name, Summary: m.Summary, Station: m.Station, Workers: m.Has("workers"), Queue: m.Has("queue-depth"), Wait: m.Has("wait"),
-			Loops: m.Loops, Sticky: m.Sticky, Sized: m.Sized,
-		})
+		all = append(all, m.Mode)
 	}
 	return all
 }

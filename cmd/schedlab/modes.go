@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 )
 
@@ -99,13 +100,13 @@ func describe(f *pflag.Flag) string {
 
 // modeJSON is one row of `modes --output json`.
 type modeJSON struct {
-	Name     string     `json:"name"`
-	Summary  string     `json:"summary"`
-	Axes     model.Axes `json:"axes"`
-	Imitates string     `json:"imitates"`
-	Wins     string     `json:"wins"`
-	Starves  string     `json:"starves"`
-	Flags    []string   `json:"flags"`
+	Name     string    `json:"name"`
+	Summary  string    `json:"summary"`
+	Axes     mode.Axes `json:"axes"`
+	Imitates string    `json:"imitates"`
+	Wins     string    `json:"wins"`
+	Starves  string    `json:"starves"`
+	Flags    []string  `json:"flags"`
 }
 
 func writeModesJSON(w io.Writer, modes []model.Mode) error {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
-	"schedlab/internal/scenario"
 )
 
 // What a row of the table says is what its readers understand.
@@ -26,7 +26,7 @@ func TestRowsOfTheModeTable(t *testing.T) {
 		stations = append(stations, k.String())
 	}
 	facts := modeFacts()
-	traits := []string{scenario.Inline, scenario.Locked, scenario.SharedQueue, scenario.OwnSockets, scenario.OneAcceptor, scenario.HandOff, scenario.NewestFirst}
+	traits := []string{mode.Inline, mode.Locked, mode.SharedQueue, mode.OwnSockets, mode.OneAcceptor, mode.HandOff, mode.NewestFirst}
 	for _, m := range model.Modes() {
 		if !slices.Contains(stations, m.Station) {
 			t.Errorf("%s: station %q is none of %q", m.Name, m.Station, stations)

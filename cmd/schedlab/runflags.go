@@ -6,12 +6,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -63,19 +63,12 @@ func knowSelf(o *experiment.Options) (err error) {
 	return nil
 }
 
-func modeFacts() map[string]scenario.Mode {
-	facts := map[string]scenario.Mode{}
+// modeFacts are the modes by name, with a check of an arm's flags.
+func modeFacts() map[string]mode.Mode {
+	facts := map[string]mode.Mode{}
 	for _, m := range model.Modes() {
-		wait := time.Duration(0)
-		if m.Has("wait") {
-			wait = model.DefaultWait
-		}
-		facts[m.Name] = scenario.Mode{
-			Flags: m.Flags, Station: m.Station, Sticky: m.Sticky, Adaptive: m.Adaptive, Overflow: m.Overflow, Depth: m.Depth, Wait: wait,
-			Blocks: m.Allows("block"), Without: m.Without,
-			QueuesRequests: m.Axes.Unit == "request" && m.Depth != nil && !m.Loops,
-			Check:          func(flags map[string]string) error { return checkArm(m.Name, flags) },
-		}
+		m.Check = func(flags map[string]string) error { return checkArm(m.Name, flags) }
+		facts[m.Name] = m.Mode
 	}
 	return facts
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -103,7 +104,7 @@ var near = map[string][]string{
 // Cells are those of the table as the pack answers them, in its order. The modes, plainest
 // first, settle who of several equal arms is named first; of a cell that nothing decided those whose
 // medians are much worse are named last.
-func Cells(pack Pack, modes []Mode) (all []record.ChoiceCell) {
+func Cells(pack Pack, modes []mode.Mode) (all []record.ChoiceCell) {
 	for _, row := range table {
 		c := record.ChoiceCell{
 			Does: row.does, Matters: row.matters, Scenario: row.scenario, Metrics: strings.Fields(row.metrics),
@@ -138,7 +139,7 @@ func lacks(c record.ChoiceCell) (why []record.Fact) {
 }
 
 // answer is the cell with what the pack's verdicts come to.
-func (p Pack) answer(c record.ChoiceCell, modes []Mode) record.ChoiceCell {
+func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 	r := record.Result{}
 	for i, a := range c.Arms {
 		role := record.Challenger

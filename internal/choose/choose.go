@@ -9,26 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
 
-// A Mode is what choose must know of one that may be advised.
-type Mode struct {
-	Name, Summary string
-	Station       string // as queueing.Kind names them
-	Workers       bool   // it has a number of workers
-	Queue, Wait   bool   // requests wait for those in a queue, or for some time
-	Loops         bool   // connections live on event loops
-	Sticky        bool   // a worker keeps its connection
-	Sized         bool   // it is a pool in the sense of package sizing
-}
-
 // rank is where a mode stands among those that are shown, the plainest first.
-func rank(modes []Mode, name string) int {
-	return slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
+func rank(modes []mode.Mode, name string) int {
+	return slices.IndexFunc(modes, func(m mode.Mode) bool { return m.Name == name })
 }
 
 // An Ask is what somebody says about requests on kept connections.
@@ -119,7 +109,7 @@ func (a Ask) Carry() (rate float64, short bool) {
 
 // Advise is the advice: the model that the table has for such requests, or that of the nearest
 // kind that was measured, or the one that theory expects most of. modes are those there are.
-func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
+func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Doubts: []record.Fact{}}
 	sized, err := a.size()
 	if err != nil {
@@ -130,7 +120,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	if a.Matters == Memory && c.Does != Idle && a.Connections+a.Idle >= crowded {
 		kinds = append([]string{Idle}, kinds...)
 	}
-	mode, ok := Mode{}, false
+	mode, ok := mode.Mode{}, false
 	for _, does := range kinds {
 		cell := cellOf(cells, does, a.Matters)
 		if mode, ok = a.best(cell, modes); !ok {
@@ -159,9 +149,9 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	c.Mode, c.Size = mode.Name, sized.fact
 	names := record.Names{"mode": mode.Name, "summary": mode.Summary}
 	switch {
-	case mode.Workers:
+	case mode.Has("workers"):
 		c.Workers = sized.workers
-		if mode.Queue {
+		if mode.Has("queue-depth") {
 			c.Queue = sized.queue
 		}
 	case mode.Loops:
@@ -225,37 +215,37 @@ func (a Ask) waits() bool {
 // would starve it. Where a worker keeps its connection, which here is kept, that is the first
 // pool that takes requests; where a loop would stand still while a request waits, loops with
 // workers behind them.
-func (a Ask) stands(name string, modes []Mode) (Mode, bool) {
+func (a Ask) stands(name string, modes []mode.Mode) (mode.Mode, bool) {
 	m := modes[rank(modes, name)]
 	i := -1
 	switch {
 	case m.Sticky:
-		i = slices.IndexFunc(modes, func(other Mode) bool { return other.Sized && !other.Sticky && other.Station == m.Station })
-	case m.Loops && !m.Workers && a.waits():
-		i = slices.IndexFunc(modes, func(other Mode) bool { return other.Loops && other.Workers })
+		i = slices.IndexFunc(modes, func(other mode.Mode) bool { return other.Sized && !other.Sticky && other.Station == m.Station })
+	case m.Loops && !m.Has("workers") && a.waits():
+		i = slices.IndexFunc(modes, func(other mode.Mode) bool { return other.Loops && other.Has("workers") })
 	default:
 		return m, true
 	}
 	if i < 0 {
-		return Mode{}, false
+		return mode.Mode{}, false
 	}
 	return modes[i], true
 }
 
 // best is the mode to advise by a cell; false where it was not measured, was refused, or has
 // only modes that these requests would starve.
-func (a Ask) best(cell record.ChoiceCell, modes []Mode) (Mode, bool) {
+func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
 	for _, arm := range cell.Best {
 		if m, ok := a.stands(arm.Mode, modes); ok {
 			return m, true
 		}
 	}
-	return Mode{}, false
+	return mode.Mode{}, false
 }
 
 // candidatesOf are the modes that may serve these requests, each once, the plainest first:
 // net/http and those of the cell, or another plain one.
-func (a Ask) candidatesOf(cell record.ChoiceCell, modes []Mode) (all []Mode) {
+func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode.Mode) {
 	names := []string{modes[0].Name}
 	for _, arm := range cell.Arms {
 		if m, ok := a.stands(arm.Mode, modes); ok && !slices.Contains(names, m.Name) {
@@ -359,7 +349,7 @@ func (a Ask) size() (size, error) {
 
 // predict is the candidate with the lowest p99 in theory, of those within a tenth of it the
 // plainest.
-func (a Ask) predict(candidates []Mode, workers int) (Mode, record.Fact) {
+func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fact) {
 	l := a.load()
 	for i := range l.Trace {
 		l.Trace[i].Conn = i % max(a.Connections, 1)
@@ -369,9 +359,9 @@ func (a Ask) predict(candidates []Mode, workers int) (Mode, record.Fact) {
 	for i, m := range candidates {
 		s := queueing.Station{Kind: queueing.Goroutines, Cores: a.Cores, Turn: queueing.GoTurn}
 		switch {
-		case m.Loops && !m.Workers:
+		case m.Loops && !m.Has("workers"):
 			s.Kind, s.Workers, s.Turn = queueing.Loops, a.Cores, queueing.Whole
-		case m.Workers:
+		case m.Has("workers"):
 			s.Kind, s.Workers = queueing.Pool, workers
 		}
 		p99[i] = math.Inf(1)
@@ -416,20 +406,20 @@ func (a Ask) tells(metric string) bool {
 	return metric == "mean"
 }
 
-func (a Ask) test(advised Mode, candidates []Mode, s size) Test {
+func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate}
-	for _, m := range append([]Mode{advised}, slices.DeleteFunc(slices.Clone(candidates), func(m Mode) bool { return m.Name == advised.Name })...) {
+	for _, m := range append([]mode.Mode{advised}, slices.DeleteFunc(slices.Clone(candidates), func(m mode.Mode) bool { return m.Name == advised.Name })...) {
 		if len(t.Arms) > others {
 			break
 		}
 		arm := m.Name
-		if m.Workers {
+		if m.Has("workers") {
 			arm += ",workers=" + strconv.Itoa(s.workers)
 		}
 		switch {
-		case m.Queue:
+		case m.Has("queue-depth"):
 			arm += ",queue-depth=" + strconv.Itoa(s.queue)
-		case m.Wait:
+		case m.Has("wait"):
 			arm += ",wait=" + s.wait.String()
 		}
 		t.Arms = append(t.Arms, arm)

@@ -10,26 +10,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
 
 // someModes are as many as the tests need, plainest first.
-func someModes() []Mode {
-	return []Mode{
+func someModes() []mode.Mode {
+	return []mode.Mode{
 		{Name: "nethttp", Station: "goroutines", Summary: "net/http as it comes"},
 		{Name: "goroutine", Station: "goroutines"},
 		{Name: "fasthttp", Station: "goroutines"},
-		{Name: "pool", Station: "pool", Workers: true, Queue: true, Sticky: true, Sized: true},
-		{Name: "pool-perworker", Station: "per-worker", Workers: true, Queue: true, Sticky: true},
-		{Name: "pool-ring", Station: "pool", Workers: true, Queue: true, Sticky: true},
-		{Name: "pool-requeue", Station: "pool", Workers: true, Queue: true},
-		{Name: "pool-request", Station: "pool", Workers: true, Queue: true, Sized: true},
-		{Name: "semaphore", Station: "pool", Workers: true, Wait: true, Sized: true},
+		{Name: "pool", Station: "pool", Flags: []string{"workers", "queue-depth"}, Sticky: true, Sized: true},
+		{Name: "pool-perworker", Station: "per-worker", Flags: []string{"workers", "queue-depth"}, Sticky: true},
+		{Name: "pool-ring", Station: "pool", Flags: []string{"workers", "queue-depth"}, Sticky: true},
+		{Name: "pool-requeue", Station: "pool", Flags: []string{"workers", "queue-depth"}},
+		{Name: "pool-request", Station: "pool", Flags: []string{"workers", "queue-depth"}, Sized: true},
+		{Name: "semaphore", Station: "pool", Flags: []string{"workers", "wait"}, Sized: true},
 		{Name: "loop", Station: "loops", Loops: true},
 		{Name: "loop-single", Station: "loops", Loops: true},
-		{Name: "loop-offload", Station: "pool", Loops: true, Workers: true, Queue: true},
+		{Name: "loop-offload", Station: "pool", Loops: true, Flags: []string{"workers", "queue-depth"}},
 	}
 }
 

@@ -53,8 +53,7 @@ func underShift(t *testing.T, kind Kind, f func(t *testing.T, d Dispatcher[time.
 	synctest.Test(t, func(t *testing.T) {
 		s := &shift{service: 20 * time.Millisecond}
 		d := New(kind, Options[time.Time]{
-			Workers: 4, Depth: 1 << 10, Overflow: CoDel, Run: s.run, Refuse: s.refuse,
-			Target: DefaultTarget, Interval: DefaultInterval,
+			Settings: Settings{Workers: 4, Depth: 1 << 10, Overflow: CoDel, Target: DefaultTarget, Interval: DefaultInterval}, Run: s.run, Refuse: s.refuse,
 		})
 		d.Start()
 		f(t, d, s)

@@ -13,7 +13,7 @@ import (
 // returns the waits of what was run in the second half.
 func overload(t *testing.T, kind Kind, overflow Overflow) (waits []time.Duration, l *ledger) {
 	const service = 10 * time.Millisecond
-	in(t, kind, Options[time.Duration]{Workers: 2, Depth: 1 << 10, Overflow: overflow},
+	in(t, kind, Options[time.Duration]{Settings: Settings{Workers: 2, Depth: 1 << 10, Overflow: overflow}},
 		func(_ *testing.T, d Dispatcher[time.Duration], led *ledger) {
 			offer := func() {
 				for began := time.Now(); time.Since(began) < 10*second; sleep(service / 6) {
@@ -93,7 +93,7 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			o := Options[int]{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}
+			o := Options[int]{Settings: Settings{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}}
 			fates := replayed(t, tc.kind, o, trace)
 			tc.ideal.Workers = workers
 			tc.ideal.Aging.Target, tc.ideal.Aging.Interval = queueing.CoDelTarget, queueing.CoDelInterval
@@ -120,7 +120,7 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 func TestCoDelLetsABurstPass(t *testing.T) {
 	t.Parallel()
 	for _, kind := range all {
-		in(t, kind, Options[time.Duration]{Workers: 1, Depth: 64, Overflow: CoDel},
+		in(t, kind, Options[time.Duration]{Settings: Settings{Workers: 1, Depth: 64, Overflow: CoDel}},
 			func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 				for range 5 {
 					put(d, slices.Repeat([]time.Duration{2 * time.Millisecond}, 40)...) // 80 ms of work at once
@@ -137,7 +137,7 @@ func TestCoDelLetsABurstPass(t *testing.T) {
 func TestAdaptiveTurnsAroundAndBack(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	o := Options[time.Duration]{Workers: 1, Depth: 64, Target: 100 * ms, Interval: 100 * ms}
+	o := Options[time.Duration]{Settings: Settings{Workers: 1, Depth: 64, Target: 100 * ms, Interval: 100 * ms}}
 	in(t, Adaptive, o, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 		after := func(want ...time.Duration) {
 			t.Helper()

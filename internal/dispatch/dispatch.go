@@ -3,7 +3,12 @@
 // connections or metrics.
 package dispatch
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Dispatcher hands each job to one of its workers, or refuses it. Put may be
 // called concurrently, but not before Start nor during or after Close.
@@ -31,23 +36,28 @@ type Queue interface {
 // Options are what every kind of dispatcher is told. Run is required, and Refuse
 // wherever the policy can refuse.
 type Options[T any] struct {
-	Workers int // 1 or more
-	Depth   int // places in the queue; 0 hands a job over only when a worker is free
-	Run     func(T)
+	Settings
+	Run func(T)
 	// Refuse takes a job that is not run. It is called by Put or by a worker, and
 	// must not block.
-	Refuse    func(T, Why)
-	Waited    func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
-	Sojourned func(time.Duration)    // called after Run with the time since Put; nil: not at all
-	Overflow  Overflow
-	Locked    bool          // each worker has an operating-system thread of its own
-	Closure   bool          // a job travels as a closure, as most pools have it, which allocates
-	Pick      Pick          // PerWorker: which queue
-	Steal     bool          // PerWorker: idle workers take from the others' queues; needs Depth >= Workers
-	Spin      int           // Ring: looks at an empty ring before a worker sleeps
-	Target    time.Duration // CoDel, Adaptive: the wait to stay near; see [CoDel]
-	Interval  time.Duration // CoDel, Adaptive: how long it must be exceeded
-	Held      time.Duration // Shared: a worker that has taken a job sleeps so long under a lock of all workers; 0: there is no lock. A planted fault
+	Refuse func(T, Why)
+	Waited func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
+}
+
+// Settings are the options that do not depend on what the jobs are.
+type Settings struct {
+	Workers   int                 // 1 or more
+	Depth     int                 // places in the queue; 0 hands a job over only when a worker is free
+	Overflow  Overflow            // what happens to a job that finds the queue full
+	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not at all
+	Locked    bool                // each worker has an operating-system thread of its own
+	Closure   bool                // a job travels as a closure, as most pools have it, which allocates
+	Pick      Pick                // PerWorker: which queue
+	Steal     bool                // PerWorker: idle workers take from the others' queues; needs Depth >= Workers
+	Spin      int                 // Ring: looks at an empty ring before a worker sleeps
+	Target    time.Duration       // CoDel, Adaptive: the wait to stay near; see [CoDel]
+	Interval  time.Duration       // CoDel, Adaptive: how long it must be exceeded
+	Held      time.Duration       // Shared: a worker that has taken a job sleeps for this time under a lock of all workers; 0: there is no lock. A planted fault
 }
 
 // Why says why a job was refused.
@@ -88,4 +98,33 @@ func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 		return newAdaptive(o)
 	}
 	return newShared(o)
+}
+
+// Overflow says what happens to a job that finds the queue full.
+type Overflow uint8
+
+// The overflow policies.
+const (
+	Block      Overflow = iota // the submitter waits for a place
+	Reject                     // the job is refused at once, with an answer: [Full]
+	Drop                       // the job is refused without an answer: [Dropped]
+	DropOldest                 // the job that has waited longest makes place: [Evicted]
+	CoDel                      // as Reject; and jobs that waited too long are [Stale]
+)
+
+var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
+
+func (o Overflow) String() string { return overflowNames[o] }
+
+// Set parses a policy's name.
+func (o *Overflow) Set(name string) error { return set(o, overflowNames, "overflow policy", name) }
+
+// set sets a value to the number of a name, and calls it what in its error.
+func set[T ~uint8](value *T, names []string, what, name string) error {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return fmt.Errorf("unknown %s %q (want one of %s)", what, name, strings.Join(names, ", "))
+	}
+	*value = T(i)
+	return nil
 }

@@ -111,7 +111,7 @@ func each(t *testing.T, kinds []Kind, f func(t *testing.T, kind Kind, o Options[
 		for _, closure := range []bool{false, true} {
 			t.Run(fmt.Sprintf("kind=%v/closure=%v", kind, closure), func(t *testing.T) {
 				t.Parallel()
-				f(t, kind, Options[time.Duration]{Closure: closure})
+				f(t, kind, Options[time.Duration]{Settings: Settings{Closure: closure}})
 			})
 		}
 	}
@@ -220,13 +220,13 @@ func TestDepthZeroHandsOver(t *testing.T) {
 	for _, kind := range []Kind{Shared, PerWorker} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			in(t, kind, Options[time.Duration]{Workers: 2, Overflow: Reject}, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
+			in(t, kind, Options[time.Duration]{Settings: Settings{Workers: 2, Overflow: Reject}}, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 				put(d, second, second, second)
 				if len(l.read().ran) != 2 || len(l.read().refused[Full]) != 1 {
 					t.Errorf("got %d run and %d refused on 2 workers, want 2 and 1", len(l.read().ran), len(l.read().refused[Full]))
 				}
 			})
-			in(t, kind, Options[time.Duration]{Workers: 2}, func(t *testing.T, d Dispatcher[time.Duration], _ *ledger) {
+			in(t, kind, Options[time.Duration]{Settings: Settings{Workers: 2}}, func(t *testing.T, d Dispatcher[time.Duration], _ *ledger) {
 				put(d, second, second)
 				began := time.Now()
 				d.Put(0)
@@ -250,9 +250,8 @@ func TestEveryJobOnce(t *testing.T) {
 				var settled [submitters * jobs]atomic.Int32
 				var refused atomic.Int64
 				d := New(kind, Options[int]{
-					Workers: 4, Depth: 8, Overflow: overflow, Steal: kind == PerWorker, Spin: 10,
-					Target: time.Microsecond, Interval: 50 * time.Microsecond,
-					Run: func(job int) { settled[job].Add(1) },
+					Settings: Settings{Workers: 4, Depth: 8, Overflow: overflow, Steal: kind == PerWorker, Spin: 10, Target: time.Microsecond, Interval: 50 * time.Microsecond},
+					Run:      func(job int) { settled[job].Add(1) },
 					Refuse: func(job int, _ Why) {
 						settled[job].Add(1)
 						refused.Add(1)
@@ -288,9 +287,9 @@ func TestHandoffAllocatesNothing(t *testing.T) {
 	for _, kind := range all {
 		for _, steal := range []bool{false, kind == PerWorker} {
 			d := New(kind, Options[chan struct{}]{
-				Workers: 2, Depth: 2, Overflow: CoDel, Steal: steal, Target: time.Hour, Interval: time.Hour,
-				Run:    func(reply chan struct{}) { reply <- struct{}{} },
-				Waited: func(chan struct{}, time.Duration) {}, Sojourned: func(time.Duration) {},
+				Settings: Settings{Workers: 2, Depth: 2, Overflow: CoDel, Steal: steal, Target: time.Hour, Interval: time.Hour, Sojourned: func(time.Duration) {}},
+				Run:      func(reply chan struct{}) { reply <- struct{}{} },
+				Waited:   func(chan struct{}, time.Duration) {},
 			})
 			d.Start()
 			reply := make(chan struct{}, 1)
@@ -319,7 +318,7 @@ func TestPlantedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const held = 3 * time.Millisecond
 		var waits []time.Duration
-		d := New(Shared, Options[int]{Workers: 1, Depth: 2, Held: held, Run: func(int) {}, Waited: func(_ int, wait time.Duration) { waits = append(waits, wait) }})
+		d := New(Shared, Options[int]{Settings: Settings{Workers: 1, Depth: 2, Held: held}, Run: func(int) {}, Waited: func(_ int, wait time.Duration) { waits = append(waits, wait) }})
 		d.Start()
 		d.Put(1)
 		d.Put(2)

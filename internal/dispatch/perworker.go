@@ -1,6 +1,9 @@
 package dispatch
 
-import "sync/atomic"
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
 
 // perWorker is a bounded channel for each worker. Workers do not share a lock,
 // but a job waits behind whatever its own worker is doing, though others may be
@@ -148,3 +151,48 @@ func (p *perWorker[T]) Depth() (n int) {
 }
 
 func (p *perWorker[T]) Capacity() int { return p.Options.Depth }
+
+// Pick says which of the workers' queues a job is put into.
+type Pick uint8
+
+// The ways to pick.
+const (
+	RoundRobin Pick = iota // one after the other, whatever they have to do
+	Least                  // the one with least to do, found by looking at all
+	TwoChoices             // the one with less to do of two taken by chance
+)
+
+var pickNames = []string{"rr", "least", "p2c"}
+
+func (p Pick) String() string { return pickNames[p] }
+
+// Set parses a name.
+func (p *Pick) Set(name string) error { return set(p, pickNames, "queue choice", name) }
+
+// pick returns the number of the queue for the next job.
+func (p *perWorker[T]) pick() int {
+	n := len(p.lanes)
+	switch p.Pick {
+	case Least:
+		best, load := 0, p.lanes[0].load.Load()
+		for i := 1; i < n && load > 0; i++ {
+			if l := p.lanes[i].load.Load(); l < load {
+				best, load = i, l
+			}
+		}
+		return best
+	case TwoChoices: // M. Mitzenmacher, "The power of two choices", IEEE TPDS 12(10), 2001
+		if n == 1 {
+			return 0
+		}
+		a, b := rand.IntN(n), rand.IntN(n-1)
+		if b >= a {
+			b++
+		}
+		if p.lanes[b].load.Load() < p.lanes[a].load.Load() {
+			return b
+		}
+		return a
+	}
+	return int((p.turn.Add(1) - 1) % uint64(n))
+}

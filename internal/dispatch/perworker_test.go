@@ -13,7 +13,7 @@ import (
 func TestStealingRemovesHeadOfLineBlocking(t *testing.T) {
 	t.Parallel()
 	for _, steal := range []bool{false, true} {
-		in(t, PerWorker, Options[time.Duration]{Workers: 2, Depth: 8, Steal: steal}, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
+		in(t, PerWorker, Options[time.Duration]{Settings: Settings{Workers: 2, Depth: 8, Steal: steal}}, func(t *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			put(d, time.Minute, 0, 0) // the second goes to the idle worker, the third behind the first
 			steals := d.(*perWorker[time.Duration]).Steals()
 			if steal && (len(l.read().ran) != 3 || steals != 1) {
@@ -37,7 +37,7 @@ func TestStealingRemovesHeadOfLineBlocking(t *testing.T) {
 // However jobs are thrown in, thieves leave none waiting while one of them idles.
 func TestStealingLeavesNobodyIdle(t *testing.T) {
 	t.Parallel()
-	in(t, PerWorker, Options[time.Duration]{Workers: 4, Depth: 64, Steal: true}, func(t *testing.T, d Dispatcher[time.Duration], _ *ledger) {
+	in(t, PerWorker, Options[time.Duration]{Settings: Settings{Workers: 4, Depth: 64, Steal: true}}, func(t *testing.T, d Dispatcher[time.Duration], _ *ledger) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 2000 {
 			d.Put(time.Duration(random.IntN(10)) * time.Millisecond)
@@ -58,7 +58,7 @@ func TestLookingBeatsRoundRobinUnderSkew(t *testing.T) {
 	t.Parallel()
 	mean := map[Pick]time.Duration{}
 	for _, pick := range []Pick{RoundRobin, TwoChoices, Least} {
-		in(t, PerWorker, Options[time.Duration]{Workers: 8, Depth: 8 << 10, Pick: pick}, func(_ *testing.T, d Dispatcher[time.Duration], l *ledger) {
+		in(t, PerWorker, Options[time.Duration]{Settings: Settings{Workers: 8, Depth: 8 << 10, Pick: pick}}, func(_ *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			random := rand.New(rand.NewPCG(3, 4))
 			for range 20_000 { // 70 % busy; one job in ten takes 50 times as long
 				job := time.Millisecond
@@ -85,7 +85,7 @@ func TestLookingBeatsRoundRobinUnderSkew(t *testing.T) {
 // All the places are dealt out, whatever the number of workers.
 func TestPerWorkerDealsOutItsDepth(t *testing.T) {
 	t.Parallel()
-	d := newPerWorker(Options[int]{Workers: 3, Depth: 8})
+	d := newPerWorker(Options[int]{Settings: Settings{Workers: 3, Depth: 8}})
 	var depths []int
 	for _, l := range d.lanes {
 		depths = append(depths, cap(l.lane))

@@ -144,7 +144,7 @@ func TestOneQueueMeetsTheory(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/kind=%v", tt.what, kind), func(t *testing.T) {
 				t.Parallel()
-				fates := replayed(t, kind, Options[int]{Workers: tt.workers, Depth: 1 << 14}, trace)
+				fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: 1 << 14}}, trace)
 				mean, _ := summary(trace, fates)
 				close3(t, "mean response time", mean, tt.want)
 				likeIdeal(t, queueing.Station{Workers: tt.workers}, trace, fates)
@@ -167,7 +167,7 @@ func TestBoundedQueueMeetsTheory(t *testing.T) {
 		for _, kind := range []Kind{Shared, Ring, Adaptive} {
 			t.Run(fmt.Sprintf("M-M-%d-%d/kind=%v", tt.workers, places, kind), func(t *testing.T) {
 				t.Parallel()
-				fates := replayed(t, kind, Options[int]{Workers: tt.workers, Depth: tt.depth, Overflow: Reject}, trace)
+				fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: tt.depth, Overflow: Reject}}, trace)
 				mean, loss := summary(trace, fates)
 				close3(t, "mean response time", mean, want.Response)
 				close3(t, "loss", loss, want.Loss)
@@ -185,7 +185,7 @@ func TestBlockingMeetsTheory(t *testing.T) {
 	for _, kind := range []Kind{Shared, Ring, Adaptive} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			fates := replayed(t, kind, Options[int]{Workers: 2, Depth: 2}, trace)
+			fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: 2, Depth: 2}}, trace)
 			mean, _ := summary(trace, fates)
 			close3(t, "mean response time", mean, queueing.MMc(1400, ms.Seconds(), 2))
 			likeIdeal(t, queueing.Station{Workers: 2}, trace, fates)
@@ -200,7 +200,7 @@ func TestHeadOfLineBlockingMeetsTheory(t *testing.T) {
 	const workers, rate = 4, 2800
 	trace := poisson(enough, rate, exponential)
 	dealt, one := queueing.RoundRobin(rate, ms.Seconds(), workers), queueing.MMc(rate, ms.Seconds(), workers)
-	o := Options[int]{Workers: workers, Depth: 1 << 14}
+	o := Options[int]{Settings: Settings{Workers: workers, Depth: 1 << 14}}
 	t.Run("rr", func(t *testing.T) {
 		t.Parallel()
 		fates := replayed(t, PerWorker, o, trace)

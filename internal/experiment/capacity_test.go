@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -26,7 +27,7 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Arms = s.Arms[:1]
-	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}}, promised(t, "p99<=10ms"))
+	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}}, promised(t, "p99<=10ms"))
 	if err != nil {
 		t.Fatal(err)
 	}

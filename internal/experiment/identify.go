@@ -55,7 +55,7 @@ func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) {
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.Server)
-	if procs == 1 && mode.QueuesRequests && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
+	if procs == 1 && mode.QueuesRequests() && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
 		add(record.Fact{Code: record.QueueUnused})
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {

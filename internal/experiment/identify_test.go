@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -30,7 +31,7 @@ func TestIdentifiability(t *testing.T) {
 		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
 		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
 	} {
-		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = scenario.Mode{Flags: []string{"workers"}, Station: "pool"} })
+		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = mode.Mode{Flags: []string{"workers"}, Station: "pool"} })
 		found := slices.IndexFunc(doubts(p.Plan), func(d string) bool {
 			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
 		})
@@ -95,7 +96,7 @@ func TestStationAges(t *testing.T) {
 			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}
-	ages := &plan{modes: map[string]scenario.Mode{"ages": {Station: "pool", Adaptive: true}}}
+	ages := &plan{modes: map[string]mode.Mode{"ages": {Station: "pool", Adaptive: true}}}
 	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
 		t.Errorf("a queue that ages anyway: got %+v", got)
 	}

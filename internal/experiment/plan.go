@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -41,8 +42,8 @@ type Options struct {
 	Pin        string  // "auto" or "none"
 	Iters      float64 // calibration of CPU demand, iterations per microsecond
 	Version    string
-	Stamps     string                   // of our own servers: off, basic, full; "" is full on Linux, else basic
-	Modes      map[string]scenario.Mode // the modes Self serves, by name
+	Stamps     string               // of our own servers: off, basic, full; "" is full on Linux, else basic
+	Modes      map[string]mode.Mode // the modes Self serves, by name
 	// Asks are the quantiles that must be decidable; nil: those that the scenario's
 	// expectations name, or without any all primary ones.
 	Asks []string
@@ -89,7 +90,7 @@ type plan struct {
 	scenario scenario.Scenario
 	arms     []arm // the baseline's copy included
 	cpus     host.Sides
-	modes    map[string]scenario.Mode
+	modes    map[string]mode.Mode
 	budget   time.Duration
 	self     string    // this program, "" when the caller named none
 	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil

@@ -16,6 +16,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -35,10 +36,10 @@ func parsed(t *testing.T, text string) scenario.Scenario {
 
 // options are those of a machine that leaves both sides free.
 func options() Options {
-	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]scenario.Mode{
+	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]mode.Mode{
 		"nethttp": {Station: "goroutines"}, "fasthttp": {Station: "goroutines"},
 		"pool":         {Flags: []string{"workers"}, Station: "pool", Sticky: true, Overflow: "block"},
-		"pool-request": {Flags: []string{"workers"}, Station: "pool", QueuesRequests: true, Overflow: "reject"},
+		"pool-request": {Flags: []string{"workers"}, Station: "pool", Axes: mode.Axes{Unit: "request"}, Overflow: "reject", Depth: func(workers int) int { return 2 * workers }},
 	}}
 }
 

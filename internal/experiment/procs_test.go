@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"schedlab/internal/host"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
 
@@ -16,9 +16,9 @@ import (
 // and loops by default, cores, and what cannot matter on one P.
 func TestProcsAreTheArms(t *testing.T) {
 	onTwo := func(o *Options) {
-		o.Modes["loop"] = scenario.Mode{Flags: []string{"listeners"}, Station: "loops"}
-		o.Modes["prefork"] = scenario.Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
-		o.Modes["pool-perworker"] = scenario.Mode{Flags: []string{"workers"}, Station: "per-worker"}
+		o.Modes["loop"] = mode.Mode{Flags: []string{"listeners"}, Station: "loops"}
+		o.Modes["prefork"] = mode.Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
+		o.Modes["pool-perworker"] = mode.Mode{Flags: []string{"workers"}, Station: "per-worker"}
 	}
 	for _, c := range []struct {
 		inherited, arm             string

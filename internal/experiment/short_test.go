@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
@@ -63,7 +64,7 @@ func dist(s string) workload.Dist {
 	return d
 }
 
-var pooledModes = map[string]scenario.Mode{
+var pooledModes = map[string]mode.Mode{
 	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return errors.New("--workers means nothing to nethttp")

@@ -29,7 +29,7 @@ func (p *plan) stationOf(a scenario.Arm) record.Station {
 func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 	mode := p.modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
-	wait := length(a, "wait", mode.Wait)
+	wait := length(a, "wait", mode.Wait())
 	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
 	}

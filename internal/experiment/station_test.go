@@ -3,12 +3,12 @@ package experiment
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -18,14 +18,14 @@ import (
 func TestStationOf(t *testing.T) {
 	t.Parallel()
 	workers := []string{"workers"}
-	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]scenario.Mode{
+	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]mode.Mode{
 		"nethttp":        {Station: "goroutines"},
 		"pool":           {Flags: workers, Station: "pool", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Flags: workers, Station: "per-worker", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
 		"pool-request":   {Flags: workers, Station: "pool", Overflow: "reject", Depth: func(w int) int { return 2 * w }},
 		"pool-adaptive":  {Flags: workers, Station: "pool", Adaptive: true, Overflow: "reject"},
 		"pool-ring":      {Flags: workers, Station: "pool"},
-		"semaphore":      {Flags: []string{"workers", "wait"}, Station: "pool", Wait: 100 * time.Millisecond},
+		"semaphore":      {Flags: []string{"workers", "wait"}, Station: "pool"},
 		"loop":           {Flags: []string{"listeners"}, Station: "loops"},
 		"prefork":        {Flags: []string{"processes", "threads"}, Station: "goroutines"},
 	}}
@@ -72,7 +72,7 @@ func TestStationOf(t *testing.T) {
 // Theory says nothing of a mode that is no station.
 func TestNoStation(t *testing.T) {
 	t.Parallel()
-	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = scenario.Mode{} })
+	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = mode.Mode{} })
 	arm := p.Arms[2]
 	if _, _, why := judge.TwinOf(arm); arm.Station != nil || why.Code != record.TwinNotRecorded {
 		t.Errorf("got station %+v, %q", arm.Station, why)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -69,7 +70,7 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := func() *Comparison {
-		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: record.MachineVerdict, Names: record.Names{"verdict": "unfit"}}})
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: record.MachineVerdict, Names: record.Names{"verdict": "unfit"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -39,7 +40,7 @@ type Test struct {
 }
 
 // Test plans it, with windows short enough for the budget; false where no cause has a knob.
-func (c *Case) Test(x *record.Explanation, modes map[string]scenario.Mode, budget time.Duration) (Test, bool, error) {
+func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget time.Duration) (Test, bool, error) {
 	if x.Slower == "" {
 		return Test{}, false, nil
 	}

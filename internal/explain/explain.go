@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -106,7 +107,7 @@ const (
 
 // Explain says where the time between two arms went, and suspects causes. Modes are those of
 // our own servers. An explanation is a value: Confirm adds to it what tests say.
-func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record.Explanation, error) {
+func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
 	x := c.waterfalls(from, to)
 	x.Lost = c.step(from, to, func(a *arm, i int) float64 { return a.windows[i].Values["errors"] })
 	f, t := c.arms[from], c.arms[to]

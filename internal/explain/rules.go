@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -57,38 +58,38 @@ var rules = []rule{
 	},
 	{
 		code: record.CauseInline, part: whole("the wait for the event loop", "kernel", "run queue"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.Inline] != "" && s.sleeps },
+		applies:   func(s *side) bool { return s.mode.Without[mode.Inline] != "" && s.sleeps },
 		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
-		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.Inline, nil) },
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.Inline, nil) },
 		control:   another,
 	},
 	{
 		code: record.CauseThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.Locked] != "" || s.asked.Flags["locked"] == "true" },
+		applies:   func(s *side) bool { return s.mode.Without[mode.Locked] != "" || s.asked.Flags["locked"] == "true" },
 		witnesses: []says{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.asked.Flags["locked"] == "true" {
 				return s.with("locked", "false")
 			}
-			return s.as(scenario.Locked, nil)
+			return s.as(mode.Locked, nil)
 		},
 		control: another,
 	},
 	{
 		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" },
+		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Without stealing, requests would wait behind others.
 		knob: func(s *side) (scenario.Arm, bool) {
-			return s.as(scenario.SharedQueue, map[string]string{"steal": "true"})
+			return s.as(mode.SharedQueue, map[string]string{"steal": "true"})
 		},
 		control: another,
 	},
 	{
 		code: record.CauseHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
-		applies:   func(s *side) bool { return s.mode.Without[scenario.HandOff] != "" },
+		applies:   func(s *side) bool { return s.mode.Without[mode.HandOff] != "" },
 		witnesses: []says{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
-		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.HandOff, nil) },
+		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.HandOff, nil) },
 		control:   another,
 	},
 	{
@@ -130,8 +131,8 @@ var rules = []rule{
 		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
 		// One loop would have all connections, as the fullest of several has too many.
 		knob: func(s *side) (scenario.Arm, bool) {
-			if s.mode.Without[scenario.OwnSockets] != "" {
-				return s.as(scenario.OwnSockets, nil)
+			if s.mode.Without[mode.OwnSockets] != "" {
+				return s.as(mode.OwnSockets, nil)
 			}
 			return s.with("deal", "random")
 		},
@@ -139,31 +140,31 @@ var rules = []rule{
 	},
 	{
 		code: record.CauseAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
-		applies:   func(s *side) bool { return s.mode.Without[scenario.OneAcceptor] != "" },
+		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
 		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
-			return s.as(scenario.OneAcceptor, map[string]string{"listeners": "4"})
+			return s.as(mode.OneAcceptor, map[string]string{"listeners": "4"})
 		},
 		control: another,
 	},
 	{
 		code: record.CauseBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
 		applies: func(s *side) bool {
-			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[scenario.NewestFirst] != "" && !s.sleeps)
+			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[mode.NewestFirst] != "" && !s.sleeps)
 		},
 		witnesses: []says{{witness: overtaken, times: 1.5, least: .2, must: true}, {witness: cpuUse, least: .6}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.reversed() {
 				return s.with("batch", "in-order")
 			}
-			return s.as(scenario.NewestFirst, nil)
+			return s.as(mode.NewestFirst, nil)
 		},
 		// That a loop does it must not be what takes the wait away, but that it keeps the order.
 		control: func(s *side) (scenario.Arm, bool) {
 			if s.reversed() {
 				return another(s)
 			}
-			return s.as(scenario.NewestFirst, map[string]string{"batch": "newest-first"})
+			return s.as(mode.NewestFirst, map[string]string{"batch": "newest-first"})
 		},
 	},
 	{
@@ -171,7 +172,7 @@ var rules = []rule{
 		applies:   func(s *side) bool { return s.mode.Overflow != "" },
 		witnesses: []says{{witness: turnedAway, times: 1.5, least: .005, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
-			if s.mode.Blocks {
+			if s.mode.Allows("block") {
 				return s.with("overflow", "block")
 			}
 			return s.with("queue-depth", strconv.Itoa(max(4096, 8*s.depth())))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -15,14 +16,14 @@ import (
 type side struct {
 	*arm
 	asked  scenario.Arm
-	mode   scenario.Mode
-	modes  map[string]scenario.Mode
+	mode   mode.Mode
+	modes  map[string]mode.Mode
 	sleeps bool // its handlers wait
 	usesKV bool // its requests ask for keys behind locks
 }
 
 // sideOf puts together what is known of an arm.
-func sideOf(a *arm, s scenario.Scenario, modes map[string]scenario.Mode) (*side, error) {
+func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, error) {
 	asked, err := askedFor(a.plan, s)
 	if err != nil {
 		return nil, err

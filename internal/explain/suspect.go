@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 )
 
 // mostCauses are told and tested at once.
 const mostCauses = 3
 
 // suspect asks every rule for a cause of the difference.
-func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]scenario.Mode) error {
+func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]mode.Mode) error {
 	fast := x.Faster()
 	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
 	if err != nil {

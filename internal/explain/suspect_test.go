@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
@@ -69,39 +70,39 @@ const mutex = "go_sync_mutex_wait_total_seconds_total"
 // evidence is for each rule what it is suspected from, and what speaks against it although
 // the same part is longer.
 var evidence = map[record.Code]struct {
-	mode         scenario.Mode
+	mode         mode.Mode
 	asked        scenario.Arm
 	path         string
 	pro, against seen
 	knob         string // of the test; "" for none
 }{
 	record.CauseWorkers: {
-		mode: scenario.Mode{Flags: []string{"workers"}},
+		mode: mode.Mode{Flags: []string{"workers"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 3.6e-3), cpu: .2, workers: 4}, knob: "made,workers=16",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), cpu: .2, workers: 4},
 	},
 	record.CauseInline: {
-		mode: scenario.Mode{Without: map[string]string{scenario.Inline: "plain"}},
+		mode: mode.Mode{Without: map[string]string{mode.Inline: "plain"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), cpu: .2}, knob: "plain",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), cpu: .99},
 	},
 	record.CauseThreads: {
-		mode: scenario.Mode{Without: map[string]string{scenario.Locked: "plain"}},
+		mode: mode.Mode{Without: map[string]string{mode.Locked: "plain"}},
 		pro:  seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "plain",
 		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
 	},
 	record.CauseQueueLock: {
-		mode: scenario.Mode{Without: map[string]string{scenario.SharedQueue: "plain"}},
+		mode: mode.Mode{Without: map[string]string{mode.SharedQueue: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 0}},
 	},
 	record.CauseHandOff: {
-		mode: scenario.Mode{Without: map[string]string{scenario.HandOff: "plain"}},
+		mode: mode.Mode{Without: map[string]string{mode.HandOff: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "plain",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 6e-3), workers: 8},
 	},
 	record.CauseOwnQueues: {
-		mode: scenario.Mode{Flags: []string{"steal"}},
+		mode: mode.Mode{Flags: []string{"steal"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "made,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 7.9e-3), workers: 8},
 	},
@@ -118,23 +119,23 @@ var evidence = map[record.Code]struct {
 		against: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 0}},
 	},
 	record.CauseUneven: {
-		mode: scenario.Mode{Flags: []string{"deal"}},
+		mode: mode.Mode{Flags: []string{"deal"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), fullest: 9}, knob: "made,deal=random",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), fullest: 5},
 	},
 	record.CauseAcceptor: {
-		mode: scenario.Mode{Without: map[string]string{scenario.OneAcceptor: "plain"}},
+		mode: mode.Mode{Without: map[string]string{mode.OneAcceptor: "plain"}},
 		pro:  seen{parts: parts(timeline.Accept, 2e-3), cpu: .2}, knob: "plain,listeners=4",
 		against: seen{parts: parts(timeline.Accept, 2e-3), cpu: .99},
 	},
 	record.CauseBatches: {
-		mode:  scenario.Mode{Flags: []string{"batch"}},
+		mode:  mode.Mode{Flags: []string{"batch"}},
 		asked: scenario.Arm{Flags: map[string]string{"batch": "newest-first"}},
 		pro:   seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .5}, knob: "made,batch=in-order",
 		against: seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .1},
 	},
 	record.CauseTurnedAway: {
-		mode: scenario.Mode{Overflow: "drop", Blocks: true},
+		mode: mode.Mode{Overflow: "drop", Axes: mode.Axes{Overflow: "block|drop"}},
 		pro:  seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
 		against: seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
 	},
@@ -168,7 +169,7 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 			t.Errorf("%s: no case", r.code)
 			continue
 		}
-		modes := map[string]scenario.Mode{"made": e.mode, "plain": {Flags: []string{"steal", "listeners"}}}
+		modes := map[string]mode.Mode{"made": e.mode, "plain": {Flags: []string{"steal", "listeners"}}}
 		of := func(fast, slow seen) *record.Explanation {
 			x, err := madeCase(fast, slow, e.asked, e.path).Explain("fast", "slow", modes)
 			if err != nil {
@@ -204,7 +205,7 @@ func TestTimesBesideLosses(t *testing.T) {
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	slow := e.pro
 	slow.values = map[string]float64{"errors": .04}
-	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
+	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
 	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == record.CauseWorkers }) {
 		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
@@ -221,7 +222,7 @@ func TestTimesBesideLosses(t *testing.T) {
 func TestNoCauseOfNoise(t *testing.T) {
 	t.Parallel()
 	e := evidence[record.CauseWorkers]
-	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
+	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	apart := quick
 	apart.parts = parts(timeline.Service, 6e-3)
@@ -293,14 +294,14 @@ func TestConfirm(t *testing.T) {
 // The control changes what must not matter: a queue that refuses requests does.
 func TestTheControlOfAQueue(t *testing.T) {
 	t.Parallel()
-	mode := scenario.Mode{Flags: []string{"workers", "queue-depth", "overflow"}, Overflow: "reject", Depth: func(int) int { return 8 }}
+	made := mode.Mode{Flags: []string{"workers", "queue-depth", "overflow"}, Overflow: "reject", Depth: func(int) int { return 8 }}
 	for overflow, want := range map[string]string{"": "made,max-conns=8192", "drop": "made,max-conns=8192,overflow=drop", "block": "made,overflow=block,queue-depth=16"} {
 		asked := scenario.Arm{Flags: map[string]string{}}
 		if overflow != "" {
 			asked.Flags["overflow"] = overflow
 		}
 		c := madeCase(seen{}, seen{workers: 4}, asked, "")
-		s, err := sideOf(c.arms["slow"], c.scenario, map[string]scenario.Mode{"made": mode})
+		s, err := sideOf(c.arms["slow"], c.scenario, map[string]mode.Mode{"made": made})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +315,7 @@ func TestTheControlOfAQueue(t *testing.T) {
 // has a cause of its own, and not where handlers wait, which a loop would not bear.
 func TestTheOrderOfThePoller(t *testing.T) {
 	t.Parallel()
-	modes := map[string]scenario.Mode{"made": {Without: map[string]string{scenario.NewestFirst: "plain"}}, "plain": {Flags: []string{"batch"}}}
+	modes := map[string]mode.Mode{"made": {Without: map[string]string{mode.NewestFirst: "plain"}}, "plain": {Flags: []string{"batch"}}}
 	quick := seen{parts: parts(timeline.Service, 1e-3), tails: parts(timeline.Ingress, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}}
 	slow := seen{parts: parts(timeline.Service, 1.3e-3), tails: parts(timeline.Ingress, 4e-3), values: map[string]float64{"cpu_per_request": 1.3e-3}, overtaken: .5}
 	for _, sleeps := range []bool{false, true} {

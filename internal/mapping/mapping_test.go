@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -32,7 +33,7 @@ var (
 )
 
 // modes are what the scenario's arms need of the modes.
-var modes = map[string]scenario.Mode{
+var modes = map[string]mode.Mode{
 	"nethttp": {Station: "goroutines"},
 	"pool":    {Flags: []string{"workers", "queue-depth", "overflow"}, Station: "pool", Sticky: true, Overflow: "block"},
 }

@@ -22,8 +22,7 @@ type Conn struct {
 // goroutine may call its methods.
 type openConn interface {
 	ledgerEntry() *entry
-	idle() bool // no byte of a request has come since the last answer
-	clientGone() bool
+	control(f func(fd int)) // calls f with the descriptor, unless the connection is closed
 	net.Conn
 }
 
@@ -160,35 +159,33 @@ func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift
 func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
 	e.linger.Store(false) // there is no time left to discard input
-	lost := !c.idle() && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	lost := !isIdle(c) && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
 	c.Close()
 	return lost
 }
 
-// idle reports whether no byte of a request has come since the last answer, so that closing c
+// isIdle reports whether no byte of a request has come since the last answer, so that closing c
 // loses nothing the client has sent. Note: it asks the kernel for the bytes received, because
 // any time may pass between a read and its count, and the states that HTTP libraries report
 // are late (net/http: once a head is complete) or early (fasthttp: before its first byte).
-func (c *Conn) idle() bool {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return true // closed already
-	}
-	idle := false
-	err = raw.Control(func(fd uintptr) {
-		n, err := received(int(fd))
-		idle = err == nil && n == c.answered.Load()
+func isIdle(c openConn) bool {
+	idle := true // closed already
+	c.control(func(fd int) {
+		n, err := received(fd)
+		idle = err == nil && n == c.ledgerEntry().answered.Load()
 	})
-	return err != nil || idle
+	return idle
 }
 
-// clientGone reports whether the client has closed c, or its sending side: the kernel does not
+// isGone reports whether the client has closed c, or its sending side: the kernel does not
 // distinguish these. It is false off Linux.
-func (c *Conn) clientGone() (gone bool) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return false // closed here
+func isGone(c openConn) (gone bool) {
+	c.control(func(fd int) { gone = hungUp(fd) })
+	return gone
+}
+
+func (c *Conn) control(f func(fd int)) {
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) }) // fails without a call of f
 	}
-	err = raw.Control(func(fd uintptr) { gone = hungUp(int(fd)) })
-	return err == nil && gone
 }

@@ -57,7 +57,7 @@ func TestCounting(t *testing.T) {
 			eachMode(t, func(t *testing.T, mode model.Mode) {
 				s := start(t, mode, func(with *setup) {
 					if mode.Name == "pool-request" {
-						with.QueueDepth = 16 // room for everybody
+						with.Depth = 16 // room for everybody
 					}
 				})
 				const clients, times = 8, 10
@@ -150,7 +150,7 @@ func TestCloseSilently(t *testing.T) {
 func TestCountingUnderOverload(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode, func(with *setup) {
-			with.Workers, with.QueueDepth, with.Overflow = 1, 1, dispatch.Reject
+			with.Workers, with.Depth, with.Overflow = 1, 1, dispatch.Reject
 		})
 		var mu sync.Mutex
 		statuses := map[int]uint64{}

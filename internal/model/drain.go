@@ -74,7 +74,7 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 				l.stopAccepting()
 			}
 			for _, c := range l.conns() {
-				if c.idle() {
+				if isIdle(c) {
 					c.Close()
 				}
 			}

@@ -26,7 +26,7 @@ func TestDrainUnderLoad(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		for range 5 {
 			s := start(t, mode, func(with *setup) {
-				with.QueueDepth, with.Overflow = 64, dispatch.Block
+				with.Depth, with.Overflow = 64, dispatch.Block
 			})
 			var clients sync.WaitGroup
 			var answered atomic.Int64
@@ -82,7 +82,7 @@ const idleRace = 100 * time.Millisecond
 func TestDrainServesTheAcceptQueue(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode, func(with *setup) {
-			with.Workers, with.QueueDepth, with.Overflow = 1, 0, dispatch.Block
+			with.Workers, with.Depth, with.Overflow = 1, 0, dispatch.Block
 			with.Socket.MaxConns = 1
 		})
 		const clients = 5

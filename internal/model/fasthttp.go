@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/workload"
 )
 
@@ -22,25 +21,28 @@ type fasthttpEngine struct {
 
 func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
-	e.server = &fasthttp.Server{
-		Handler:               e.answer,
-		ErrorHandler:          e.end,
-		HeaderReceived:        e.limitBody,
-		ConnState:             track,
-		Name:                  serverName,
-		NoDefaultContentType:  true,
-		Concurrency:           fasthttp.DefaultConcurrency, // the listener holds the cap
-		ReadTimeout:           cfg.HeaderTimeout,
-		WriteTimeout:          cfg.WriteTimeout,
-		IdleTimeout:           cfg.IdleTimeout,
-		ReadBufferSize:        cfg.MaxHead,
-		MaxRequestBodySize:    cfg.MaxBody,
-		SecureErrorLogMessage: true,
-		Logger:                quietLog{cfg.Log},
-		// A body is bytes to every handler, whatever it calls itself.
-		DisablePreParseMultipartForm: true,
-	}
+	e.server = newServer(cfg)
+	e.server.Handler = e.answer
+	e.server.ErrorHandler = e.end
+	e.server.HeaderReceived = e.limitBody
+	e.server.ConnState = track
+	e.server.NoDefaultContentType = true
+	e.server.Concurrency = fasthttp.DefaultConcurrency // the listener holds the cap
+	e.server.ReadTimeout, e.server.WriteTimeout, e.server.IdleTimeout = cfg.HeaderTimeout, cfg.WriteTimeout, cfg.IdleTimeout
 	return e
+}
+
+// newServer has the settings of every fasthttp server: with the limits of cfg, and without
+// timeouts.
+func newServer(cfg Config) *fasthttp.Server {
+	return &fasthttp.Server{
+		Name:                         serverName,
+		ReadBufferSize:               cfg.MaxHead,
+		MaxRequestBodySize:           cfg.MaxBody,
+		SecureErrorLogMessage:        true,
+		Logger:                       DebugLog{cfg.Log},
+		DisablePreParseMultipartForm: true, // a body is bytes to every handler, whatever it calls itself
+	}
 }
 
 // track notes when a connection's requests are answered.
@@ -186,5 +188,3 @@ func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
 	}
 	track(nc, state)
 }
-
-func (m *fasthttpModel) Queue() dispatch.Queue { return nil }

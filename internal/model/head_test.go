@@ -166,8 +166,7 @@ func (w *wire) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (w *wire) SetDeadline(time.Time) error      { return nil }
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
-func (w *wire) idle() bool                       { return true }
-func (w *wire) clientGone() bool                 { return false }
+func (w *wire) control(func(int))                {}
 
 // FuzzHead checks that the fasthttp stack is as strict as net/http: no first request
 // of a connection gets an answer that net/http, asked the same, refuses with 400

@@ -25,7 +25,7 @@ func TestHostileChurn(t *testing.T) {
 	for _, mode := range model.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			serve := func() *subject {
-				return start(t, mode, func(with *setup) { with.QueueDepth = max(with.QueueDepth, 64) })
+				return start(t, mode, func(with *setup) { with.Depth = max(with.Depth, 64) })
 			}
 			serve().drain() // the process has what it keeps
 			before := descriptors(t)

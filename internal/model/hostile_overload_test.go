@@ -45,8 +45,8 @@ func TestHostileOverload(t *testing.T) {
 			s := start(t, mode, func(with *setup) {
 				with.Workers = overloadWorkers
 				with.Overflow = dispatch.Reject
-				if with.QueueDepth > 0 {
-					with.QueueDepth = 2 * overloadWorkers
+				if with.Depth > 0 {
+					with.Depth = 2 * overloadWorkers
 				}
 				with.Wait = refusedIn / 2
 				with.Target, with.Interval = dispatch.DefaultTarget, dispatch.DefaultInterval

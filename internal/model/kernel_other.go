@@ -2,9 +2,29 @@
 
 package model
 
+import "net"
+
 func received(int) (uint64, error)                  { return 0, errLinuxOnly }
 func acceptQueue(int) (depth, limit int, err error) { return 0, 0, errLinuxOnly }
 func ignoreNew(int) error                           { return errLinuxOnly }
 func dealAtRandom(int, int) error                   { return errLinuxOnly }
 func dealToFirst(int) error                         { return errLinuxOnly }
 func hungUp(int) bool                               { return false }
+
+// A noLoop replaces the event loops, which need epoll.
+type noLoop struct{ *requests }
+
+func newLoop(cfg Config) Model        { return noLoop{newRequests(cfg)} }
+func newLoopOffload(cfg Config) Model { return noLoop{newRequests(cfg)} }
+
+// Serve fails.
+func (noLoop) Serve(*Listener) error { return errLinuxOnly }
+
+// kernelStamps exist on Linux only.
+type kernelStamps struct{}
+
+func askKernelStamps(int) error { return errLinuxOnly }
+
+func (*kernelStamps) read(*net.TCPConn, []byte) (int, readTimes, error) {
+	return 0, readTimes{}, errLinuxOnly
+}

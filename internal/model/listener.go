@@ -3,6 +3,8 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -310,4 +312,165 @@ func (s *socket) stop() {
 func (l *Listener) release(c openConn) {
 	l.Ledger.close(c)
 	<-l.slots
+}
+
+// errLinuxOnly says that this kernel does not report something. A backlog then cannot be read
+// back, and a drain waits for connections or cuts them at its timeout.
+var errLinuxOnly = errors.New("only Linux tells this of a socket")
+
+// setBacklog calls listen(2) again, the only way to choose the queue's length
+// after Go has opened the socket, and reads back what the kernel made of it.
+func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
+	if want > 0 {
+		if err := control(ln, func(fd int) error { return unix.Listen(fd, want) }); err != nil {
+			return fmt.Errorf("setting the backlog: %w", err)
+		}
+	}
+	queue, err := readQueue(ln)
+	if errors.Is(err, errLinuxOnly) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the backlog: %w", err)
+	}
+	l.backlog = queue.Limit
+	if l.backlog < want {
+		return &BacklogError{Want: want, Got: l.backlog}
+	}
+	return nil
+}
+
+// An AcceptQueue is the kernel's queue of connections that are not accepted yet.
+// It holds one more than its limit before it overflows.
+type AcceptQueue struct{ Waiting, Limit int }
+
+// readQueue reads a listening socket's accept queue. It costs about 1.5 µs.
+func readQueue(ln *net.TCPListener) (q AcceptQueue, err error) {
+	err = control(ln, func(fd int) (err error) {
+		q.Waiting, q.Limit, err = acceptQueue(fd)
+		return err
+	})
+	return q, err
+}
+
+// AcceptQueue reads the accept queue of the i-th socket; ok is false when that socket is
+// closed.
+func (l *Listener) AcceptQueue(i int) (q AcceptQueue, ok bool) {
+	q, err := readQueue(l.sockets[i].tcp)
+	return q, err == nil
+}
+
+// control calls f with the listening socket.
+func control(ln *net.TCPListener, f func(fd int) error) error {
+	raw, err := ln.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	return errors.Join(raw.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
+}
+
+// A BacklogError says that the kernel cut the accept queue short.
+type BacklogError struct{ Want, Got int }
+
+func (e *BacklogError) Error() string {
+	return fmt.Sprintf("backlog %d is above the kernel's limit %d; lower --backlog or raise net.core.somaxconn", e.Want, e.Got)
+}
+
+// A Reservation holds an address without listening on it, for other processes of
+// this user to listen on ([Socket.Shared]) and for nobody else. It gets no
+// connections. It is closed with Close.
+type Reservation struct {
+	ln      *net.TCPListener
+	addr    net.Addr
+	backlog int
+}
+
+// Reserve takes the address, after it has checked that nobody else has it, and finds out what
+// length of accept queue the kernel allows.
+func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
+	return onFreePort(s.Addr, func() (*Reservation, error) { return s.reserve(ctx) })
+}
+
+// portChoices is how often the kernel is asked for a port that stays free.
+const portChoices = 10
+
+// onFreePort tries again when the kernel was to choose the port and another process took it
+// before it was listened on.
+func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
+	for range portChoices {
+		got, err = try()
+		if _, port, bad := net.SplitHostPort(addr); bad != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+	}
+	return got, err
+}
+
+func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
+	addr, err := s.probe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Addr, s.Shared, s.Sockets = addr, true, 1
+	l, err := s.Listen(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reservation{ln: l.sockets[0].tcp, addr: l.Addr(), backlog: l.Backlog()}
+	// A listening socket that is shut down listens no more, but keeps an address that
+	// was asked for by its port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
+	if err := control(r.ln, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("reserving %s: %w", addr, err), l.Close())
+	}
+	return r, nil
+}
+
+// probe returns the address with its port when nobody listens on it. A socket with
+// SO_REUSEPORT shares its address with any other such socket of this user: only one without
+// it finds out that the address is taken.
+func (s Socket) probe(ctx context.Context) (addr string, err error) {
+	free, err := s.listen(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	defer free.Close()
+	return free.Addr().String(), nil
+}
+
+// Addr is the address held, with the port the kernel chose.
+func (r *Reservation) Addr() net.Addr { return r.addr }
+
+// Backlog is the length the accept queue of a socket on the address will have.
+func (r *Reservation) Backlog() int { return r.backlog }
+
+// Close gives the address up.
+func (r *Reservation) Close() error { return r.ln.Close() }
+
+// warnEvery is the shortest time between two warnings of the same state.
+const warnEvery = 10 * time.Second
+
+// A warnLimiter allows a warning at most once in [warnEvery]. It is safe for concurrent use,
+// and setting the machine's clock does not disturb it.
+type warnLimiter struct{ last atomic.Pointer[time.Time] }
+
+func (s *warnLimiter) allow() bool {
+	last := s.last.Load()
+	if last != nil && time.Since(*last) < warnEvery {
+		return false
+	}
+	return s.last.CompareAndSwap(last, new(time.Now()))
+}
+
+// A DebugLog takes what an HTTP library logs about broken clients, and logs it at level debug:
+// it is of no use in general, and clients must not be able to fill a disk.
+type DebugLog struct{ *slog.Logger }
+
+// Printf is fasthttp's way to log.
+func (d DebugLog) Printf(format string, args ...any) { d.Debug(fmt.Sprintf(format, args...)) }
+
+// Write takes one message of package log.
+func (d DebugLog) Write(p []byte) (int, error) {
+	d.Debug(string(p))
+	return len(p), nil
 }

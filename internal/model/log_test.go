@@ -116,7 +116,7 @@ func TestWarnsOfAStalledAcceptor(t *testing.T) {
 				t.Parallel()
 				var log logbook
 				s, g := gated(t, lookup(t, name), func(with *setup) {
-					with.Workers, with.QueueDepth, with.Overflow = 2, 2, overflow
+					with.Workers, with.Depth, with.Overflow = 2, 2, overflow
 					with.Log = slog.New(slog.NewTextHandler(&log, nil))
 				})
 				for i := range 5 { // two in service, two in the queue, one more

@@ -45,8 +45,6 @@ func (m *loopModel) Serve(l *Listener) error {
 	return errors.Join(failed...)
 }
 
-func (m *loopModel) Queue() dispatch.Queue { return nil }
-
 // newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
 // its connections in a map under a lock, so each loop has a server of its own.
 func (m *loopModel) newEventLoop() *eventLoop {

@@ -183,7 +183,7 @@ func TestLoopServesInSteps(t *testing.T) {
 	loops(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode, func(with *setup) {
 			with.Socket.Sockets = 1 // everybody on one loop
-			with.QueueDepth = 1000
+			with.Depth = 1000
 		})
 		var all sync.WaitGroup
 		all.Go(func() { // byte by byte

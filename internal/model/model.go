@@ -33,24 +33,13 @@ type Config struct {
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
 	Worked  func(time.Duration)                                    // called now and then with the CPU time of an event loop since the last call, estimated; concurrently; nil: not called
 	Limits
-	Workers    int                 // fixed workers, where the mode has them
-	QueueDepth int                 // places in the queue, where the mode has one
-	Overflow   dispatch.Overflow   // what a full queue does
-	Sojourned  func(time.Duration) // called with each time from joining the queue to the end of the work; nil: not called
-	Locked     bool                // each worker has a thread of its own
-	Closure    bool                // jobs travel as closures
-	Pick       dispatch.Pick       // which of the workers' queues a job joins
-	Steal      bool                // idle workers take from the others' queues
-	Reverse    bool                // loops serve the newest of a batch of ready connections first
-	Spin       int                 // how often a worker looks at an empty queue before it sleeps
-	Executor   dispatch.Kind       // Ring, or the mode's own
-	Target     time.Duration       // CoDel's target for the wait
-	Interval   time.Duration       // for how long CoDel lets waits exceed it
-	Wait       time.Duration       // longest wait for a turn, where the mode bounds it; 0: none
-	Held       time.Duration       // how long each job of a shared queue keeps its lock, a planted fault; 0: there is no lock
-	CloseAfter int                 // answers on one connection, the last of which says Connection: close; 0: no limit
-	Silently   bool                // the last answer says nothing, and the connection closes once what was read by then is answered
-	Log        *slog.Logger        // rare events only, never requests
+	dispatch.Settings               // of workers and their queue, where the mode has them
+	Executor          dispatch.Kind // Ring, or the mode's own
+	Reverse           bool          // loops serve the newest of a batch of ready connections first
+	Wait              time.Duration // longest wait for a turn, where the mode bounds it; 0: none
+	CloseAfter        int           // answers on one connection, the last of which says Connection: close; 0: no limit
+	Silently          bool          // the last answer says nothing, and the connection closes once what was read by then is answered
+	Log               *slog.Logger  // rare events only, never requests
 }
 
 // Limits bound the time and memory that a client can use, in every mode.
@@ -74,10 +63,6 @@ func DefaultLimits() Limits {
 		MaxBody:       1 << 20,
 	}
 }
-
-// DefaultWait is how long a request may wait for its turn in a mode that bounds the wait,
-// unless told otherwise.
-const DefaultWait = 100 * time.Millisecond
 
 // serverName is the Server header of every mode.
 const serverName = "schedlab"

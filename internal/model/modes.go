@@ -6,84 +6,17 @@ import (
 	"strings"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/mode"
 )
 
-// Axes are the coordinates of a scheduling model. Every mode is one point.
-type Axes struct {
-	Stack    string `json:"stack"`    // nethttp | fasthttp
-	Accept   string `json:"accept"`   // how connections leave the kernel
-	Unit     string `json:"unit"`     // what is dispatched: connection | request
-	Executor string `json:"executor"` // what it runs on
-	Queue    string `json:"queue"`    // where it waits
-	Overflow string `json:"overflow"` // what happens when it cannot
-	Thread   string `json:"thread"`   // free | locked
-}
-
-// String is the full tuple on one line.
-func (a Axes) String() string {
-	return fmt.Sprintf("stack=%s accept=%s unit=%s executor=%s queue=%s overflow=%s thread=%s",
-		a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
-}
-
-// A Mode is a named point on the axes, with all that other packages need to know of a model:
-// none of them asks for a mode's name.
+// A Mode is a mode with what makes its model; of a mode of several processes, the model of one.
 type Mode struct {
-	Name     string
-	Summary  string
-	Axes     Axes
-	Imitates string
-	Wins     string
-	Starves  string
-	// Flags are the serve flags that mean something to the mode besides those every
-	// mode has.
-	Flags []string
-	// Station is the queueing station that an ideal scheduler of this kind would be:
-	// pool, per-worker, loops or goroutines, as queueing.Kind names them. "": none of
-	// these, and theory has no prediction for the mode. Its workers are --workers, or
-	// --listeners in a mode without those, or one.
-	Station string
-	Loops   bool // connections live on event loops, one for each socket
-	// Threads is "connection" or "worker" if each of them has an operating-system thread of its
-	// own, which are limited in number; else "".
-	Threads string
-	// Processes says that the mode is several processes: New makes the model of one.
-	Processes bool
-	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
-	// Adaptive says that the queue refuses requests that waited too long, under every
-	// overflow policy, and serves the newest first under overload.
-	Adaptive bool
-	Sized    bool // `schedlab size` may test its advice with the mode
-	// Overflow is the policy when none is given; "" without a queue.
-	Overflow string
-	// Depth is the queue's depth for a number of workers when none is given;
-	// nil without a queue.
-	Depth func(workers int) int
-	// LeastDepth is the depth the queue must have.
-	LeastDepth int
-	PowerOfTwo bool // the queue's depth must be a power of two
-	// Without names, for some of its traits, the mode that is like it but for that one: it
-	// shows what the trait costs (package explain).
-	Without map[string]string
-	New     func(Config) Model
+	mode.Mode
+	New func(Config) Model
 }
 
-// The traits that [Mode.Without] knows.
-const (
-	Inline      = "inline"       // handlers run on the loop that reads
-	Locked      = "locked"       // each worker or connection has a thread of its own
-	SharedQueue = "shared queue" // all workers take from one, under a lock
-	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
-	OneAcceptor = "one acceptor"
-	HandOff     = "hand-off"     // requests go from the goroutine that reads to a worker and back
-	NewestFirst = "newest first" // goroutines wait for sockets, and Go's poller wakes the newest first
-)
-
-// Has reports whether a serve flag means something to the mode.
-func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
-
-// Allows reports whether the mode can have that overflow policy.
-func (m Mode) Allows(overflow string) bool {
-	return slices.Contains(strings.Split(m.Axes.Overflow, "|"), overflow)
+func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Axes {
+	return mode.Axes{Stack: stack, Accept: accept, Unit: unit, Executor: executor, Queue: queue, Overflow: overflow, Thread: thread}
 }
 
 // anyOverflow are the policies of a queue that can have them all.
@@ -102,55 +35,51 @@ func longQueue(int) int { return 1024 }
 // Modes returns every mode, in the order they are shown.
 func Modes() []Mode {
 	return []Mode{
-		{
+		{mode.Mode{
 			Name:     "nethttp",
 			Summary:  "net/http as it comes: a goroutine per connection",
-			Axes:     Axes{"nethttp", "single", "connection", "goroutine per unit", "none", "none", "free"},
+			Axes:     axes("nethttp", "single", "connection", "goroutine per unit", "none", "none", "free"),
 			Imitates: "the standard library",
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
-			New:      newNethttp,
-		},
-		{
+			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
+		}, newNethttp},
+		{mode.Mode{
 			Name:     "nethttp-gate",
 			Summary:  "net/http with at most --workers connections in service; the others wait at a gate",
-			Axes:     Axes{"nethttp", "single", "connection", "goroutine per unit, limited", "shared", "block", "free"},
+			Axes:     axes("nethttp", "single", "connection", "goroutine per unit, limited", "shared", "block", "free"),
 			Imitates: "golang.org/x/net/netutil.LimitListener, with the wait where it can be seen",
 			Wins:     "where nethttp does, when what connections hold (memory, a database) must be bounded",
 			Starves:  "keep-alive clients beyond the places, until the idle timeout, as pool",
 			Flags:    []string{"workers"},
 			Station:  "pool",
 			Sticky:   true,
-			New:      newGate,
-		},
-		{
+		}, newGate},
+		{mode.Mode{
 			Name:     "goroutine",
 			Summary:  "a goroutine per connection on fasthttp's parser",
-			Axes:     Axes{"fasthttp", "single", "connection", "goroutine per unit", "none", "none", "free"},
+			Axes:     axes("fasthttp", "single", "connection", "goroutine per unit", "none", "none", "free"),
 			Imitates: "net/http's scheduling without net/http's parser: the control between the two stacks",
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
 			Starves:  "nobody, as nethttp",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
-			New:      newGoroutine,
-		},
-		{
+			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
+		}, newGoroutine},
+		{mode.Mode{
 			Name:     "fasthttp",
 			Summary:  "fasthttp's own elastic pool, the last worker to become free first",
-			Axes:     Axes{"fasthttp", "single", "connection", "elastic LIFO", "none", "none", "free"},
+			Axes:     axes("fasthttp", "single", "connection", "elastic LIFO", "none", "none", "free"),
 			Imitates: "fasthttp.Server.Serve",
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
 			Station:  "goroutines",
-			Without:  map[string]string{OneAcceptor: "reuseport", NewestFirst: "loop"},
-			New:      newFasthttp,
-		},
-		{
+			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
+		}, newFasthttp},
+		{mode.Mode{
 			Name:     "pool",
 			Summary:  "fixed workers behind one shared queue; a worker keeps its connection until it closes",
-			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "free"},
+			Axes:     axes("fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "free"),
 			Imitates: "the classic dispatcher with a jobs channel, a thread pool",
 			Wins:     "short CPU-bound requests past capacity, one per connection: first come first served bounds the worst wait",
 			Starves:  "keep-alive clients beyond the number of workers, until the idle timeout; everybody when requests wait and workers < rate x time held",
@@ -160,13 +89,12 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
-			Without:  map[string]string{SharedQueue: "pool-perworker", OneAcceptor: "reuseport"},
-			New:      poolOver(dispatch.Shared),
-		},
-		{
+			Without:  map[string]string{mode.SharedQueue: "pool-perworker", mode.OneAcceptor: "reuseport"},
+		}, poolOver(dispatch.Shared)},
+		{mode.Mode{
 			Name:     "pool-perworker",
 			Summary:  "the pool with a queue for each worker, chosen in turn or by load; idle workers may steal",
-			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "per worker", anyOverflow, "free"},
+			Axes:     axes("fasthttp", "single", "connection", "fixed", "per worker", anyOverflow, "free"),
 			Imitates: "threads with a channel each; nginx dealing connections out to workers",
 			Wins:     "many workers and short work of equal length: no queue that all must lock",
 			Starves:  "whoever waits behind a long connection while another worker idles (--steal cures it); otherwise as pool",
@@ -175,12 +103,11 @@ func Modes() []Mode {
 			Sticky:   true,
 			Overflow: "block",
 			Depth:    longQueue,
-			New:      poolOver(dispatch.PerWorker),
-		},
-		{
+		}, poolOver(dispatch.PerWorker)},
+		{mode.Mode{
 			Name:       "pool-ring",
 			Summary:    "the pool with a lock-free ring between acceptor and workers, which may spin before they sleep",
-			Axes:       Axes{"fasthttp", "single", "connection", "fixed", "ring", anyOverflow, "free"},
+			Axes:       axes("fasthttp", "single", "connection", "fixed", "ring", anyOverflow, "free"),
 			Imitates:   "a bounded MPMC queue, as of the LMAX disruptor's kin",
 			Wins:       "spinning workers on cores of their own; without --spin a channel does as well",
 			Starves:    "as pool; and with --spin whatever needs the processors the workers spin on",
@@ -191,12 +118,11 @@ func Modes() []Mode {
 			Depth:      longQueue,
 			LeastDepth: 1,
 			PowerOfTwo: true,
-			New:        poolOver(dispatch.Ring),
-		},
-		{
+		}, poolOver(dispatch.Ring)},
+		{mode.Mode{
 			Name:     "pool-requeue",
 			Summary:  "a worker serves what a connection has sent, then gives it back to wait for more",
-			Axes:     Axes{"fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free"},
+			Axes:     axes("fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free"),
 			Imitates: "a thread pool behind a selector: Tomcat's NIO connector, Jetty",
 			Wins:     "many more keep-alive clients than workers: the pool's bound without its starvation",
 			Starves:  "everybody while slow bodies or slow readers hold all workers, until the body or write timeout",
@@ -204,12 +130,11 @@ func Modes() []Mode {
 			Station:  "pool",
 			Overflow: "block",
 			Depth:    longQueue,
-			New:      newPoolRequeue,
-		},
-		{
+		}, newPoolRequeue},
+		{mode.Mode{
 			Name:     "pool-request",
 			Summary:  "a goroutine per connection parses; handlers run on fixed workers behind a bounded queue; full is 503",
-			Axes:     Axes{"fasthttp", "single", "request", "fixed", "shared", anyOverflow, "free"},
+			Axes:     axes("fasthttp", "single", "request", "fixed", "shared", anyOverflow, "free"),
 			Imitates: "a worker pool inside handlers, with load shedding",
 			Wins:     "overload: what it accepts stays fast, the rest is told at once",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging",
@@ -218,13 +143,12 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
-			Without:  map[string]string{HandOff: "semaphore"},
-			New:      requestsOver(dispatch.Shared),
-		},
-		{
+			Without:  map[string]string{mode.HandOff: "semaphore"},
+		}, requestsOver(dispatch.Shared)},
+		{mode.Mode{
 			Name:       "pool-adaptive",
 			Summary:    "pool-request that under overload serves the newest first and refuses what waited too long",
-			Axes:       Axes{"fasthttp", "single", "request", "fixed", "adaptive LIFO", "block|reject|drop|drop-oldest", "free"},
+			Axes:       axes("fasthttp", "single", "request", "fixed", "adaptive LIFO", "block|reject|drop|drop-oldest", "free"),
 			Imitates:   "adaptive LIFO with CoDel, as in Facebook's and HBase's servers",
 			Wins:       "overload with clients that give up: no work for those who have gone, short waits for the rest, no queue length to choose",
 			Starves:    "the oldest requests under overload: refused with 503 after twice --codel-target",
@@ -234,12 +158,11 @@ func Modes() []Mode {
 			Overflow:   "reject",
 			Depth:      longQueue,
 			LeastDepth: 1,
-			New:        requestsOver(dispatch.Adaptive),
-		},
-		{
+		}, requestsOver(dispatch.Adaptive)},
+		{mode.Mode{
 			Name:     "threadpool",
 			Summary:  "the pool with an operating-system thread for each worker",
-			Axes:     Axes{"fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "locked"},
+			Axes:     axes("fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "locked"),
 			Imitates: "the thread pools of servers without goroutines",
 			Wins:     "nothing here: it shows what waking a thread costs beside waking a goroutine",
 			Starves:  "as pool",
@@ -250,75 +173,69 @@ func Modes() []Mode {
 			Sized:    true,
 			Overflow: "block",
 			Depth:    longQueue,
-			Without:  map[string]string{Locked: "pool"},
-			New:      lockedPool,
-		},
-		{
+			Without:  map[string]string{mode.Locked: "pool"},
+		}, lockedPool},
+		{mode.Mode{
 			Name:     "semaphore",
 			Summary:  "a goroutine per connection; handlers run on it, --workers at a time, after at most --wait",
-			Axes:     Axes{"fasthttp", "single", "request", "inline, limited", "semaphore", "reject", "free"},
+			Axes:     axes("fasthttp", "single", "request", "inline, limited", "semaphore", "reject", "free"),
 			Imitates: "a buffered channel as semaphore around the handler: what Go programs use instead of a pool",
 			Wins:     "CPU-bound requests near capacity: the bound of pool-request without its hand-off",
 			Starves:  "requests that get no turn within --wait: refused with 503 and Retry-After",
 			Flags:    []string{"workers", "wait"},
 			Station:  "pool",
 			Sized:    true,
-			New:      newSemaphore,
-		},
-		{
+		}, newSemaphore},
+		{mode.Mode{
 			Name:     "threads",
 			Summary:  "an operating-system thread for each connection, made for it and ended with it",
-			Axes:     Axes{"fasthttp", "single", "connection", "goroutine per unit", "none", "none", "locked"},
+			Axes:     axes("fasthttp", "single", "connection", "goroutine per unit", "none", "none", "locked"),
 			Imitates: "thread per connection, as servers were written before there were goroutines",
 			Wins:     "nothing here: it shows what goroutines save",
 			Starves:  "nobody below --max-conns, which must stay below the number of threads allowed",
 			Station:  "goroutines",
 			Threads:  "connection",
-			Without:  map[string]string{Locked: "goroutine", OneAcceptor: "reuseport"},
-			New:      newThreads,
-		},
-		{
+			Without:  map[string]string{mode.Locked: "goroutine", mode.OneAcceptor: "reuseport"},
+		}, newThreads},
+		{mode.Mode{
 			Name:     "reuseport",
 			Summary:  "--listeners sockets share the address by SO_REUSEPORT; a goroutine per connection",
-			Axes:     Axes{"fasthttp", "reuseport", "connection", "goroutine per unit", "none", "none", "free"},
+			Axes:     axes("fasthttp", "reuseport", "connection", "goroutine per unit", "none", "none", "free"),
 			Imitates: "sharded listeners, an acceptor for each core",
 			Wins:     "many short connections a second, when one acceptor or one accept queue is the limit",
 			Starves:  "connections hashed to a socket whose acceptor is behind, while others idle",
 			Flags:    []string{"listeners", "deal"},
 			Station:  "goroutines",
-			Without:  map[string]string{OwnSockets: "goroutine"},
-			New:      newReuseport,
-		},
-		{
+			Without:  map[string]string{mode.OwnSockets: "goroutine"},
+		}, newGoroutine},
+		{mode.Mode{
 			Name:     "loop",
 			Summary:  "--listeners event loops, each with a socket of its own by SO_REUSEPORT; handlers inline",
-			Axes:     Axes{"fasthttp", "reuseport", "inline", "loop", "none", "none", "free"},
+			Axes:     axes("fasthttp", "reuseport", "inline", "loop", "none", "none", "free"),
 			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread",
 			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
 			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
 			Flags:    []string{"listeners", "deal", "batch"},
 			Station:  "loops",
 			Loops:    true,
-			Without:  map[string]string{Inline: "reuseport"},
-			New:      newLoop,
-		},
-		{
+			Without:  map[string]string{mode.Inline: "reuseport"},
+		}, newLoop},
+		{mode.Mode{
 			Name:     "loop-single",
 			Summary:  "one event loop accepts, parses and computes",
-			Axes:     Axes{"fasthttp", "single", "inline", "loop", "none", "none", "free"},
+			Axes:     axes("fasthttp", "single", "inline", "loop", "none", "none", "free"),
 			Imitates: "CPU work on the accepting loop of an asynchronous server",
 			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
 			Starves:  "everybody while one request computes; new connections wait in the kernel",
 			Flags:    []string{"batch"},
 			Station:  "loops",
 			Loops:    true,
-			Without:  map[string]string{Inline: "goroutine"},
-			New:      newLoop,
-		},
-		{
+			Without:  map[string]string{mode.Inline: "goroutine"},
+		}, newLoop},
+		{mode.Mode{
 			Name:     "loop-offload",
 			Summary:  "event loops read, parse and write; handlers run on fixed workers behind a bounded queue; full is 503",
-			Axes:     Axes{"fasthttp", "reuseport", "request", "fixed", "shared", "reject|block", "locked"},
+			Axes:     axes("fasthttp", "reuseport", "request", "fixed", "shared", "reject|block", "locked"),
 			Imitates: "selectors with a worker pool; spawn_blocking with a reply channel",
 			Wins:     "handlers that wait or compute for long, on very many connections",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After",
@@ -327,20 +244,18 @@ func Modes() []Mode {
 			Loops:    true,
 			Overflow: "reject",
 			Depth:    func(workers int) int { return 2 * workers },
-			New:      newLoopOffload,
-		},
-		{
+		}, newLoopOffload},
+		{mode.Mode{
 			Name:      "prefork",
 			Summary:   "--processes processes of --threads threads each on one address; a goroutine per connection in each",
-			Axes:      Axes{"fasthttp", "prefork", "connection", "goroutine per unit", "none", "none", "free"},
+			Axes:      axes("fasthttp", "prefork", "connection", "goroutine per unit", "none", "none", "free"),
 			Imitates:  "a runtime per core, with work stealing inside each (--threads above 1) or without",
 			Wins:      "cores that must not disturb each other: own scheduler, own heap, own garbage collection",
 			Starves:   "connections hashed to a busy process, while the others idle",
 			Flags:     []string{"processes", "threads"},
 			Station:   "goroutines",
 			Processes: true,
-			New:       newGoroutine,
-		},
+		}, newGoroutine},
 	}
 }
 

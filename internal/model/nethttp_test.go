@@ -54,7 +54,7 @@ func TestFirstByteOfTheNextRequestIsNoAnsweredOne(t *testing.T) {
 		answers()
 		sends(early)
 		m.track(c, http.StateIdle)
-		if got, want := c.idle(), early == ""; got != want {
+		if got, want := isIdle(c), early == ""; got != want {
 			t.Errorf("round %d, %q read after the answer: idle is %v, want %v", round, early, got, want)
 		}
 		if early != "" { // the rest of it
@@ -63,7 +63,7 @@ func TestFirstByteOfTheNextRequestIsNoAnsweredOne(t *testing.T) {
 			m.track(c, http.StateIdle)
 		}
 	}
-	if !c.idle() {
+	if !isIdle(c) {
 		t.Error("everything is answered, and it is not idle")
 	}
 }

@@ -50,7 +50,7 @@ func (g *gate) holds(n int) {
 func full(t *testing.T, name string, workers, depth int, overflow dispatch.Overflow, changes ...func(*setup)) (*subject, *gate, []*client) {
 	t.Helper()
 	s, g := gated(t, lookup(t, name), append(changes, func(with *setup) {
-		with.Workers, with.QueueDepth, with.Overflow = workers, depth, overflow
+		with.Workers, with.Depth, with.Overflow = workers, depth, overflow
 	})...)
 	var waiting []*client
 	for i := range workers + depth {

@@ -1,7 +1,11 @@
 package model
 
 import (
+	"log/slog"
+	"sync"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/timeline"
@@ -68,11 +72,111 @@ func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse
 			took(job, wait)
 		}
 	}
-	return dispatch.Options[T]{
-		Workers: cfg.Workers, Depth: cfg.QueueDepth, Overflow: cfg.Overflow,
-		Run: run, Refuse: refuse, Waited: waited, Sojourned: cfg.Sojourned,
-		Locked: cfg.Locked, Closure: cfg.Closure,
-		Pick: cfg.Pick, Steal: cfg.Steal, Spin: cfg.Spin,
-		Target: cfg.Target, Interval: cfg.Interval, Held: cfg.Held,
+	return dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited}
+}
+
+// stallTime is how long a wait for a place in the queue may last before it is logged.
+const stallTime = time.Second
+
+// A submitter hands jobs to a dispatcher, and logs a warning when the overflow policy is to
+// block and a job waits long for a place in the queue. It is safe for concurrent use where
+// the dispatcher's Put is.
+type submitter[T any] struct {
+	pool    dispatch.Dispatcher[T]
+	what    string // what waits when the queue is full
+	queues  int    // the number of queues that share the places
+	blocks  bool   // the policy is to block
+	log     *slog.Logger
+	limiter warnLimiter
+}
+
+func newSubmitter[T any](cfg Config, pool dispatch.Dispatcher[T], what string) *submitter[T] {
+	return &submitter[T]{pool: pool, what: what, queues: 1, blocks: cfg.Overflow == dispatch.Block, log: cfg.Log}
+}
+
+// submit queues job. A timer runs only while a queue may be full.
+func (e *submitter[T]) submit(job T) {
+	if !e.blocks || (e.pool.Depth()+1)*e.queues <= e.pool.Capacity() {
+		e.pool.Put(job)
+		return
 	}
+	stalled := time.AfterFunc(stallTime, e.warn)
+	e.pool.Put(job)
+	stalled.Stop()
+}
+
+func (e *submitter[T]) warn() {
+	if e.limiter.allow() {
+		e.log.Warn("the queue is full and "+e.what+" waits for a worker; raise --workers or --queue-depth, or refuse with --overflow reject",
+			"for", stallTime, "workers", e.pool.Workers(), "queue_depth", e.pool.Capacity())
+	}
+}
+
+// A refuser answers connections that no worker is to serve: it reads the request, answers 503
+// with Retry-After and closes. Without reading first, the kernel would reset connections whose
+// clients are still sending.
+type refuser struct {
+	server *fasthttp.Server
+	slots  chan struct{}
+	active sync.WaitGroup
+
+	unansweredTime time.Duration // how long a client that gets no answer is left waiting
+}
+
+const (
+	refuserSlots   = 256             // refusals at a time; beyond them a connection is closed at once
+	refusalTimeout = 1 * time.Second // for reading the request, and for writing the refusal
+)
+
+func newRefuser(cfg Config, r *requests) *refuser {
+	s := &refuser{server: newServer(cfg), slots: make(chan struct{}, refuserSlots), unansweredTime: cfg.IdleTimeout}
+	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		ctx.Response.Header.Set("Retry-After", retryAfter)
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("overloaded\n")
+		ctx.SetConnectionClose()
+	}
+	s.server.ErrorHandler = r.refuseBad
+	s.server.ReadTimeout, s.server.WriteTimeout = refusalTimeout, refusalTimeout
+	return s
+}
+
+// turnAway takes c over from a dispatcher and returns at once.
+func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
+	c.endWait()
+	if why == dispatch.Dropped {
+		s.active.Go(func() { leaveUnanswered(c, s.unansweredTime) })
+		return
+	}
+	s.refuse(c, reasons[why])
+}
+
+// refuse answers c with a refusal.
+func (s *refuser) refuse(c *Conn, why Reason) {
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		c.drop(ShedBusy)
+		c.Close()
+		return
+	}
+	c.reject(why)
+	s.active.Go(func() {
+		s.server.ServeConn(c)
+		<-s.slots
+	})
+}
+
+func (s *refuser) wait() { s.active.Wait() }
+
+// leaveUnanswered gives c no answer and closes it when its client does, or after longest.
+func leaveUnanswered(c openConn, longest time.Duration) {
+	e := c.ledgerEntry()
+	e.drop(Unanswered)
+	unread := make([]byte, 512)
+	for err := c.SetReadDeadline(time.Now().Add(longest)); err == nil; _, err = c.Read(unread) {
+		e.markAnswered() // a drain need not wait for it
+	}
+	c.Close()
 }

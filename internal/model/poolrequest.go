@@ -31,7 +31,7 @@ type call struct {
 // another executor is asked for.
 func requestsOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
-		m := &requestModel{goroutineModel: goroutineModel{newFasthttpEngine(cfg)}}
+		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
 		m.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
 		if cfg.Executor != dispatch.Shared {
 			kind = cfg.Executor

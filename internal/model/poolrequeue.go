@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,11 +38,7 @@ func newPoolRequeue(cfg Config) Model {
 
 func (m *requeueModel) Serve(l *Listener) error {
 	m.pool.Start()
-	var conns sync.WaitGroup
-	err := eachConn(l, func(c *Conn) {
-		conns.Go(func() { m.serveBursts(c) })
-	})
-	conns.Wait()
+	err := onGoroutines(l, m.serveBursts)
 	m.pool.Close()
 	m.refuser.wait()
 	return err

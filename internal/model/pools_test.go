@@ -254,7 +254,7 @@ func TestStaleRequestsAreRefused(t *testing.T) {
 			}
 			const target = 20 * time.Millisecond
 			s := start(t, lookup(t, mode), func(with *setup) {
-				with.Workers, with.QueueDepth, with.Overflow = 1, 1000, overflow
+				with.Workers, with.Depth, with.Overflow = 1, 1000, overflow
 				with.Target, with.Interval = target, 2*target
 			})
 			var answered, refused atomic.Uint64
@@ -305,7 +305,7 @@ func TestVariants(t *testing.T) {
 		t.Run(tc.mode+"/"+tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, lookup(t, tc.mode), func(with *setup) {
-				with.QueueDepth, with.Overflow = 64, dispatch.Block
+				with.Depth, with.Overflow = 64, dispatch.Block
 				tc.change(with)
 			})
 			crowd(4, 10, func() { s.visit(5, get("/plaintext")) })

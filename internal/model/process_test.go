@@ -59,7 +59,7 @@ func serveUntilEOF(name string) error {
 	mode := lookup(nil, name)
 	with := newSetup(nil, mode)
 	with.Workers = 8
-	with.QueueDepth *= 8           // room for a crowd of full size
+	with.Depth *= 8                // room for a crowd of full size
 	with.Steal = mode.Has("steal") // or else clients wait behind a connection that is kept
 	with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
 	with.Socket.MaxConns = processConns

@@ -104,6 +104,9 @@ func (r *requests) Requests() RequestCounts {
 	return c
 }
 
+// Queue is nil: a model with a queue has a method of its own.
+func (r *requests) Queue() dispatch.Queue { return nil }
+
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
 
 // clock is the time since the model was made. It reads one clock where time.Now reads two, at

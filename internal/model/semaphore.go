@@ -19,7 +19,7 @@ type semaphoreModel struct {
 
 func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
-		goroutineModel: goroutineModel{newFasthttpEngine(cfg)},
+		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
 		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait, cfg.Waited),
 	}
 	if m.late = dispatch.Stale; cfg.Wait <= 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
 	"schedlab/internal/workload"
 )
@@ -40,12 +41,11 @@ type setup struct {
 func newSetup(t testing.TB, mode model.Mode) setup {
 	s := setup{
 		Config: model.Config{
-			Handle:  workload.New(workload.Options{ItersPerMicro: 1000}).Serve,
-			Limits:  model.DefaultLimits(),
-			Workers: 4,
-			Wait:    soon,
-			Target:  soon, Interval: soon, // nothing ages
-			Log: slog.New(slog.DiscardHandler),
+			Handle:   workload.New(workload.Options{ItersPerMicro: 1000}).Serve,
+			Limits:   model.DefaultLimits(),
+			Settings: dispatch.Settings{Workers: 4, Target: soon, Interval: soon}, // nothing ages
+			Wait:     soon,
+			Log:      slog.New(slog.DiscardHandler),
 		},
 		Socket: model.Socket{Addr: "127.0.0.1:0", MaxConns: 1000},
 		Drain:  soon,
@@ -54,7 +54,7 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 		s.Socket.Sockets = 3
 	}
 	if mode.Depth != nil {
-		s.QueueDepth = mode.Depth(s.Workers)
+		s.Depth = mode.Depth(s.Workers)
 		if err := s.Overflow.Set(mode.Overflow); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func start(t testing.TB, mode model.Mode, changes ...func(*setup)) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with.QueueDepth = max(with.QueueDepth, mode.LeastDepth)
+	with.Depth = max(with.Depth, mode.LeastDepth)
 	s.ln, s.model = ln, mode.New(with.Config)
 
 	ctx, cancel := context.WithCancel(context.Background())

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
 	"schedlab/internal/workload"
 )
@@ -25,7 +26,7 @@ func TestLockedWorkersAreExpected(t *testing.T) {
 		}
 		mode.New(model.Config{
 			Handle: func(*workload.Exchange) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-			Limits: model.DefaultLimits(), Workers: workers, QueueDepth: 1, Locked: tc.locked,
+			Limits: model.DefaultLimits(), Settings: dispatch.Settings{Workers: workers, Depth: 1, Locked: tc.locked},
 		})
 		if got := debug.SetMaxThreads(max(was, 10_000)); got < workers {
 			t.Errorf("%s: got room for %d threads, want at least %d", tc.mode, got, workers)

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,19 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"schedlab/internal/command"
+	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -360,3 +364,86 @@ func (p *Process) Kill() {
 
 // Output is the last of what it wrote to its standard output and error.
 func (p *Process) Output() []byte { return p.log.Bytes() }
+
+// A Launcher starts processes from one thread that is bound to the server's
+// CPUs, so that they inherit them. The thread lives until Close: the kernel
+// kills the processes when it ends, so none outlives this program.
+type Launcher struct {
+	jobs                  chan func()
+	readyLimit, stopLimit time.Duration // for a server to answer, and to end
+}
+
+// NewLauncher makes that thread.
+func NewLauncher(c host.Sides) (*Launcher, error) {
+	l := &Launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
+	bound := make(chan error)
+	go func() {
+		// Never unlocked: a thread with its own affinity must not return to the pool.
+		runtime.LockOSThread()
+		if c.Pin {
+			if err := host.BindThread(c.Server); err != nil {
+				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --pin none", c.Server, err)
+				return
+			}
+		}
+		close(bound)
+		for job := range l.jobs {
+			job()
+		}
+	}()
+	return l, <-bound
+}
+
+func (l *Launcher) run(f func() error) error {
+	done := make(chan error, 1)
+	l.jobs <- func() { done <- f() }
+	return <-done
+}
+
+// Close ends it.
+func (l *Launcher) Close() { close(l.jobs) }
+
+// A tail keeps the last bytes written to it.
+type tail struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	limit int
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(b)
+	if extra := t.buf.Len() - t.limit; extra > 0 {
+		t.buf.Next(extra)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string { return string(t.Bytes()) }
+
+// Bytes returns a copy of what is kept.
+func (t *tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.buf.Bytes())
+}
+
+// Place notes where a server may run when that is not only where the plan has
+// servers: it was not started here, or set an affinity of its own. What others took
+// of its CPUs cannot be told then.
+func (p *Process) Place(c host.Sides, side *record.ServerSide) {
+	where := host.MayRun(p.Pid())
+	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {
+		return
+	}
+	side.CPUs, side.Foreign = where.String(), -1
+	f := record.Fact{Code: record.OtherCPUs, Names: record.Names{"cpus": where.Words(), "servers": c.Server.Words()}}
+	if p.cmd == nil {
+		f.Names["attached"] = "yes"
+	}
+	if rest := where.Without(c.Load); len(rest) < len(where) {
+		f.Names["shared"] = where.Without(rest).Words()
+	}
+	side.Doubts = append(side.Doubts, f)
+}

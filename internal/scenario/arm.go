@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"schedlab/internal/command"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 )
 
@@ -187,7 +188,7 @@ func (a *Arm) check() error {
 }
 
 // takes says why the arm's mode refuses a value of a serve flag; nil when it takes it.
-func (a *Arm) takes(flag, value string, modes map[string]Mode) error {
+func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	m, known := modes[a.Mode]
 	switch {
 	case a.Mode == "":

@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/workload"
 )
@@ -133,7 +134,7 @@ func (l Load) Recorded(engine string) record.Clients {
 // of the server's environment (env.GOGC), or a server flag, which applies to the
 // arms whose mode takes it. It is the command
 // line's; what the scenario says of the factor gives way.
-func (s *Scenario) Vary(factor string, values []string, modes map[string]Mode) error {
+func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mode) error {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":
 		return fmt.Errorf("%s: no values; list them, like %s=1,2,4", factor, factor)

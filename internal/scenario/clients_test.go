@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/scenario/demo"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,7 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 		}
 		return all
 	}
-	modes := map[string]Mode{"pool": {}, "nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
+	modes := map[string]mode.Mode{"pool": {}, "nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return fmt.Errorf("nethttp has no workers")
 		}
@@ -54,7 +55,7 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 		}
 	}
 	alone := parsed(t, demo.Text)
-	if err := alone.Vary("workers", []string{"1"}, map[string]Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
+	if err := alone.Vary("workers", []string{"1"}, map[string]mode.Mode{"nethttp": modes["nethttp"]}); err == nil || !strings.Contains(err.Error(), "no arm takes workers: nethttp has no workers") {
 		t.Errorf("no arm takes it: got %v", err)
 	}
 	others := parsed(t, demo.Swap("cpu: 100us", "path: /"))
@@ -69,7 +70,7 @@ func TestVaryKeepAlive(t *testing.T) {
 	t.Parallel()
 	kept := func() Scenario { return parsed(t, demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true")) }
 	both, closed := kept(), kept()
-	if err := both.Vary("keepalive", []string{"true", "false"}, map[string]Mode{"nethttp": {}, "fasthttp": {}}); err != nil {
+	if err := both.Vary("keepalive", []string{"true", "false"}, map[string]mode.Mode{"nethttp": {}, "fasthttp": {}}); err != nil {
 		t.Fatal(err)
 	}
 	closed.Keep(false)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/workload"
@@ -81,7 +82,7 @@ func SplitValues(list string) (values []string) {
 // of y, and without expectations, which are about the scenario as it stands. A
 // server flag is given to the arms whose mode takes it; arms that vary something
 // themselves have no place on a map.
-func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scenario, error) {
+func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
 	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
 		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
 	}
@@ -111,7 +112,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]Mode) (Scena
 }
 
 // set gives the scenario one value of a factor.
-func (s *Scenario) set(f record.Factor, value string, modes map[string]Mode) error {
+func (s *Scenario) set(f record.Factor, value string, modes map[string]mode.Mode) error {
 	switch f.Name {
 	case "cpu", "sleep", shareFactor:
 		return s.Workload.set(f.Name, value)
@@ -144,7 +145,7 @@ func (s *Scenario) Keep(connections bool) {
 
 // setFlag gives a server flag to the arms whose mode takes any value of it; that it
 // takes this one, planning sees.
-func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]Mode) error {
+func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]mode.Mode) error {
 	refused := errors.New("they are no modes of this program")
 	taken := false
 	for k := range s.Arms {

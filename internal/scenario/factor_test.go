@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/record"
 )
 
@@ -55,7 +56,7 @@ func FuzzParseFactor(f *testing.F) {
 }
 
 // pooled are modes of which pool has workers, 1 to 100.
-var pooled = map[string]Mode{
+var pooled = map[string]mode.Mode{
 	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
 		if flags["workers"] != "" {
 			return errors.New("--workers means nothing to nethttp")

@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
+	"net/rpc"
 	"os"
 	"sync"
 	"time"
@@ -15,42 +15,17 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A Child is a process of a prefork server as it knows itself: its number, and
-// the socket to its parent. On that come orders and go reports, nothing else; it
-// ends when the parent does.
+// A Child is one process of a prefork server, as it knows itself. Its parent asks it for
+// reports and stops it through a socket; when the parent ends, so does the child.
 type Child struct {
 	Index int
 	conn  net.Conn
-	enc   *gob.Encoder
-	mu    sync.Mutex // of enc
 }
 
-// An order asks a child for a full report, or to drain.
-type order struct {
-	Seq    uint64 // the report's number
-	Stamps int    // report the newest stamps, so many of them, instead of everything
-	Stop   bool
-}
-
-// A report tells the parent a child's connections, at every change and at most ten times a
-// second, and everything when the parent asks and at the child's end.
-type report struct {
-	Seq      uint64 // of the order it answers; 0: of none
-	Ready    bool   // it listens
-	Counts   model.Counts
-	Full     bool // with what follows
-	Requests model.RequestCounts
-	Metrics  metrics.Snapshot
-	Final    bool // it drained, and nothing will change any more
-	Forced   int  // connections its drain cut
-
-	// Only when asked for.
-	Stamps []timeline.Server
-	Older  uint64 // stamps there were before these
-}
-
-// orphanLife is the time to answer what is in flight when the parent is gone.
+// orphanLife is the time a child has to answer requests in flight when its parent is gone.
 const orphanLife = 500 * time.Millisecond
+
+var errOrphan = errors.New("the parent process is gone")
 
 // NewChild takes over the descriptor that a prefork parent left to its child.
 func NewChild(index int, fd uintptr) (*Child, error) {
@@ -63,119 +38,131 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no socket to a prefork parent (%w): --child is for its own use", err)
 	}
-	return &Child{Index: index, conn: conn, enc: gob.NewEncoder(conn)}, nil
+	return &Child{Index: index, conn: conn}, nil
 }
 
-// send sends the report that read returns. It reads under the lock, so that no report
-// overtakes a newer one. It fails when the parent is gone, which obey finds out.
-func (c *Child) send(read func() report) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.enc.Encode(read())
+// reporter has the methods that a parent calls in its child by net/rpc, some of them at the
+// same time.
+type reporter struct {
+	server  *Server
+	stop    context.CancelFunc
+	drained chan struct{} // closed once nothing will change any more
+	forced  int           // connections that the drain cut; set before drained is closed
+
+	mu  sync.Mutex
+	seq uint64 // number of the last report
 }
 
-var (
-	errStop   = errors.New("the parent said stop")
-	errOrphan = errors.New("the parent process is gone")
-)
+// An Order asks a child for a [Report].
+type Order struct {
+	Wait bool // until the next tick, or the end of the drain
+	Full bool // with requests and metrics
+}
 
-// obey answers orders until the parent says stop or is gone, which ends ctx.
-func (c *Child) obey(stop context.CancelCauseFunc, answer func(order) report) {
-	dec := gob.NewDecoder(c.conn)
-	for {
-		var o order
-		if err := dec.Decode(&o); err != nil {
-			stop(errOrphan)
-			return
+// A Report is a child's counts at one moment.
+type Report struct {
+	Seq    uint64 // counts up with the moments: replies may overtake each other
+	Counts model.Counts
+	Final  bool // the child has drained, and nothing will change any more
+	Forced int  // connections that the drain cut
+
+	Full     bool // the fields below are set
+	Requests model.RequestCounts
+	Metrics  metrics.Snapshot
+}
+
+// Report reads the counts. A final report is always full.
+func (r *reporter) Report(o Order, to *Report) error {
+	if o.Wait {
+		select {
+		case <-time.After(untilTick(0)):
+		case <-r.drained:
 		}
-		if o.Stop {
-			stop(errStop)
-			continue // a stopping child still answers scrapes
-		}
-		c.send(func() report { return answer(o) })
 	}
-}
-
-// tell reports the connections at every tick by which they have changed, until ctx ends.
-func (c *Child) tell(ctx context.Context, counts func() model.Counts) {
-	var told model.Counts
-	everyTick(ctx, 0, func() {
-		if counts() != told {
-			c.send(func() report {
-				told = counts()
-				return report{Counts: told}
-			})
-		}
-	})
-}
-
-// serveChild is Serve of a prefork server's process.
-func (s *Server) serveChild(ctx context.Context, c *Child) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	full := func() report {
-		snapshot, err := s.metrics.Snapshot()
-		if err != nil {
-			s.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
-		}
-		return report{Counts: s.ln.Counts(), Full: err == nil, Requests: s.model.Requests(), Metrics: snapshot}
-	}
-	answer := func(o order) (r report) {
-		if o.Stamps == 0 {
-			r = full()
-		} else {
-			r.Counts = s.ln.Counts()
-			r.Stamps, r.Older = s.ring.Newest(o.Stamps)
-		}
-		r.Seq = o.Seq
-		return r
-	}
-	var helpers sync.WaitGroup
-	telling, quiet := context.WithCancel(context.Background())
-	defer quiet()
-	helpers.Go(func() { c.obey(stop, answer) })
-	helpers.Go(func() { c.tell(telling, s.ln.Counts) })
-	served := make(chan ended, 1)
-	go func() {
-		drain, err := s.ln.serve(ctx, s.cfg.DrainTimeout, func() {
-			c.send(func() report { return report{Ready: true, Counts: s.ln.Counts()} })
-		})
-		served <- ended{drain, err}
-	}()
-	var end ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	select {
-	case end = <-served:
-	case <-orphaned(ctx):
-		return errOrphan
+	case <-r.drained:
+		to.Final, to.Forced, o.Full = true, r.forced, true
+	default:
 	}
-	quiet()
-	c.send(func() report {
-		last := full()
-		last.Final, last.Forced = true, end.Forced
-		return last
-	})
-	c.conn.Close()
-	helpers.Wait()
-	if end.err != nil {
-		return fmt.Errorf("serving %s: %w", s.mode.Name, end.err)
+	r.seq++
+	to.Seq, to.Counts = r.seq, r.server.ln.Counts()
+	if !o.Full {
+		return nil
+	}
+	snapshot, err := r.server.metrics.Snapshot()
+	if err != nil {
+		r.server.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
+		return nil
+	}
+	to.Full, to.Requests, to.Metrics = true, r.server.model.Requests(), snapshot
+	return nil
+}
+
+// Stamps are the newest stamps of a child, oldest first.
+type Stamps struct {
+	Newest []timeline.Server
+	Older  uint64 // how many there were before these
+}
+
+// Stamps returns the newest n stamps.
+func (r *reporter) Stamps(n int, to *Stamps) error {
+	to.Newest, to.Older = r.server.ring.Newest(n)
+	return nil
+}
+
+// Stop begins the drain.
+func (r *reporter) Stop(struct{}, *struct{}) error {
+	r.stop()
+	return nil
+}
+
+// serveChild is Serve of a prefork server's process. It returns when the parent has the final
+// report, or is gone.
+func (s *Server) serveChild(ctx context.Context, c *Child) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &reporter{server: s, stop: stop, drained: make(chan struct{})}
+	hungUp := make(chan struct{})
+	go func() {
+		defer close(hungUp)
+		defer stop()
+		serveCalls(c.conn, r)
+	}()
+	var drain model.Drain
+	var err error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		drain, err = s.ln.serve(ctx, s.cfg.DrainTimeout, func() {})
+	}()
+	select {
+	case <-served:
+	case <-hungUp:
+		select {
+		case <-served:
+		case <-time.After(orphanLife):
+			return errOrphan
+		}
+	}
+	r.forced = drain.Forced
+	close(r.drained)
+	<-hungUp
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", s.mode.Name, err)
 	}
 	return nil
 }
 
-type ended struct {
-	model.Drain
-	err error
-}
+// childName is under which name a child's methods are called.
+const childName = "Child"
 
-// orphaned returns a channel that gets a value when an orphan has lived for long
-// enough.
-func orphaned(ctx context.Context) <-chan struct{} {
-	late := make(chan struct{}, 1)
-	context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), errOrphan) {
-			time.Sleep(orphanLife)
-			late <- struct{}{}
-		}
-	})
-	return late
+// serveCalls answers the parent's calls of methods until it hangs up.
+func serveCalls(conn net.Conn, methods any) {
+	calls := rpc.NewServer()
+	if err := calls.RegisterName(childName, methods); err != nil {
+		panic(err) // a method that net/rpc cannot call: a bug here
+	}
+	calls.ServeConn(conn)
 }

@@ -3,17 +3,23 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
+	"schedlab/internal/workload"
 )
 
 // A Fault is planted in a server on purpose: `make test-explain` sees whether explanations
@@ -123,68 +129,112 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
 	}
-	if err := c.checkQueue(mode, &mc); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkDispatch(mode, &mc); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkTopology(mode, &mc); err != nil {
-		return mode, mc, err
-	}
 	mc.Held = c.Plant.Queue
-	if err := c.checkLimits(); err != nil {
-		return mode, mc, err
+	maxConns := c.MaxConns
+	for _, check := range []func(model.Mode) error{
+		c.checkModeFlags, c.checkNumbers, c.checkWords, c.checkQueue, c.checkLimits, c.checkConns,
+		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
+	} {
+		if err := check(mode); err != nil {
+			return mode, mc, err
+		}
 	}
-	if err := c.checkStamps(); err != nil {
-		return mode, mc, err
+	mc.Workers, mc.Reverse, mc.Wait = c.Workers, c.Batch == newestFirst, c.Wait
+	if mode.Depth != nil {
+		c.setQueue(&mc)
 	}
-	asked := c.MaxConns != 0
-	if err := c.checkConns(); err != nil {
-		return mode, mc, err
-	}
-	if err := c.checkThreads(mode, threadsAllowed(), asked); err != nil {
-		return mode, mc, err
-	}
-	return mode, mc, c.checkShares(mode)
+	return mode, mc, nil
 }
 
-func (c *Config) checkQueue(mode model.Mode, mc *model.Config) error {
-	given := map[string]bool{"workers": c.Workers != 0, "queue-depth": c.QueueDepth >= 0, "overflow": c.Overflow != ""}
-	for _, flag := range []string{"workers", "queue-depth", "overflow"} {
-		if given[flag] && mode.Has("workers") && !mode.Has(flag) {
-			return meansNothing(flag, mode)
+// checkModeFlags refuses flags that only other modes have.
+func (c *Config) checkModeFlags(mode model.Mode) error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"workers", c.Workers != 0}, {"queue-depth", c.QueueDepth >= 0}, {"overflow", c.Overflow != ""},
+		{"queue", c.Queue != ""}, {"steal", c.Steal}, {"spin", c.Spin != 0}, {"job", c.Job != ""}, {"executor", c.Executor != ""},
+		{"locked", c.Locked}, {"codel-target", c.CodelTarget != 0}, {"codel-interval", c.CodelInterval != 0},
+		{"listeners", c.Listeners != 0}, {"processes", c.Processes != 0}, {"threads", c.Threads != 0},
+		{"deal", c.Deal != ""}, {"batch", c.Batch != ""}, {"wait", c.Wait >= 0},
+	} {
+		switch {
+		case !f.given || mode.Has(f.flag):
+		case !mode.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.flag):
+			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.flag, mode.Name)
+		default:
+			return meansNothing(f.flag, mode)
 		}
-		if given[flag] && !mode.Has(flag) {
-			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", flag, mode.Name)
-		}
-	}
-	if !mode.Has("workers") {
-		return nil
-	}
-	c.Workers = cmp.Or(c.Workers, 2*runtime.GOMAXPROCS(0))
-	if c.Workers < 1 || c.Workers > mostWorkers {
-		return badConfig("--workers %d is outside 1 to %d", c.Workers, mostWorkers)
-	}
-	mc.Workers = c.Workers
-	if mode.Depth == nil {
-		return nil
-	}
-	if c.QueueDepth < 0 {
-		c.QueueDepth = mode.Depth(c.Workers)
-	}
-	if c.QueueDepth > mostDepth {
-		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
-	}
-	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
-	mc.QueueDepth = c.QueueDepth
-	if err := mc.Overflow.Set(c.Overflow); err != nil {
-		return badConfig("--overflow: %v", err)
 	}
 	return nil
 }
 
-func (c *Config) checkLimits() error {
+// checkNumbers checks the whole numbers that have a range, and fills in the defaults of those
+// that are 0.
+func (c *Config) checkNumbers(mode model.Mode) error {
+	ps := runtime.GOMAXPROCS(0)
+	for _, n := range []struct {
+		flag           string
+		means          bool // something to the mode
+		value          *int
+		initial, least int
+		most           int
+	}{
+		{"workers", mode.Has("workers"), &c.Workers, 2 * ps, 1, mostWorkers},
+		{"spin", mode.Has("spin"), &c.Spin, 0, 0, mostSpin},
+		{"listeners", mode.Has("listeners"), &c.Listeners, ps, 1, mostListeners},
+		{"processes", mode.Has("processes"), &c.Processes, ps, 1, mostProcesses},
+		{"threads", mode.Has("threads"), &c.Threads, 1, 1, mostProcesses},
+		{"kv-locks", true, &c.KVLocks, 0, 1, workload.MaxKVLocks},
+	} {
+		switch {
+		case !n.means:
+		case *n.value == 0:
+			*n.value = n.initial
+		case *n.value < n.least || *n.value > n.most:
+			return badConfig("--%s %d is outside %d to %d", n.flag, *n.value, n.least, n.most)
+		}
+	}
+	if c.Wait > mostWait {
+		return badConfig("--wait %v is above %v", c.Wait, mostWait)
+	}
+	if c.Wait < 0 {
+		c.Wait = mode.Wait()
+	}
+	return nil
+}
+
+// checkWords checks the settings that are one word of a few.
+func (c *Config) checkWords(model.Mode) error {
+	for _, w := range []struct {
+		flag, value string
+		needed      bool
+		words       []string
+	}{
+		{"deal", c.Deal, false, []string{"hash", dealRandom}},
+		{"batch", c.Batch, false, []string{"in-order", newestFirst}},
+		{"job", c.Job, false, []string{"func", "closure"}},
+		{"executor", c.Executor, false, []string{"own", "ring"}},
+		{"pprof", c.Pprof, true, []string{"auto", "on", "off"}},
+		{"stamps", c.Stamps, true, []string{"off", "basic", "full"}},
+	} {
+		if (w.needed || w.value != "") && !slices.Contains(w.words, w.value) {
+			return badConfig("--%s %q is none of %s", w.flag, w.value, strings.Join(w.words, ", "))
+		}
+	}
+	if c.Stamps == "full" && runtime.GOOS != "linux" {
+		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
+	}
+	if c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing {
+		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
+	}
+	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
+		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
+	}
+	return nil
+}
+
+func (c *Config) checkLimits(model.Mode) error {
 	l := c.Limits
 	for _, d := range []struct {
 		flag  string
@@ -218,7 +268,7 @@ func (c *Config) checkLimits() error {
 	return nil
 }
 
-func (c *Config) checkConns() error {
+func (c *Config) checkConns(model.Mode) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("reading the descriptor limit: %w", err)
@@ -239,13 +289,157 @@ func (c *Config) checkConns() error {
 	if c.Backlog < 0 {
 		return badConfig("--backlog %d must not be negative", c.Backlog)
 	}
-	switch c.Pprof {
-	case "auto", "on", "off":
-	default:
-		return badConfig("--pprof %q is none of auto, on, off", c.Pprof)
-	}
-	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
-		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
-	}
 	return c.checkAddresses()
+}
+
+// checkAddresses checks both listeners' addresses, and that they are two.
+func (c *Config) checkAddresses() error {
+	host, port, err := checkAddress("addr", c.Addr)
+	if err != nil || c.Admin == "off" {
+		return err
+	}
+	adminHost, adminPort, err := checkAddress("admin", c.Admin)
+	if err != nil {
+		return err
+	}
+	if port == adminPort && port != 0 && (host == adminHost || host.everywhere() || adminHost.everywhere()) {
+		return badConfig("--addr %s and --admin %s are one address; give one of them another port", c.Addr, c.Admin)
+	}
+	return nil
+}
+
+// A host is an address's, spelt in one way where that needs no look-up.
+type host string
+
+func (h host) everywhere() bool { return h == "" || net.ParseIP(string(h)).IsUnspecified() }
+
+// checkAddress takes a flag's address apart. A port may have a name, like http.
+func checkAddress(flag, addr string) (host, int, error) {
+	name, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, badConfig("--%s %q is not host:port (like 127.0.0.1:8080, or :8080 for every interface)", flag, addr)
+	}
+	port, err := net.LookupPort("tcp", service)
+	if err != nil {
+		return "", 0, badConfig("--%s %q has no port %q; ports are 0, for any that is free, to 65535", flag, addr, service)
+	}
+	if name == "localhost" {
+		name = "127.0.0.1"
+	}
+	return host(name), port, nil
+}
+
+const (
+	mostListeners = 1024
+	mostProcesses = 256
+	mostWait      = time.Minute
+	mostSpin      = 1 << 20
+	dealRandom    = "random"
+	newestFirst   = "newest-first"
+)
+
+// meansNothing refuses a flag that the mode does not have, and says which do.
+func meansNothing(flag string, mode model.Mode) error {
+	var have []string
+	for _, m := range model.Modes() {
+		if m.Has(flag) {
+			have = append(have, m.Name)
+		}
+	}
+	return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", flag, mode.Name, strings.Join(have, ", "))
+}
+
+// checkShares sees to it that every process gets a share of the connections.
+func (c *Config) checkShares(mode model.Mode) error {
+	if mode.Processes && c.MaxConns < c.Processes {
+		return badConfig("--max-conns %d is below --processes %d, and each process takes its share; raise it or start fewer processes", c.MaxConns, c.Processes)
+	}
+	return nil
+}
+
+// A threadLimit is how many threads this process may have, and who says so.
+type threadLimit struct {
+	threads int
+	source  string
+}
+
+// otherThreads are left to the runtime and the admin listener.
+const otherThreads = 100
+
+// threaded is what has a thread of its own, connection or worker; "" for neither.
+func (c *Config) threaded(mode model.Mode) string {
+	if c.Locked {
+		return "worker"
+	}
+	return mode.Threads
+}
+
+// checkThreads refuses more connections, or workers, than threads in a mode that
+// needs one for each, or lowers a number of connections that was not asked for.
+func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
+	room, unit := l.threads-otherThreads, c.threaded(mode)
+	switch {
+	case unit == "":
+	case room < 1:
+		return badConfig("--mode %s needs a thread for each %s, and %s allows only %d; raise it", c.Mode, unit, l.source, l.threads)
+	case unit == "worker":
+		if c.Workers > room {
+			return badConfig("--workers %d needs a thread for each worker, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
+				c.Workers, l.source, l.threads, otherThreads, room)
+		}
+	case c.MaxConns <= room:
+	case asked:
+		return badConfig("--max-conns %d needs a thread for each connection, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
+			c.MaxConns, l.source, l.threads, otherThreads, room)
+	default:
+		c.MaxConns = room
+	}
+	return nil
+}
+
+// threadsAllowed is the lowest of the kernel's, the control group's and the user's
+// limits.
+func threadsAllowed() threadLimit {
+	lowest := threadLimit{1 << 30, "the kernel"}
+	consider := func(n uint64, source string) {
+		if n < uint64(lowest.threads) {
+			lowest = threadLimit{int(n), source}
+		}
+	}
+	for _, source := range []string{
+		"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max",
+	} {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil { // or "max"
+			consider(n, source)
+		}
+	}
+	var processes unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &processes) == nil && os.Getuid() != 0 { // root is not held to it
+		consider(processes.Cur, "ulimit -u")
+	}
+	return lowest
+}
+
+// warnings are what to beware of in the topology chosen.
+func (c *Config) warnings(mode model.Mode) (warn []string) {
+	cpus := runtime.NumCPU()
+	if p := runtime.GOMAXPROCS(0); mode.Has("listeners") && c.Listeners > p {
+		warn = append(warn, fmt.Sprintf("%d listeners share %d CPUs (GOMAXPROCS): connections hashed to a socket whose acceptor does not run wait for it",
+			c.Listeners, p))
+	}
+	if n := c.Processes * c.Threads; mode.Processes && n > cpus {
+		warn = append(warn, fmt.Sprintf("%d processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out",
+			c.Processes, c.Threads, n, cpus))
+	}
+	if c.PlantCPU > 0 {
+		warn = append(warn, fmt.Sprintf("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU))
+	}
+	if c.Plant.Name != "" {
+		warn = append(warn, fmt.Sprintf("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant.Name))
+	}
+	return warn
 }

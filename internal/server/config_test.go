@@ -144,9 +144,9 @@ func TestDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mc.Workers != tc.workers || mc.QueueDepth != tc.depth || mc.Overflow.String() != tc.overflow {
+		if mc.Workers != tc.workers || mc.Depth != tc.depth || mc.Overflow.String() != tc.overflow {
 			t.Errorf("%s: got %d workers, depth %d, %v, want %d, %d, %s",
-				tc.mode, mc.Workers, mc.QueueDepth, mc.Overflow, tc.workers, tc.depth, tc.overflow)
+				tc.mode, mc.Workers, mc.Depth, mc.Overflow, tc.workers, tc.depth, tc.overflow)
 		}
 		if mc.Limits != model.DefaultLimits() || cfg.MaxConns < 1 || cfg.MaxConns > mostConns {
 			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, mc.Limits, cfg.MaxConns)

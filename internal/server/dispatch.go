@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/dispatch"
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 )
 
@@ -25,50 +26,51 @@ type Dispatch struct {
 }
 
 const (
-	mostSpin  = 1 << 20
 	mostCodel = time.Minute
 	// intervalTargets is how many targets an interval lasts, as in CoDel's own
 	// defaults of 5 and 100 ms.
 	intervalTargets = 20
 )
 
-// checkDispatch checks them, and how they go with the queue's depth and overflow
-// policy, which checkQueue has settled.
-func (c *Config) checkDispatch(mode model.Mode, mc *model.Config) error {
-	d := &c.Dispatch
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{
-		{"queue", d.Queue != ""}, {"steal", d.Steal}, {"spin", d.Spin != 0}, {"job", d.Job != ""}, {"executor", d.Executor != ""},
-		{"locked", d.Locked}, {"codel-target", d.CodelTarget != 0}, {"codel-interval", d.CodelInterval != 0},
-	} {
-		if f.given && !mode.Has(f.flag) {
-			return meansNothing(f.flag, mode)
-		}
-	}
+// checkQueue checks how the settings of a queue and its workers go together, and fills in
+// their defaults.
+func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
 		return nil
+	}
+	if c.QueueDepth < 0 {
+		c.QueueDepth = mode.Depth(c.Workers)
+	}
+	if c.QueueDepth > mostDepth {
+		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
+	}
+	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
+	if err := new(dispatch.Overflow).Set(c.Overflow); err != nil {
+		return badConfig("--overflow: %v", err)
 	}
 	for _, check := range []func(model.Mode) error{c.checkOverflow, c.checkDepth, c.checkExecutor, c.checkCodel} {
 		if err := check(mode); err != nil {
 			return err
 		}
 	}
-	if d.Queue != "" {
-		if err := mc.Pick.Set(d.Queue); err != nil {
+	if c.Queue != "" {
+		if err := new(dispatch.Pick).Set(c.Queue); err != nil {
 			return badConfig("--queue: %v", err)
 		}
 	}
-	if d.Spin < 0 || d.Spin > mostSpin {
-		return badConfig("--spin %d is outside 0 to %d", d.Spin, mostSpin)
-	}
-	mc.Steal, mc.Spin, mc.Locked, mc.Closure = d.Steal, d.Spin, d.Locked, d.Job == "closure"
-	mc.Target, mc.Interval = d.CodelTarget, d.CodelInterval
-	if d.Executor == "ring" {
+	return nil
+}
+
+// setQueue hands the settings, which checkQueue has found good, to a model.
+func (c *Config) setQueue(mc *model.Config) {
+	_ = mc.Overflow.Set(c.Overflow)
+	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
+	mc.Depth = c.QueueDepth
+	mc.Steal, mc.Spin, mc.Locked, mc.Closure = c.Steal, c.Spin, c.Locked, c.Job == "closure"
+	mc.Target, mc.Interval = c.CodelTarget, c.CodelInterval
+	if c.Executor == "ring" {
 		mc.Executor = dispatch.Ring
 	}
-	return nil
 }
 
 func (c *Config) checkOverflow(mode model.Mode) error {
@@ -118,19 +120,8 @@ func powersAround(n int) (around []string) {
 }
 
 func (c *Config) checkExecutor(model.Mode) error {
-	switch c.Job {
-	case "", "func", "closure":
-	default:
-		return badConfig("--job %q is none of func, closure", c.Job)
-	}
-	switch c.Executor {
-	case "", "own":
-	case "ring":
-		if bits.OnesCount(uint(c.QueueDepth)) != 1 {
-			return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
-		}
-	default:
-		return badConfig("--executor %q is none of own, ring", c.Executor)
+	if c.Executor == "ring" && bits.OnesCount(uint(c.QueueDepth)) != 1 {
+		return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
 	}
 	return nil
 }
@@ -162,7 +153,7 @@ func (c *Config) checkCodel(mode model.Mode) error {
 }
 
 // axes are the mode's, moved by the settings.
-func (c *Config) axes(mode model.Mode) model.Axes {
+func (c *Config) axes(mode model.Mode) mode.Axes {
 	a := mode.Axes
 	if mode.Depth == nil {
 		return a

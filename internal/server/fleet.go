@@ -6,10 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/rpc"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"schedlab/internal/metrics"
 	"schedlab/internal/model"
@@ -17,18 +24,18 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A fleet is the parent of a prefork server: it holds the address, keeps its
-// processes running, and adds up what they report. It serves nothing itself.
+// A fleet is the parent of a prefork server: it holds the address, keeps its processes
+// running, and adds up what they count. It serves nothing itself.
 type fleet struct {
 	cfg      Config
 	log      *slog.Logger
 	held     *model.Reservation
 	draining atomic.Bool
-	complete chan struct{} // closed when every process has got to serve
+	starting atomic.Int64  // processes that have not served yet
+	complete chan struct{} // closed when every process has served
 
-	mu       sync.Mutex   // of everything below
-	running  []*process   // by index; nil while there is none
-	begun    map[int]bool // that have got to serve
+	mu       sync.Mutex // guards what follows, and the reports of the processes
+	running  []*process // by index; nil while there is none
 	gone     model.Counts
 	requests model.RequestCounts // of processes that have ended
 	restarts uint64
@@ -54,8 +61,9 @@ func newFleet(ctx context.Context, cfg Config, socket model.Socket) (*fleet, err
 		return nil, err
 	}
 	cfg.Addr = held.Addr().String()
-	return &fleet{cfg: cfg, log: cfg.Log, held: held,
-		running: make([]*process, cfg.Processes), begun: map[int]bool{}, complete: make(chan struct{})}, nil
+	f := &fleet{cfg: cfg, log: cfg.Log, held: held, running: make([]*process, cfg.Processes), complete: make(chan struct{})}
+	f.starting.Store(int64(cfg.Processes))
+	return f, nil
 }
 
 func (f *fleet) Addr() net.Addr { return f.held.Addr() }
@@ -64,9 +72,9 @@ func (f *fleet) MaxConns() int  { return f.cfg.MaxConns }
 func (f *fleet) Draining() bool { return f.draining.Load() }
 func (f *fleet) Close() error   { return f.held.Close() }
 
-// serve starts the processes, and returns an error if one does not get to serve.
-// From then on, of which begun tells, a process that ends is replaced. When ctx is done all drain at the
-// same time, and those that outlive timeout are killed.
+// serve starts the processes, and returns an error if one does not get to serve. Once all
+// serve it calls begun, and from then on replaces a process that ends. When ctx is done all
+// drain at the same time, and those that outlive timeout are killed.
 func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
 	defer f.held.Close()
 	if !(f.cfg.Iters > 0) { // once for all, or the processes differ by its error
@@ -89,19 +97,15 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	f.drain()
 	keepers.Wait()
 	killer.Stop()
-
-	drain := model.Drain{Took: time.Since(began)}
-	f.mu.Lock()
-	drain.Forced = f.forced
-	f.mu.Unlock()
+	drain := model.Drain{Took: time.Since(began), Forced: f.forced}
 	if failed, ok := errors.AsType[*startError](context.Cause(ctx)); ok {
 		return drain, failed
 	}
 	return drain, nil
 }
 
-// A startError says that a process of the first hour did not get to serve, so
-// that trying again would not help.
+// A startError is the error of a process that ended before it served: to start it again would
+// not help.
 type startError struct {
 	index int
 	err   error
@@ -112,20 +116,22 @@ func (e *startError) Unwrap() error { return e.err }
 
 // keep keeps a process running under that index until ctx is done.
 func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index int) {
-	backoff := firstRestart
-	for first := true; ; first = false {
+	served := false
+	for backoff := firstRestart; ; backoff = min(2*backoff, lastRestart) {
 		began := time.Now()
 		p, err := f.start(index)
-		if p == nil && err == nil {
-			return // draining
-		}
-		if err == nil {
-			err = p.wait(f)
+		if err == nil && p != nil {
+			err = p.follow(f, func() {
+				if !served && f.starting.Add(-1) == 0 {
+					close(f.complete)
+				}
+				served = true
+			})
 		}
 		switch {
 		case f.Draining():
 			return
-		case first && !f.hasBegun(index):
+		case !served:
 			stop(&startError{index, err})
 			return
 		}
@@ -138,27 +144,10 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 			return
 		case <-time.After(backoff):
 		}
-		backoff = min(2*backoff, lastRestart)
 		f.mu.Lock()
 		f.restarts++
 		f.mu.Unlock()
 	}
-}
-
-// begin notes that the process under that index serves. f.mu is held.
-func (f *fleet) begin(index int) {
-	if f.begun[index] {
-		return
-	}
-	if f.begun[index] = true; len(f.begun) == len(f.running) {
-		close(f.complete)
-	}
-}
-
-func (f *fleet) hasBegun(index int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.begun[index]
 }
 
 // start starts a process and takes it in, or returns nil when a drain has begun.
@@ -169,22 +158,18 @@ func (f *fleet) start(index int) (*process, error) {
 		return nil, nil
 	}
 	p, err := startProcess(f.cfg, index)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.running[index] = p
 	}
-	f.running[index] = p
-	return p, nil
+	return p, err
 }
 
 // drain tells every process to stop; none starts any more.
 func (f *fleet) drain() {
 	f.mu.Lock()
 	f.draining.Store(true)
-	running := f.alive()
 	f.mu.Unlock()
-	for _, p := range running {
-		p.order(order{Stop: true})
-	}
+	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 }
 
 func (f *fleet) kill() {
@@ -197,18 +182,13 @@ func (f *fleet) kill() {
 }
 
 // alive lists the processes. f.mu is held.
-func (f *fleet) alive() (running []*process) {
-	for _, p := range f.running {
-		if p != nil {
-			running = append(running, p)
-		}
-	}
-	return running
+func (f *fleet) alive() []*process {
+	return slices.DeleteFunc(slices.Clone(f.running), func(p *process) bool { return p == nil })
 }
 
-// bury adds what a process counted to what the fleet has counted. A process that
-// did not drain leaves connections open, which the kernel closed: they are
-// dropped. Of what it counted after its last report nobody knows.
+// bury adds the counts of a process that has ended to the fleet's. A process that did not
+// drain leaves connections open, which the kernel closed: they are dropped. What it counted
+// after its last report is lost.
 func (f *fleet) bury(p *process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -221,7 +201,7 @@ func (f *fleet) bury(p *process) {
 	f.forced += last.Forced
 }
 
-// Counts is the sum of the processes' last readings, of which each adds up.
+// Counts is the sum of the processes' last reports. Each of them adds up, so it does.
 func (f *fleet) Counts() model.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,7 +212,7 @@ func (f *fleet) Counts() model.Counts {
 	return sum
 }
 
-// Requests is the sum of the processes' last readings.
+// Requests is the sum of the processes' last full reports.
 func (f *fleet) Requests() model.RequestCounts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,35 +228,44 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
-		if p.ready {
+		if p.last.Seq > 0 {
 			serving++
 		}
 	}
 	return serving, f.restarts
 }
 
-// ask sends an order to every process and returns their reports, and whether each that lives
-// answered within limit. All are told at once: one that does not read its orders delays none
-// of the others.
-func (f *fleet) ask(o order, limit time.Duration) (reports []*report, all bool) {
+// each calls do for every process, for all at once: one that does not answer delays none of
+// the others. ctx ends after limit; inTime is false if a process did not answer by then.
+func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *process) error) (inTime bool) {
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	reports = make([]*report, len(running))
-	var asked sync.WaitGroup
-	for i, p := range running {
-		asked.Go(func() { reports[i] = p.ask(ctx, f, o) })
+	var calls sync.WaitGroup
+	var late atomic.Bool
+	for _, p := range running {
+		calls.Go(func() {
+			if err := do(ctx, p); errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+				late.Store(true)
+			}
+		})
 	}
-	asked.Wait()
-	all = ctx.Err() == nil
-	return slices.DeleteFunc(reports, func(r *report) bool { return r == nil }), all
+	calls.Wait()
+	return !late.Load()
 }
 
 // snapshots asks every process for a report, once, and returns the newest metrics of all.
 func (f *fleet) snapshots() (all []metrics.Snapshot) {
-	f.ask(order{}, scrapeLimit)
+	f.each(scrapeLimit, func(ctx context.Context, p *process) error {
+		var r Report
+		err := p.call(ctx, "Report", Order{Full: true}, &r)
+		if err == nil {
+			f.take(p, r)
+		}
+		return err
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
@@ -288,12 +277,138 @@ func (f *fleet) snapshots() (all []metrics.Snapshot) {
 // stamped returns the newest n stamps of every process, oldest first of each, and how many
 // older ones there were.
 func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
-	reports, all := f.ask(order{Stamps: n}, stampsLimit)
-	if !all {
+	var mu sync.Mutex
+	inTime := f.each(stampsLimit, func(ctx context.Context, p *process) error {
+		var s Stamps
+		err := p.call(ctx, "Stamps", n, &s)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			stamps, older = append(stamps, s.Newest...), older+s.Older
+		}
+		return err
+	})
+	if !inTime {
 		return nil, 0, fmt.Errorf("a process did not report its stamps within %v", stampsLimit)
-	}
-	for _, r := range reports {
-		stamps, older = append(stamps, r.Stamps...), older+r.Older
 	}
 	return stamps, older, nil
 }
+
+// take keeps what is newer in a report than in the last one.
+func (f *fleet) take(p *process, r Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.Full && r.Seq > p.full {
+		p.full, p.last.Requests, p.last.Metrics = r.Seq, r.Requests, r.Metrics
+	}
+	if r.Seq > p.last.Seq {
+		p.last.Seq, p.last.Counts, p.last.Forced = r.Seq, r.Counts, r.Forced
+	}
+}
+
+// A process is a child as its parent knows it.
+type process struct {
+	index int
+	cmd   *exec.Cmd
+	conn  net.Conn
+	calls *rpc.Client // on conn
+
+	// The fleet's lock guards what follows.
+	last Report // the newest of every field
+	full uint64 // the number of the newest full report
+}
+
+// ChildFD is the descriptor at which a child finds the socket to its parent: the
+// first after the standard three.
+const ChildFD = 3
+
+// startProcess starts this program again as process index of the fleet.
+func startProcess(cfg Config, index int) (*process, error) {
+	conn, theirs, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("making a socket to the process: %w", err)
+	}
+	defer theirs.Close()
+	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
+	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
+		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}, nil
+}
+
+// exitTime is the part of a drain's timeout that is left for a process that has
+// drained to report and to exit: an eighth, at most half a second.
+func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
+
+// socketPair makes two connected sockets that no other process inherits. Only Linux can ask
+// for that in one call.
+func socketPair() (ours net.Conn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	file := os.NewFile(uintptr(pair[0]), "child")
+	defer file.Close()
+	theirs = os.NewFile(uintptr(pair[1]), "parent")
+	if ours, err = net.FileConn(file); err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
+}
+
+// call calls a method of [reporter] in the process. It fails when the process or ctx ends, or
+// when the process does not read its calls; reply may be written to after that.
+func (p *process) call(ctx context.Context, method string, arg, reply any) error {
+	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
+	call := p.calls.Go(childName+"."+method, arg, reply, make(chan *rpc.Call, 1))
+	select {
+	case <-call.Done:
+		return call.Error
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errExited = errors.New("it exited without being told to")
+
+// follow takes the process's reports, one each tick, until it ends, and calls serves when one
+// has come. It gives the last counts to f and returns why the process ended.
+func (p *process) follow(f *fleet, serves func()) error {
+	slow := time.AfterFunc(startLimit, p.kill)
+	defer slow.Stop()
+	var r Report
+	for first := true; !r.Final; first = false {
+		r = Report{}
+		if p.call(context.Background(), "Report", Order{Wait: !first}, &r) != nil {
+			break // it ended, or wrote nonsense
+		}
+		f.take(p, r)
+		if first {
+			slow.Stop()
+			serves()
+		}
+	}
+	_ = p.calls.Close() // it is closed already when the process has ended
+	if !r.Final {       // it may be alive without its socket, and useless
+		p.kill()
+	}
+	err := p.cmd.Wait()
+	f.bury(p)
+	if err == nil {
+		err = errExited
+	}
+	return err
+}
+
+func (p *process) kill() { _ = p.cmd.Process.Kill() }

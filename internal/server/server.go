@@ -262,11 +262,3 @@ func (s *Server) announce() {
 			s.cfg.Workers, s.cfg.Limits.IdleTimeout))
 	}
 }
-
-// debugLog takes an http.Server's complaints about clients.
-type debugLog struct{ *slog.Logger }
-
-func (d debugLog) Write(p []byte) (int, error) {
-	d.Debug(string(p))
-	return len(p), nil
-}

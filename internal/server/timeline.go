@@ -4,29 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strconv"
 	"time"
 
 	"schedlab/internal/timeline"
 )
-
-// checkStamps checks what is asked of the timeline.
-func (c *Config) checkStamps() error {
-	switch c.Stamps {
-	case "off", "basic":
-	case "full":
-		if runtime.GOOS != "linux" {
-			return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
-		}
-	default:
-		return badConfig("--stamps %q is none of off, basic, full", c.Stamps)
-	}
-	if c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing {
-		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
-	}
-	return nil
-}
 
 // newRing makes the ring that c asks for, nil if nothing is stamped.
 func (c *Config) newRing() *timeline.Ring {

@@ -80,19 +80,20 @@ func TestTopologyDefaults(t *testing.T) {
 	for _, tc := range []struct {
 		mode                                   string
 		listeners, processes, threads, workers int
+		wait                                   time.Duration
 	}{
-		{"nethttp", 0, 0, 0, 0},
-		{"nethttp-gate", 0, 0, 0, 2 * ps},
-		{"semaphore", 0, 0, 0, 2 * ps},
-		{"reuseport", ps, 0, 0, 0},
-		{"prefork", 0, ps, 1, 0},
+		{"nethttp", 0, 0, 0, 0, 0},
+		{"nethttp-gate", 0, 0, 0, 2 * ps, 0},
+		{"semaphore", 0, 0, 0, 2 * ps, 100 * time.Millisecond},
+		{"reuseport", ps, 0, 0, 0, 0},
+		{"prefork", 0, ps, 1, 0, 0},
 	} {
 		cfg := testConfig(tc.mode)
 		_, mc, err := cfg.resolve()
 		if err != nil {
 			t.Errorf("%s: %v", tc.mode, err)
 		}
-		if cfg.Listeners != tc.listeners || cfg.Processes != tc.processes || cfg.Threads != tc.threads || mc.Workers != tc.workers || mc.Wait != 100*time.Millisecond {
+		if cfg.Listeners != tc.listeners || cfg.Processes != tc.processes || cfg.Threads != tc.threads || mc.Workers != tc.workers || mc.Wait != tc.wait {
 			t.Errorf("%s: got %d listeners, %d processes of %d threads, %d workers, a wait of %v, want %+v", tc.mode,
 				cfg.Listeners, cfg.Processes, cfg.Threads, mc.Workers, mc.Wait, tc)
 		}

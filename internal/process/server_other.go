@@ -9,3 +9,6 @@ import (
 
 // isolate puts a server into its own process group.
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// listens is for Linux alone.
+func (p *Process) listens() bool { return false }

@@ -1,11 +1,14 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"schedlab/internal/model"
+	"schedlab/internal/workload"
 )
 
 // A series is a metric whose value somebody else counts.
@@ -86,5 +89,73 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 			}
 			tell(refused, float64(n.Refused[i]), code)
 		}
+	}})
+}
+
+// codes are the statuses a handler or model may answer; any other is counted as
+// "other". The set is a label's, so it is closed.
+var codes = [...]int{200, 204, 400, 404, 405, 408, 413, 431, 500, 503, 507}
+
+// answers counts answered requests by route and code: about 5 ns each, nothing
+// allocated, no lock. Note: as many counters of client_golang are a thousand
+// objects for every garbage collection to mark, which cost a net/http server that
+// collects 70 times a second 0.8 % of its CPU; this is one block without pointers.
+type answers struct {
+	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last for any other code
+}
+
+func (a *answers) count(r workload.Route, status int) {
+	i := slices.Index(codes[:], status)
+	if i < 0 {
+		i = len(codes)
+	}
+	a.counts[r][i].Add(1)
+}
+
+// watch adds them to m.
+func (a *answers) watch(m *Metrics) {
+	answered := m.counter("requests_total", "Requests answered, by route and status code.", "route", "code")
+	m.register.MustRegister(reading{[]series{answered}, func(tell func(series, float64, ...string)) {
+		for r := range a.counts {
+			for i := range a.counts[r] {
+				code := "other"
+				if i < len(codes) {
+					code = strconv.Itoa(codes[i])
+				}
+				tell(answered, float64(a.counts[r][i].Load()), workload.Route(r).String(), code)
+			}
+		}
+	}})
+}
+
+// WatchSockets adds the accept queues of ln's sockets and their connections,
+// which shows how evenly the kernel deals them out.
+func (m *Metrics) WatchSockets(ln *model.Listener) {
+	depth := m.gauge("accept_queue_depth", "Connections waiting in the kernel to be accepted.", "listener")
+	limit := m.gauge("accept_queue_limit", "Connections that can wait in the kernel; one more overflows.", "listener")
+	accepted := m.counter("listener_connections_accepted_total", "Connections accepted by each listening socket.", "listener")
+	open := m.gauge("listener_connections_open", "Connections accepted by each listening socket and not yet closed.", "listener")
+	m.register.MustRegister(reading{[]series{depth, limit, accepted, open}, func(tell func(series, float64, ...string)) {
+		for i, n := range ln.SocketCounts() {
+			label := strconv.Itoa(i)
+			if q, ok := ln.AcceptQueue(i); ok {
+				tell(depth, float64(q.Waiting), label)
+				tell(limit, float64(q.Limit), label)
+			}
+			tell(accepted, float64(n.Accepted), label)
+			tell(open, float64(n.Open), label)
+		}
+	}})
+}
+
+// WatchProcesses adds how many processes serve now, and how many were started in
+// place of one that ended.
+func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
+	processes := m.gauge("processes", "Processes that serve.")
+	restarts := m.counter("process_restarts_total", "Processes started in place of one that ended.")
+	m.register.MustRegister(reading{[]series{processes, restarts}, func(tell func(series, float64, ...string)) {
+		n, again := read()
+		tell(processes, float64(n))
+		tell(restarts, float64(again))
 	}})
 }

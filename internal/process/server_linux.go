@@ -4,13 +4,21 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/host"
 )
+
+// isolate puts a server into its own process group, so that Ctrl-C reaches only
+// us, and makes the kernel end it when its launcher's thread ends.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
 
 // listens reports whether the server, or a process below it, is seen to hold the socket
 // that takes connections to its address, so that nobody else answers there. It asks the
