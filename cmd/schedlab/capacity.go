@@ -83,10 +83,9 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
-	fl.StringVar(&f.output, "output", "text", strings.Join(capacityFormats, ", "))
+	oneOf(fl, &f.output, "output", "text", strings.Join(capacityFormats, ", "), capacityFormats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	complete(cmd, "output", capacityFormats...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
@@ -140,9 +139,6 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	}
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
-	}
-	if err := checkFormat(f.output, capacityFormats); err != nil {
-		return err
 	}
 	return checkEmpty(fl, "path", "targets")
 }

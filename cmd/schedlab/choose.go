@@ -71,9 +71,6 @@ requests of the advised model got no good reply.`,
 		RunE:              f.run,
 	}
 	f.bind(cmd.Flags())
-	complete(cmd, "matters", choose.Matters()...)
-	complete(cmd, "output", "text", "json", "markdown")
-	complete(cmd, "progress", "auto", "plain", "none")
 	for _, name := range []string{"table", "rows"} { // for tools/experiments
 		if err := cmd.Flags().MarkHidden(name); err != nil {
 			panic(err) // the flag does not exist: a bug here
@@ -92,7 +89,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
-	fl.StringVar(&f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "))
+	oneOf(fl, &f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "), choose.Matters()...)
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
@@ -100,8 +97,8 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
-	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
 }
@@ -121,10 +118,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	choice, test, err := choose.Advise(ask, pack, choosable())
 	if err != nil {
 		return err
@@ -234,12 +228,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--pipeline %d; give 1 or more", f.pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
-	case !slices.Contains(choose.Matters(), f.matters):
-		return usagef("--matters %q is none of %s", f.matters, strings.Join(choose.Matters(), ", "))
 	case f.pipeline > 1 && f.idle > 0:
 		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", f.idle, f.pipeline)
-	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
-		return usagef("--output %q is none of text, json, markdown", f.output)
 	case f.options.Budget <= 0:
 		return usagef("--budget %v must be above 0", f.options.Budget)
 	}

@@ -75,15 +75,12 @@ interrupted.`,
 	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
-	fl.StringVar(&f.output, "output", "text", strings.Join(doctor.Formats, ", "))
+	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	complete(cmd, "pin", "auto", "none")
-	complete(cmd, "output", doctor.Formats...)
-	complete(cmd, "progress", "auto", "plain", "none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 	return cmd
 }
 
@@ -98,19 +95,13 @@ const (
 )
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {
-	if err := checkFormat(f.output, doctor.Formats); err != nil {
-		return err
-	}
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
 	}
 	if f.out == "" {
 		return usagef("--out is empty; give it a value or leave it out")
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}

@@ -74,10 +74,8 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	fl.StringVar(&f.output, "output", "text", "text, json, markdown or html")
-	complete(cmd, "output", report.Names(report.ExplainFormats())...)
-	complete(cmd, "progress", "auto", "plain", "none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.Names(report.ExplainFormats())...)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(f.out), cobra.ShellCompDirectiveDefault
@@ -96,9 +94,6 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.output, report.Names(report.ExplainFormats())); err != nil {
-		return err
-	}
 	show, err := f.prepare(cmd)
 	if err != nil {
 		return err

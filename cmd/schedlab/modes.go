@@ -34,20 +34,17 @@ func newModes() *cobra.Command {
 				}
 				modes = []model.Mode{m}
 			}
-			switch output {
-			case "json":
-				return writeModesJSON(cmd.OutOrStdout(), modes)
-			case "text":
-				if len(args) == 1 {
-					return writeMode(cmd.OutOrStdout(), modes[0])
-				}
-				return writeModes(cmd.OutOrStdout(), modes)
+			switch w := cmd.OutOrStdout(); {
+			case output == "json":
+				return writeModesJSON(w, modes)
+			case len(args) == 1:
+				return writeMode(w, modes[0])
+			default:
+				return writeModes(w, modes)
 			}
-			return usagef("--output %q is none of text, json", output)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "text", "text or json")
-	complete(cmd, "output", "text", "json")
+	oneOf(cmd.Flags(), &output, "output", "text", "text or json", "text", "json")
 	return cmd
 }
 

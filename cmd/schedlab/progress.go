@@ -27,19 +27,16 @@ type progress struct {
 	told map[string]bool // what note has said
 }
 
-func newProgress(w io.Writer, kind string) (*progress, error) {
-	p := &progress{w: w}
-	switch kind {
-	case "none":
-		p.off = true
-	case "plain":
-	case "auto":
-		f, ok := w.(*os.File)
-		p.live = ok && term.IsTerminal(int(f.Fd()))
-	default:
-		return nil, usagef("--progress %q is none of auto, plain, none", kind)
+// progressKinds are the values of --progress.
+var progressKinds = []string{"auto", "plain", "none"}
+
+// newProgress tells of a kind of progressKinds on w: auto redraws one line on a terminal.
+func newProgress(w io.Writer, kind string) *progress {
+	p := &progress{w: w, off: kind == "none"}
+	if f, ok := w.(*os.File); ok && kind == "auto" {
+		p.live = term.IsTerminal(int(f.Fd()))
 	}
-	return p, nil
+	return p
 }
 
 func (p *progress) update(doing string, done, total int, left time.Duration) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -40,6 +41,9 @@ and no expectation decided), 130 interrupted.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if _, listed := errors.AsType[notAmong](err); listed {
+			return usage(plainly(err))
+		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
 	configured := []*cobra.Command{newCompare(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
@@ -51,6 +55,7 @@ and no expectation decided), 130 interrupted.`,
 	addHelp(root)
 	for _, cmd := range root.Commands() {
 		refuse(cmd)
+		completeChoices(cmd)
 		for _, sub := range cmd.Commands() {
 			refuse(sub)
 		}

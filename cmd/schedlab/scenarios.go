@@ -45,8 +45,6 @@ the same, and marked; only compare refuses it.`,
 			switch {
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
-			case output != "yaml":
-				return usagef("--output %q is none of yaml, vegeta", output)
 			case cmd.Flags().Changed("target"):
 				return usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
@@ -77,9 +75,8 @@ the same, and marked; only compare refuses it.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "yaml", "yaml or vegeta")
+	oneOf(cmd.Flags(), &output, "output", "yaml", "yaml or vegeta", "yaml", "vegeta")
 	cmd.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "of --output vegeta: the server to ask")
-	complete(cmd, "output", "yaml", "vegeta")
 	return cmd
 }
 

@@ -91,10 +91,6 @@ decide.`,
 		RunE: f.run,
 	}
 	f.bind(cmd.Flags())
-	complete(cmd, "unit", "s", "ms", "us", "ns")
-	complete(cmd, "mode", sizedModes()...)
-	complete(cmd, "output", "text", "json", "markdown")
-	complete(cmd, "progress", "auto", "plain", "none")
 	for _, flag := range []string{"histogram", "csv"} {
 		if err := cmd.MarkFlagFilename(flag); err != nil {
 			panic(err) // the flag does not exist: a bug here
@@ -113,21 +109,21 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, beside those of the Go runtime, the process and schedlab)")
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
-	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
+	oneOf(fl, &f.unit, "unit", "s", "unit of its times: s, ms, us or ns", "s", "ms", "us", "ns")
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
-	fl.StringVar(&f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "))
+	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
 	fl.DurationVar(&f.options.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
 	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
-	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 }
 
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
@@ -139,10 +135,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	s, err := f.advise(d, slo)
 	if err != nil {
 		return err
@@ -189,10 +182,6 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		return nil, usagef("--cores %d; give 1 or more", f.cores)
 	case !(f.margin >= 0 && f.margin <= 1):
 		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
-	case !slices.Contains(sizedModes(), f.mode):
-		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes(), ", "))
-	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
-		return nil, usagef("--output %q is none of text, json, markdown", f.output)
 	case f.verify && f.slo == "":
 		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
 	}

@@ -157,10 +157,7 @@ func (o *Options) Check() error {
 	if o.Idle > 0 && o.engine() == EngineVegeta {
 		return errors.New("preparing the attack: the engine vegeta holds no idle connections; use spin")
 	}
-	err := CheckEngine(o.Engine)
-	if err == nil {
-		err = checkConnections(conns+o.Idle, o.Dial == nil)
-	}
+	err := checkConnections(conns+o.Idle, o.Dial == nil)
 	if err == nil {
 		tps, _, bad := templates(o.Targets, o.KeepAlive, o.Trace.Demand != nil)
 		if err = bad; err == nil && o.engine() != EngineVegeta {

@@ -231,11 +231,6 @@ func (c *Config) checkConns() error {
 	if c.Backlog < 0 {
 		return badConfig("--backlog %d must not be negative", c.Backlog)
 	}
-	switch c.Pprof {
-	case "auto", "on", "off":
-	default:
-		return badConfig("--pprof %q is none of auto, on, off", c.Pprof)
-	}
 	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
 		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
 	}

@@ -116,11 +116,6 @@ func powersAround(n int) (around []string) {
 }
 
 func (c *Config) checkExecutor(model.Mode) error {
-	switch c.Job {
-	case "", "func", "closure":
-	default:
-		return badConfig("--job %q is none of func, closure", c.Job)
-	}
 	switch c.Executor {
 	case "", "own":
 		return nil
@@ -129,9 +124,6 @@ func (c *Config) checkExecutor(model.Mode) error {
 			return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
 		}
 		return nil
-	case "ants", "pond":
-	default:
-		return badConfig("--executor %q is none of own, ants, pond, ring", c.Executor)
 	}
 	switch {
 	case c.Locked:

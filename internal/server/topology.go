@@ -45,16 +45,9 @@ func (c *Config) checkTopology(mode model.Mode, mc *model.Config) error {
 			return badConfig("--%s %d is outside 1 to %d", n.flag, *n.value, n.most)
 		}
 	}
-	for _, w := range []struct{ flag, value, initial, other string }{
-		{"deal", c.Deal, "hash", dealRandom},
-		{"batch", c.Batch, "in-order", newestFirst},
-	} {
-		switch {
-		case w.value == "" || mode.Has(w.flag) && (w.value == w.initial || w.value == w.other):
-		case !mode.Has(w.flag):
-			return meansNothing(w.flag, mode)
-		default:
-			return badConfig("--%s %q is none of %s, %s", w.flag, w.value, w.initial, w.other)
+	for _, given := range [][2]string{{"deal", c.Deal}, {"batch", c.Batch}} {
+		if given[1] != "" && !mode.Has(given[0]) {
+			return meansNothing(given[0], mode)
 		}
 	}
 	mc.Reverse = c.Batch == newestFirst

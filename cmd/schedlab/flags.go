@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,87 @@ import (
 	"schedlab/internal/scenario"
 )
 
+// A choice is a flag that takes one of a few words, which the shell completes. Its value may also
+// stay what it was before, such as "" for a default that is decided later.
+type choice struct {
+	value *string
+	of    []string
+}
+
+func (c choice) String() string {
+	if c.value == nil { // pflag asks a zero choice
+		return ""
+	}
+	return *c.value
+}
+
+func (c choice) Type() string { return "string" }
+
+func (c choice) Set(s string) error {
+	if s != *c.value && !slices.Contains(c.of, s) {
+		return notAmong(c.of)
+	}
+	*c.value = s
+	return nil
+}
+
+// notAmong is the error of a value that is none of these.
+type notAmong []string
+
+func (n notAmong) Error() string { return "none of " + strings.Join(n, ", ") }
+
+// oneOf gives fl a flag that takes one of the words in of.
+func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...string) {
+	*value = initial
+	fl.Var(choice{value, of}, name, usage)
+}
+
+// stampKinds are the values of --stamps.
+var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
+
+// completeChoices has the shell complete every choice among the flags of cmd.
+func completeChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			complete(cmd, f.Name, c.of...)
+		}
+	})
+}
+
+// complete offers fixed values for a flag in the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag does not exist: a bug here
+	}
+}
+
+// completeFactors offers the factors that a flag varies, to be followed by values.
+func completeFactors(cmd *cobra.Command, flag string) {
+	var names []string
+	for _, factor := range scenario.VaryFactors() {
+		names = append(names, factor+"=")
+	}
+	fixed := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
+		panic(err) // as in complete
+	}
+}
+
+// recorded are the names of the records below root, the newest link included.
+func recorded(root string) (names []string) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil // nothing to offer
+	}
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(root, e.Name()))
+		if err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // bindRun gives a command the flags of all that start servers and load them.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
@@ -25,22 +107,17 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half, or as many as the scenario needs)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	complete(cmd, "pin", "auto", "none")
-	complete(cmd, "progress", "auto", "plain", "none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 }
 
 // prepare makes the flags ready to plan with: how progress is told, a seed, and what a
 // plan must know of this program.
 func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return nil, err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
 	drawSeed(cmd, &f.Seed)
 	return show, knowSelf(&f.Options)
