@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/attack"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -168,20 +169,20 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := held(opts); err != nil {
 		return err
 	}
-	files, err := f.openFiles(opts.Targets, opts.Trace.Which)
+	files, err := f.openFiles(opts)
 	if err != nil {
-		return err
+		return usage(err)
 	}
-	defer files.close()
+	defer files.Close()
 	drive := f.open
 	if f.loop == "closed" {
 		drive = f.closed
 	}
 	result, err := drive(cmd, opts, &sum, files)
 	if result == nil {
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
-	if werr := errors.Join(files.finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
+	if werr := errors.Join(files.Finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
 		return errors.Join(err, werr)
 	}
 	if cmd.Context().Err() != nil {
@@ -197,6 +198,18 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", statusWords(sum.Statuses))}
 	}
 	return nil
+}
+
+// openFiles opens the files to write.
+func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
+	if f.results != "" && f.loop == "closed" && len(o.Targets) > 1 {
+		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
+	}
+	stamp := load.ScheduledStamp
+	if f.timestamps == "sent" {
+		stamp = load.SentStamp
+	}
+	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
 // statusWords say how many replies had which status.

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -207,12 +213,12 @@ func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *recor
 const closedDemands = 10_000
 
 // open drives the open loop. The result is nil when nothing was sent.
-func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	o.Started = files.start
+	o.Started = files.Start
 	o.Ended = func(seq int, r record.Request) {
-		if err := files.write(seq, r); err != nil {
+		if err := files.Write(seq, r); err != nil {
 			cancel(err)
 		}
 	}
@@ -244,7 +250,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 }
 
 // closed drives the closed loop.
-func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	c := load.ClosedOptions{
 		Targets: o.Targets, Which: o.Trace.Which, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
 		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
@@ -267,14 +273,14 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
-	files.start(closed.Start)
+	files.Start(closed.Start)
 	if err != nil {
 		sum.Status = record.Interrupted
 	}
 	sum.Arrivals = f.closedWords()
 	result := attack.SumUpClosed(sum, c, closed)
 	for seq, r := range closed.Requests {
-		if werr := files.write(seq, r); werr != nil {
+		if werr := files.Write(seq, r); werr != nil {
 			return result, werr
 		}
 	}
@@ -303,4 +309,112 @@ func (f *attackFlags) closedWords() string {
 	add(f.session > 0, "sessions of %d", f.session)
 	add(f.think != (workload.Dist{}), "thinking %s", f.think)
 	return words
+}
+
+// asked are the targets without a scenario.
+func (f *attackFlags) asked(sum *record.Attack) ([]load.Target, error) {
+	header := http.Header{}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, usagef("--header %q is not 'Name: value'", h)
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if f.targets == "" {
+		body := []byte(f.body)
+		if name, ok := strings.CutPrefix(f.body, "@"); ok {
+			var err error
+			if body, err = os.ReadFile(name); err != nil {
+				return nil, usagef("--body: %w", err)
+			}
+		}
+		sum.Target = f.target
+		return []load.Target{{Method: f.method, URL: f.target, Header: header, Body: body}}, nil
+	}
+	sum.Target = f.targets
+	in := io.Reader(os.Stdin)
+	if f.targets != "-" {
+		file, err := os.Open(f.targets)
+		if err != nil {
+			return nil, usagef("--targets: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	targets, err := load.ReadTargets(bufio.NewReader(in))
+	if err != nil {
+		return nil, usagef("--targets %s: %w", f.targets, err)
+	}
+	for i := range targets {
+		for name, values := range header {
+			if targets[i].Header == nil {
+				targets[i].Header = http.Header{}
+			}
+			targets[i].Header[name] = values
+		}
+	}
+	return targets, nil
+}
+
+// onLoopback refuses to send load to other machines by mistake, and https with an
+// engine that does not speak it.
+func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
+	checked := map[string]bool{} // of a log there may be many on one server
+	for _, t := range targets {
+		u, err := url.Parse(t.URL)
+		switch {
+		case err != nil:
+			return usagef("--target %q: %w", t.URL, err)
+		case checked[u.Scheme+u.Host]:
+			continue
+		case u.Scheme == "https" && f.engine != load.EngineVegeta:
+			return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+		case u.Scheme == "https":
+			u.Scheme = "http" // for all that is checked below
+		}
+		if f.allowRemote {
+			continue
+		}
+		if err := onLoopback(ctx, "--target", u.String()); err != nil {
+			return err
+		}
+		checked[u.Scheme+u.Host] = true
+	}
+	return nil
+}
+
+// A perSecond is the rate of an attack, which has no slowest arm to share.
+type perSecond struct{ scenario.Rate }
+
+// Set implements pflag.Value.
+func (r *perSecond) Set(s string) error {
+	var rate scenario.Rate
+	err := rate.Set(s)
+	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	switch {
+	case unitless == nil && number > 0:
+		return fmt.Errorf("no unit; say %s/s", strings.TrimSpace(s))
+	case err != nil:
+		return errors.New("not a rate; give requests per second, above 0 and up to 1000000/s, like 100/s")
+	case rate.OfSlowest > 0:
+		return errors.New("a share of a throughput that is not measured here; give requests per second like 100/s")
+	}
+	r.Rate = rate
+	return nil
+}
+
+// held tells whether this process can hold the connections, in the flags' words.
+func held(o load.Options) error {
+	if o.Idle > 0 && !o.KeepAlive {
+		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)
+	}
+	flags := fmt.Sprintf("--connections %d", o.Connections)
+	if o.Idle > 0 {
+		flags += fmt.Sprintf(" with --idle %d", o.Idle)
+	}
+	if err := load.CheckConnections(o.Connections + o.Idle); err != nil {
+		return usagef("%s: %w", flags, err)
+	}
+	return nil
 }

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -146,23 +141,4 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	return c, usageIfImpossible(err)
-}
-
-// writeSearch prints a search that has not begun.
-func writeSearch(w io.Writer, c *experiment.Comparison) error {
-	p := c.Planned()
-	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
-	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "objective   %s\n", p.SLO)
-	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
-	writeLoads(w, p, c.Env())
-	fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
-		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
-	}
-	for _, a := range p.Arms {
-		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, command.Join(a.Command))
-	}
-	_, err := fmt.Fprintln(w)
-	return err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/load"
@@ -136,9 +135,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	names, err := named(scenarios)
+	names, err := library.Expand(scenarios)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if f.adhoc.given() {
 		names = []string{""} // the flags' own
@@ -356,57 +355,4 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
 		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }),
 	)
-}
-
-func writePlan(w io.Writer, c *experiment.Comparison) error {
-	p := c.Planned()
-	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
-		record.Duration(p.Warmup).Round(time.Millisecond), record.Duration(p.Window).Round(time.Millisecond))
-	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
-	if p.Asked != "" {
-		fmt.Fprintf(w, "asks        %s\n", p.Asked)
-	}
-	writeLoads(w, p, c.Env())
-	budget, blocks := c.Budget()
-	about := ""
-	if p.Estimate < budget.Seconds() {
-		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
-	}
-	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
-	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
-	if f := p.Feasible; f != nil {
-		if f.Planned > 0 {
-			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
-		}
-		if f.NeedsRate > 0 {
-			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
-		}
-		for _, u := range experiment.Undecided(*f, false) {
-			fmt.Fprintf(w, "undecided   %s\n", report.Say(u))
-		}
-	}
-	for _, text := range p.Expect {
-		fmt.Fprintf(w, "expect      %s\n", text)
-	}
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
-		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
-	}
-	for _, a := range p.Arms {
-		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, command.Join(a.Command))
-	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
-
-// writeLoads prints what the arms' clients do, each once, and the CPUs of both sides.
-func writeLoads(w io.Writer, p record.Plan, e record.Env) {
-	var loads []string
-	for _, a := range p.Arms {
-		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
-			loads = append(loads, text)
-			fmt.Fprintf(w, "load        %s\n", text)
-		}
-	}
-	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 }

@@ -133,7 +133,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
 		}
-		if err := sign(dir, signedMap(r.Map.Plan)); err != nil {
+		if err := dir.Sign(signedMap(r.Map.Plan)); err != nil {
 			return err
 		}
 	}

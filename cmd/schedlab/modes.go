@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/model"
+	"schedlab/internal/record"
 )
 
 func newModes() *cobra.Command {
@@ -110,9 +110,7 @@ func writeModesJSON(w io.Writer, modes []model.Mode) error {
 	for i, m := range modes {
 		rows[i] = modeJSON{m.Name, m.Summary, m.Axes, m.Imitates, m.Wins, m.Starves, append([]string{}, m.Flags...)}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return record.WriteJSON(w, struct {
 		Schema int        `json:"schema"`
 		Modes  []modeJSON `json:"modes"`
 	}{1, rows})

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,45 +16,6 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 )
-
-// packName stands for all embedded scenarios.
-const packName = "all"
-
-// named turns a command line's arguments into scenarios: "all" into the embedded
-// ones, a directory into its YAML files.
-func named(args []string) (names []string, err error) {
-	for _, arg := range args {
-		info, statErr := os.Stat(arg)
-		switch {
-		case slices.Contains(scenarioNames(), arg):
-			names = append(names, arg)
-		case arg == packName:
-			names = append(names, scenarioNames()...)
-		case statErr == nil && info.IsDir():
-			files, err := inDirectory(arg)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, files...)
-		default:
-			names = append(names, arg)
-		}
-	}
-	return names, nil
-}
-
-// inDirectory are the scenario files of a directory.
-func inDirectory(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		return nil, usagef("reading directory %q: %w", dir, err)
-	}
-	if len(files) == 0 {
-		return nil, usagef("directory %q holds no scenario, no file *.yaml", dir)
-	}
-	slices.Sort(files)
-	return files, nil
-}
 
 // plans reads every scenario and finds what is wrong before anything runs. In a
 // pack, one that this machine is too small for is refused and not wrong.

@@ -4,11 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/load/null"
 )
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
@@ -143,4 +148,37 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
+}
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages into a directory",
+		Example: `  schedlab man /usr/local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
+			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// newNullServer is what the load measures itself by; nobody calls it by hand.
+func newNullServer() *cobra.Command {
+	var addr string
+	cmd := &cobra.Command{
+		Use:    experiment.NullServer,
+		Short:  "Serve the same short reply to everything, for the load's own floor",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return null.Serve(cmd.Context(), addr) },
+	}
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on")
+	return cmd
 }

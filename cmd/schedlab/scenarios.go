@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -50,9 +47,9 @@ the same, and marked; only compare refuses it.`,
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
-			names, err := named(args)
+			names, err := library.Expand(args)
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			for _, arg := range names {
 				s, embedded, err := findScenario(arg)
@@ -114,7 +111,7 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for _, name := range scenarioNames() {
+	for _, name := range library.Names() {
 		s, _, err := findScenario(name)
 		if err != nil {
 			return err
@@ -131,48 +128,15 @@ func listScenarios(cmd *cobra.Command) error {
 	return tw.Flush()
 }
 
-func scenarioNames() (names []string) {
-	files, err := fs.Glob(loadtests.Scenarios, "*.yaml")
-	if err != nil {
-		panic(err) // the pattern is ours
-	}
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f, ".yaml"))
-	}
-	return names
-}
+// library has the embedded scenarios.
+var library = scenario.Library{FS: loadtests.Scenarios}
 
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scenarioNames(), cobra.ShellCompDirectiveDefault
-}
-
-// readFile reads a scenario file, not more of it than is needed to refuse it.
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, scenario.MaxScenario+1))
+	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // findScenario reads an embedded scenario by name or one from a file.
-func findScenario(arg string) (s scenario.Scenario, embedded bool, err error) {
-	text, err := loadtests.Scenarios.ReadFile(arg + ".yaml")
-	if err == nil {
-		s, err = scenario.Parse(arg, text)
-		return s, true, usage(err)
-	}
-	if !strings.ContainsAny(arg, "./") {
-		return s, false, usagef("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(scenarioNames(), ", "), arg)
-	}
-	text, err = readFile(arg)
-	if err != nil {
-		if path, ok := errors.AsType[*fs.PathError](err); ok {
-			err = path.Err
-		}
-		return s, false, usagef("reading scenario %q: %w", arg, err)
-	}
-	s, err = scenario.Parse(arg, text)
-	return s, false, usage(err)
+func findScenario(arg string) (scenario.Scenario, bool, error) {
+	s, embedded, err := library.Find(arg)
+	return s, embedded, usage(err)
 }

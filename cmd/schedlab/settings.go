@@ -52,8 +52,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 	return bad
 }
 
-// warnOfStrays names the variables that no command would take, which are most
-// likely misspelt.
+// warnOfStrays names the variables that no command takes: they are most likely misspelt.
 func warnOfStrays(cmd *cobra.Command) {
 	var known []string
 	for flag := range flagOwners(cmd.Root()) {
@@ -90,17 +89,16 @@ func bare() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
 }
 
-// closest is the name that takes the fewest changes of a letter to get to from s,
-// the first in the alphabet among equals.
+// closest returns the name with the smallest distance from s. Of equals it is the first in the
+// alphabet.
 func closest(s string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	return slices.MinFunc(names, func(a, b string) int { return distance(s, a) - distance(s, b) })
 }
 
-// distance is how many letters must be put in, taken out or replaced to get from a
-// to b (Levenshtein).
+// distance is the number of letters to insert, delete or replace to turn a into b (Levenshtein).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // of the table: from a's beginning so far to each of b's
+	row := make([]int, len(b)+1) // row[j] is the distance from the letters of a so far to the first j of b
 	for j := range row {
 		row[j] = j
 	}
@@ -119,8 +117,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// sourceKey is where a flag keeps what gave it its value, if that was not the
-// command line.
+// sourceKey is the annotation of a flag that names the variable or the line of a file which set it.
 const sourceKey = "source"
 
 func from(f *pflag.Flag, source string) {
@@ -132,8 +129,8 @@ func from(f *pflag.Flag, source string) {
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
-// sourced adds to an error's text where the flags it names have their values from:
-// a reader who did not write --workers will not find it on the command line.
+// sourced adds to each flag in an error's text the variable or file that set it: a reader who did
+// not write --workers will not find it on the command line.
 func sourced(cmd *cobra.Command, text string) string {
 	said := map[string]bool{}
 	return flagName.ReplaceAllStringFunc(text, func(name string) string {
@@ -146,7 +143,7 @@ func sourced(cmd *cobra.Command, text string) string {
 	})
 }
 
-// kinds are what a flag of a type takes, for people.
+// kinds tell people what a flag of a type takes.
 var kinds = map[string]string{
 	"int":      "a whole number",
 	"int64":    "a whole number",
@@ -156,8 +153,7 @@ var kinds = map[string]string{
 	"duration": "a time like 10s or 250ms",
 }
 
-// plainly says in a user's words what a flag makes of a bad value, where the
-// flag's type does not.
+// plainly rewrites pflag's error for a bad value in plain words. Flags of our own types have theirs.
 func plainly(err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -179,8 +175,8 @@ func plainly(err error) error {
 
 const (
 	configFlag = "config"
-	maxConfig  = 64 << 10 // bytes of a file: the parser's time grows with the square
-	maxTried   = 200      // lines of a file among which a mistake is looked for by trying
+	maxConfig  = 64 << 10 // bytes: the parser's time grows with the square of the file's size
+	maxTried   = 200      // lines in which syntax looks for a mistake
 )
 
 // addConfig gives cmd the flag --config.
@@ -197,8 +193,7 @@ type configFile struct {
 	cmd  *cobra.Command
 }
 
-// fromFile sets the flags that have no value yet. Every key of the file must be a
-// flag of cmd.
+// fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd.
 func fromFile(cmd *cobra.Command, name string) error {
 	f := configFile{name, cmd}
 	text, err := f.read()
@@ -210,22 +205,18 @@ func fromFile(cmd *cobra.Command, name string) error {
 		return f.syntax(string(text), err)
 	}
 	for i, doc := range file.Docs {
-		var values []*ast.MappingValueNode
-		switch body := doc.Body.(type) {
-		case nil, *ast.CommentGroupNode:
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
-		case *ast.MappingNode:
-			values = body.Values
-		case *ast.MappingValueNode:
-			values = []*ast.MappingValueNode{body}
-		default:
-			return f.errorf(body, "not a list of flags; write one 'flag: value' on each line")
 		}
-		if i > 0 {
+		flags, ok := doc.Body.(ast.MapNode)
+		switch {
+		case !ok:
+			return f.errorf(doc.Body, "not a list of flags; write one 'flag: value' on each line")
+		case i > 0:
 			return f.errorf(doc.Body, "a second document begins here; a file holds one")
 		}
-		for _, v := range values {
-			if err := f.set(v); err != nil {
+		for pair := flags.MapRange(); pair.Next(); {
+			if err := f.set(pair.Key(), pair.Value()); err != nil {
 				return err
 			}
 		}
@@ -247,21 +238,21 @@ func (f configFile) read() ([]byte, error) {
 }
 
 // set gives one flag its value.
-func (f configFile) set(v *ast.MappingValueNode) error {
-	key := v.Key.GetToken().Value
+func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
+	key := name.GetToken().Value
 	flag := f.cmd.Flags().Lookup(key)
 	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
-		return f.errorf(v.Key, "%s", f.unknown(key))
+		return f.errorf(name, "%s", f.unknown(key))
 	}
-	values, err := f.plain(v.Value)
+	values, err := f.plain(value)
 	if err != nil {
-		return f.errorf(v.Value, "%s %w", key, err)
+		return f.errorf(value, "%s %w", key, err)
 	}
 	list, isList := flag.Value.(pflag.SliceValue)
-	_, given := v.Value.(*ast.SequenceNode)
+	_, given := value.(*ast.SequenceNode)
 	switch {
 	case given && !isList:
-		return f.errorf(v.Value, "%s takes one value, not a list", key)
+		return f.errorf(value, "%s takes one value, not a list", key)
 	case flag.Changed: // the command line and the environment win
 		return nil
 	case given:
@@ -271,13 +262,13 @@ func (f configFile) set(v *ast.MappingValueNode) error {
 		err = f.cmd.Flags().Set(key, values[0])
 	}
 	if err != nil {
-		return f.errorf(v.Value, "%w", plainly(err))
+		return f.errorf(value, "%w", plainly(err))
 	}
-	from(flag, f.place(v.Value))
+	from(flag, f.place(value))
 	return nil
 }
 
-// unknown says what to write instead of a key that is no flag of the command.
+// unknown returns what to write instead of a key that is no flag of the command.
 func (f configFile) unknown(key string) string {
 	owners := flagOwners(f.cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
@@ -319,8 +310,8 @@ func (f configFile) place(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", f.name, n.GetToken().Position.Line)
 }
 
-// syntax is the parser's complaint, with the line that caused it: the one after the
-// longest beginning of the file that is right. The parser's own is often one beside.
+// syntax returns the parser's complaint with the line that caused it: the first line with which the
+// file no longer parses. The line that the parser names is often the one before or after.
 func (f configFile) syntax(text string, err error) error {
 	line := 1
 	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {

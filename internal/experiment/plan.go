@@ -57,8 +57,8 @@ type Options struct {
 	OnTrouble func(record.Trouble)
 	// OnLook is called with the result so far after each look that does not end the run; nil: not called.
 	OnLook func(*record.Result)
-	// Sign is called with the plan as it ran, when a run has ended; nil: not called.
-	Sign    func(*record.Dir, record.Plan) error
+	// Sign has the record signed by this user when the run has ended.
+	Sign    bool
 	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
 }
 
