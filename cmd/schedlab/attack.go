@@ -221,13 +221,8 @@ func statusWords(statuses map[uint16]int) string {
 	return strings.Join(words, ", ")
 }
 
-// mostRequests limits an open attack to 3.3 GB of memory: a request takes about 165 bytes (a
-// record.Request, its stamps and its place in the schedule). longestClosed limits a closed one:
-// its number of requests is not known in advance.
-const (
-	mostRequests  = 20_000_000
-	longestClosed = 5 * time.Minute
-)
+// longestClosed limits a closed loop: its number of requests is not known in advance.
+const longestClosed = 5 * time.Minute
 
 // ofLoop are the flags that make sense in one loop only.
 var ofLoop = map[string][]string{
@@ -254,8 +249,8 @@ func (f *attackFlags) check() error {
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
 		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
-	case f.rate.PerSecond*f.duration.Seconds() > mostRequests:
-		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, mostRequests)
+	case f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests:
+		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)
 	case f.connections < 0:
 		return usagef("--connections %d must not be negative", f.connections)
 	case f.idle < 0:

@@ -19,10 +19,10 @@ const (
 	capacitySLO      = "p99<=10ms,errors<=0.1%"
 )
 
-// capacityFormats are those of report's that a search can be rendered as.
+// capacityFormats are the formats of a search.
 var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
-// capacityFlags are what the command line says of a search for capacity.
+// capacityFlags are the flags of capacity.
 type capacityFlags struct {
 	compareFlags
 	slo string
@@ -127,13 +127,11 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 
 // checkGiven refuses values that mean "not given" when they were given.
 func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
-	for _, name := range []string{"window", "warmup", "budget"} {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
-		}
+	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
+		return err
 	}
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	if err := f.checkArms(fl); err != nil {
+		return err
 	}
 	return checkEmpty(fl, "path", "targets")
 }

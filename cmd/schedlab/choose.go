@@ -22,12 +22,11 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
-// chooseFlags are what a person says about requests.
+// chooseFlags describe requests.
 type chooseFlags struct {
 	cpu, sleep                  string
 	lock                        time.Duration
@@ -162,7 +161,7 @@ func choosable() (all []choose.Mode) {
 	return all
 }
 
-// sizeOfMode says in the table where a mode's size is from.
+// sizeOfMode returns the table's cell about a mode's size.
 func sizeOfMode(name string) string {
 	switch m, err := model.Lookup(name); {
 	case err != nil || !m.Has("workers") && !m.Loops:
@@ -173,7 +172,7 @@ func sizeOfMode(name string) string {
 	return "a loop for each CPU"
 }
 
-// ask is what the flags, and a scenario for what they leave out, say of the requests.
+// ask describes the requests by the flags, and by a scenario where a flag was not given.
 func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) {
 	var path string
 	if len(args) == 1 {
@@ -185,16 +184,17 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) 
 	if err := f.check(fl); err != nil {
 		return choose.Ask{}, err
 	}
-	d, err := f.demand()
+	request := choose.Request{CPU: f.cpu, Sleep: f.sleep, Lock: f.lock}
+	d, err := request.Demand()
 	if err != nil {
-		return choose.Ask{}, err
+		return choose.Ask{}, usage(err)
 	}
 	a := choose.Ask{
 		Demand: d, Lock: f.lock, Rate: f.rate.PerSecond, Connections: f.connections, Idle: f.idle, Pipeline: f.pipeline, Arrivals: f.arrivals,
 		Path: path, Matters: f.matters, Cores: f.cores, Seed: f.options.Seed,
 	}
 	if path == "" {
-		a.Path = f.path()
+		a.Path = request.Path()
 	}
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
@@ -213,7 +213,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) 
 	return a, nil
 }
 
-// check finds what is missing or impossible in the flags.
+// check refuses missing and impossible flags.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	switch {
 	case f.rate.PerSecond == 0:
@@ -242,48 +242,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// demand is what a request asks, --lock with its CPU time.
-func (f *chooseFlags) demand() (sizing.Demand, error) {
-	var parts []string
-	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
-		if part[1] == "" {
-			continue
-		}
-		if _, err := workload.ParseDist(part[1]); err != nil {
-			return sizing.Demand{}, flagged(part[0], err)
-		}
-		parts = append(parts, part[0]+"="+part[1])
-	}
-	if f.lock > 0 {
-		cpu, err := workload.ParseDist(f.cpu)
-		if f.cpu != "" && err != nil {
-			return sizing.Demand{}, flagged("cpu", err)
-		}
-		parts = append([]string{"cpu=" + (cpu.Mean() + f.lock).String()}, slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, "cpu=") })...)
-	}
-	d, err := sizing.ParseWorkload(strings.Join(parts, ","))
-	if err != nil {
-		return d, usagef("--cpu and --sleep: %w", err)
-	}
-	return d, nil
-}
-
-// path asks for the demand.
-func (f *chooseFlags) path() string {
-	var query []string
-	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
-		if part[1] != "" {
-			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
-		}
-	}
-	if f.lock > 0 {
-		query = append(query, "lock="+f.lock.String())
-	}
-	return "/work?" + strings.Join(query, "&")
-}
-
-// fill gives flags that were not given what a scenario says, and returns the path that it
-// asks, "" where that is /work.
+// fill sets flags that were not given from a scenario. It returns the path that the scenario asks, ""
+// if that is /work.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
 	s, _, err := findScenario(name)
 	if err != nil {
@@ -323,7 +283,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	return "", nil
 }
 
-// printRows prints the pack's verdicts with those of records.
+// printRows prints the pack's verdicts after the records' verdicts have replaced theirs.
 func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
 	for _, name := range f.rows {
 		r, rows, err := rowsOf(name)
@@ -336,7 +296,7 @@ func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
 	return err
 }
 
-// line is the comparison as a line to type.
+// line returns the command line of the comparison.
 func (c *chosen) line(t choose.Test) string {
 	argv := []string{"schedlab", "compare", "--path", t.Path}
 	if t.Rate > 0 {
@@ -391,12 +351,12 @@ func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experime
 	return c, planned, err
 }
 
-// keeps says as an expectation that an arm keeps a term of an SLO.
+// keeps returns the expectation that an arm keeps a term of an SLO.
 func keeps(term stats.Term, arm string) string {
 	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
 }
 
-// verify runs it.
+// verify runs the comparison that tests the advice.
 func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t choose.Test, show *progress) (*record.ChoiceTest, error) {
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
@@ -427,7 +387,7 @@ func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t c
 	return v, nil
 }
 
-// rowsOf are the verdicts of a record, and the scenario that it is of.
+// rowsOf returns the scenario of a record and its verdicts.
 func rowsOf(name string) (string, choose.Pack, error) {
 	dir, run, err := record.Open(name, record.DefaultRoot)
 	if err != nil {

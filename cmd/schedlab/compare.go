@@ -22,7 +22,7 @@ import (
 	"schedlab/internal/workload"
 )
 
-// compareFlags are what the command line adds to a comparison.
+// compareFlags are the flags of compare. Other commands that run comparisons embed them.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
@@ -124,6 +124,8 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 
 func formatNames() []string { return report.Names(report.Formats()) }
 
+// run plans every scenario first, so that mistakes are found before anything runs. Then it prints the
+// plans, runs the pack, or runs the one comparison.
 func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -161,6 +163,11 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	case len(all.Scenarios) > 1:
 		return f.pack(cmd, all, show)
 	}
+	return f.one(cmd, all, show)
+}
+
+// one runs the only scenario of all, and prints its result.
+func (f *compareFlags) one(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	c, err := f.plan(all.Scenarios[0].Scenario)
 	if err != nil {
 		return err
@@ -186,13 +193,21 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
 		}
 	}
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	if err := f.checkArms(fl); err != nil {
+		return err
 	}
 	if err := f.checkVary(fl); err != nil {
 		return err
 	}
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+}
+
+// checkArms refuses an arm without a name.
+func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	return nil
 }
 
 // scenario reads a scenario and puts the command line's arms into it.
@@ -264,7 +279,7 @@ func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error)
 	return c, usageIfImpossible(err)
 }
 
-// usageIfImpossible gives the exit code of wrong usage to an error that says what to change.
+// usageIfImpossible gives an impossible plan the exit code of wrong usage.
 func usageIfImpossible(err error) error {
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return usage(err)
@@ -291,8 +306,8 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 	return run.Result, nil
 }
 
-// failure gives what cut a comparison short its exit code, and says where the
-// record is. One without a measurement is not kept.
+// failure adds the exit code and the place of the record to an error that cut a comparison short. A
+// record without a measurement is removed.
 func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
@@ -311,9 +326,9 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	return fmt.Errorf("%w; %s", err, kept)
 }
 
-// verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
-// verdict other than REFUSED, does more or less than the baseline, or an expectation
-// passed. Strict takes no expectation that is open or refused.
+// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary verdict
+// other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation is open or
+// refused, it is 4.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
@@ -341,7 +356,7 @@ func answered(r *record.Result, a record.Answer) (n int) {
 	return n
 }
 
-// writeReports puts the files for people and benchstat into the record.
+// writeReports writes the files for people and benchstat into the record.
 func writeReports(dir *record.Dir, r *record.Result) error {
 	if r.Capacity != nil {
 		return errors.Join(

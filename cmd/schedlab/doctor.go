@@ -24,7 +24,7 @@ import (
 
 type doctorFlags struct {
 	experiment.Options
-	scenario    string  // whose load is compared
+	scenario    string  // the load
 	rate        float64 // of its first arm, where the scenario's is relative and measured; else 0
 	allowRemote bool
 	quick, full bool
@@ -84,7 +84,7 @@ interrupted.`,
 	return cmd
 }
 
-// What is measured, and for how long.
+// How long and how often each thing is measured.
 const (
 	watchOthers = 500 * time.Millisecond // other programs' CPU time
 	watchClock  = 250 * time.Millisecond // between looks at the clocks
@@ -131,8 +131,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// check finds what is wrong with the scenario before anything is measured, other
-// machines among its arms included.
+// check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
 func (f *doctorFlags) check(ctx context.Context) error {
 	s, _, err := findScenario(f.scenario)
 	if err != nil {
@@ -147,7 +146,7 @@ func (f *doctorFlags) check(ctx context.Context) error {
 	return err
 }
 
-// machine is this one, as far as it can be read at once.
+// machine reads the properties of this machine that need no measuring.
 func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
@@ -167,7 +166,7 @@ func snap(m *doctor.Machine) host.Snapshot {
 	return host.Snap(slices.Compact(cpus))
 }
 
-// watch looks for span at what other programs do.
+// watch measures the CPU time of other programs for a span.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	before := snap(m)
 	select {
@@ -177,7 +176,7 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	m.Usage = snap(m).Since(before)
 }
 
-// measure fills in what takes time.
+// measure fills in the properties that take time to measure.
 func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
@@ -204,7 +203,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	return nil
 }
 
-// engineTime is what the load engine adds to a response time, as doctor takes it.
+// engineTime converts the time that the load engine adds to a response time.
 func engineTime(f *record.Floor, err error) doctor.Engine {
 	if err != nil {
 		return doctor.Engine{Err: err}
@@ -218,7 +217,7 @@ type aPlan struct {
 	blocks   int
 }
 
-// noise compares a program with itself, in as many blocks as there is time for.
+// noise measures by how much copies of one program seem to differ.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
 	plans := []aPlan{{"quick", 4}}
 	if f.full {
@@ -305,7 +304,7 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	return c, usageIfImpossible(err)
 }
 
-// compareAlike runs it, for so many blocks, in a directory that is removed.
+// compareAlike runs the comparison that p describes, in a directory that is removed.
 func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (a doctor.AA, err error) {
 	c, err := f.alike(p.protocol)
 	if err != nil {
@@ -334,11 +333,11 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 	return a, nil
 }
 
-// briefWatch is how long a comparison waits to see what other programs do.
+// briefWatch is how long a comparison watches other programs before it starts.
 const briefWatch = 150 * time.Millisecond
 
-// sayMachine says in a line whether this machine is fit to compare anything on, as
-// far as that can be read, and keeps what is not as a doubt in every record.
+// sayMachine prints in a line whether this machine is fit for comparisons. If it is not, every record
+// gets a doubt.
 func (f *compareFlags) sayMachine(cmd *cobra.Command) error {
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A choice is a flag that takes one of a few words, which the shell completes. Its value may also
-// stay what it was before, such as "" for a default that is decided later.
+// A choice is a flag that takes one of a few words, which the shell completes. Its present value is
+// also accepted, such as "" for a default that is decided later.
 type choice struct {
 	value *string
 	of    []string
@@ -86,7 +86,7 @@ func completeFactors(cmd *cobra.Command, flag string) {
 	}
 }
 
-// recorded are the names of the records below root, the newest link included.
+// recorded lists the names of the records below root, the link to the newest included.
 func recorded(root string) (names []string) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -101,7 +101,7 @@ func recorded(root string) (names []string) {
 	return names
 }
 
-// bindRun gives a command the flags of all that start servers and load them.
+// bindRun declares the flags of the commands that start servers and load them.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
@@ -116,8 +116,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 }
 
-// prepare makes the flags ready to plan with: how progress is told, a seed, and what a
-// plan must know of this program.
+// prepare completes the options for a plan: where progress goes, a seed, this program and its modes.
 func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
@@ -125,14 +124,14 @@ func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	return show, knowSelf(&f.Options)
 }
 
-// drawSeed draws a seed that was not given.
+// drawSeed draws a seed if none was given.
 func drawSeed(cmd *cobra.Command, seed *uint64) {
 	if !cmd.Flags().Changed("seed") {
 		*seed = uint64(rand.Uint32())
 	}
 }
 
-// knowSelf fills in what a plan must know of this program, and has records signed.
+// knowSelf tells a plan about this program and its modes, and has records signed.
 func knowSelf(o *experiment.Options) (err error) {
 	if o.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -158,8 +157,7 @@ func modeFacts() map[string]scenario.Mode {
 	return facts
 }
 
-// checkVary refuses a factor that the command line gives a value as well; what a
-// scenario says of it gives way.
+// checkVary refuses a factor that another flag sets as well. A value in the scenario gives way to it.
 func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	varied := map[string]bool{}
 	for _, text := range f.vary {
@@ -183,15 +181,15 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// adhocFlags ask without a scenario: of any server, what a path or a file says.
+// adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file.
 type adhocFlags struct {
 	path, targets, log, speed string
 }
 
-// given reports whether the command line asks something of its own.
+// given reports whether the flags replace a scenario.
 func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
 
-// names are the flags that say what is asked.
+// names lists the flags that were given.
 func (f *adhocFlags) names() (given []string) {
 	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
 		if flag[1] != "" {
@@ -201,13 +199,23 @@ func (f *adhocFlags) names() (given []string) {
 	return given
 }
 
-// bind declares the flags that every command has which asks of its own.
+// bind declares the two flags that compare, capacity and map share.
 func (f *adhocFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
 }
 
-// checkEmpty refuses those that were given without a value.
+// checkAboveZero refuses the named flags if one was given 0 or less.
+func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s" || v[0] == '-') {
+			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+		}
+	}
+	return nil
+}
+
+// checkEmpty refuses the named flags if one was given an empty value.
 func checkEmpty(fl *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
@@ -217,7 +225,7 @@ func checkEmpty(fl *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// check tells what does not go together; scenarios are those named beside.
+// check refuses flags that do not go together, or with the scenarios on the command line.
 func (f *adhocFlags) check(scenarios []string) error {
 	given := f.names()
 	switch {
@@ -236,8 +244,8 @@ func (f *adhocFlags) check(scenarios []string) error {
 	return nil
 }
 
-// scenario is the question that the flags ask, over kept connections at 0.7 of what
-// the slowest arm can do; a log has a pace of its own. It has no arms.
+// scenario returns a scenario without arms that asks what the flags name, over kept connections at 0.7
+// of the slowest arm's throughput, or at the pace of a log.
 func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
@@ -257,7 +265,7 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	return s, usage(err)
 }
 
-// question is a named scenario, or what the flags ask without one.
+// question returns the named scenario, or the one that the flags describe.
 func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	if f.adhoc.given() {
 		return f.adhoc.scenario()

@@ -209,8 +209,7 @@ func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error)
 	return r, usage(err)
 }
 
-// reopen goes on with a map: nothing of its plan may be given again, but for the
-// time that it may still take.
+// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
@@ -304,7 +303,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	return nil
 }
 
-// writeMapReports puts the files for people beside a map.
+// writeMapReports writes the pages and the picture of a map into its record.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
 		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapHTML(w, m) }),

@@ -85,7 +85,7 @@ func writeMode(w io.Writer, m model.Mode) error {
 	return tw.Flush()
 }
 
-// describe is a flag, what it means, and its default.
+// describe returns a flag with its help and its default.
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {

@@ -12,8 +12,6 @@ import (
 	"schedlab/internal/report"
 )
 
-import ()
-
 // writePlan prints a comparison that has not begun.
 func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()

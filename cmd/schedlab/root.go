@@ -79,7 +79,7 @@ and no expectation decided), 130 interrupted.`,
 	return root
 }
 
-// addHelp adds cobra's own commands now, and has them refuse what they do not know.
+// addHelp adds cobra's own commands, and makes them refuse unknown topics.
 func addHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -98,7 +98,7 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// refuse makes arguments that a command does not take the user's mistake.
+// refuse gives a command's errors about arguments the exit code of wrong usage.
 func refuse(cmd *cobra.Command) {
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, got []string) error {
@@ -109,8 +109,8 @@ func refuse(cmd *cobra.Command) {
 	}
 }
 
-// version and revision are set by make build; otherwise they are the module's,
-// which go build does not know everywhere (in a git worktree, or without git).
+// version and revision are set by make build. Without it they come from the build information, which
+// go build leaves out in a git worktree or without git.
 var version, revision = "", ""
 
 func programVersion() string {
@@ -169,7 +169,7 @@ func newMan() *cobra.Command {
 	}
 }
 
-// newNullServer is what the load measures itself by; nobody calls it by hand.
+// newNullServer makes the command by which the load measures itself. People do not call it.
 func newNullServer() *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{

@@ -65,7 +65,7 @@ the same, and marked; only compare refuses it.`,
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, s.Name, s.Question)
 				}
-				if lacks != nil { // beside the YAML, not in it
+				if lacks != nil { // on stderr, so that stdout is the YAML alone
 					fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: not on this machine: %v\n", lacks)
 				}
 			}
@@ -99,7 +99,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
-// checkScenario plans s. lacks is why this machine cannot run what another could.
+// checkScenario plans s. lacks is the reason why this machine is too small for it, nil if it is not.
 func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)

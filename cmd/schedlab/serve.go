@@ -151,10 +151,8 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
-	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"} {
-		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", flag, v)
-		}
+	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
+		return err
 	}
 	if fl.Changed("iters") && f.Iters == 0 {
 		return usagef("--iters 0 must be above 0; leave it out to measure")

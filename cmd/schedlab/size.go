@@ -24,7 +24,7 @@ import (
 	"schedlab/internal/workload"
 )
 
-// sizeFlags are what a person says about the pool to be sized.
+// sizeFlags describe the load of the pool to be sized.
 type sizeFlags struct {
 	verbose          bool
 	rate             perSecond
@@ -44,8 +44,8 @@ type sizeFlags struct {
 	output, progress string
 }
 
-// sizedModes are those whose workers take requests, or connections of a request each,
-// from one queue: what the theory here is of. Those that take requests come first.
+// sizedModes lists the modes that the theory is about: workers take requests, or connections of one
+// request each, from one queue. The modes that take requests come first.
 func sizedModes() (names []string) {
 	var sticky []string
 	for _, m := range model.Modes() {
@@ -161,8 +161,8 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	return s.exit()
 }
 
-// check finds what is missing or impossible in the flags, and returns the SLO with the
-// term it is given, nil without one.
+// check refuses missing and impossible flags. It returns the SLO, with the term that Objective adds;
+// nil without --slo.
 func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	given := func(names ...string) (all []string) {
 		for _, name := range names {
@@ -200,40 +200,15 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	return f.objective()
 }
 
-// assumed is the errors term of an SLO that has none.
-const assumed = "errors<=0.1%"
-
 func (f *sizeFlags) objective() (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
 	}
-	slo, err := stats.ParseSLO(f.slo)
-	if err != nil {
-		return nil, usagef("--slo: %w", err)
-	}
-	for _, t := range slo {
-		if t.Metric == "goodput" && t.Limit > f.rate.PerSecond {
-			return nil, usagef("--slo %s asks for more than --rate %s brings", t, f.rate.String())
-		}
-		if t.Quantile > 0.9999 {
-			return nil, usagef("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
-		}
-		if f.verify && f.csv+f.histogram != "" && t.Quantile > sizing.TestedUpTo {
-			return nil, usagef("--verify cannot test %s: samples become a mix of a few values, of which the slowest %.3g %% are one; ask for p%g at most, or give the tail as --workload",
-				t, 100*(1-sizing.TestedUpTo), 100*sizing.TestedUpTo)
-		}
-	}
-	if !slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
-		more, err := stats.ParseSLO(assumed)
-		if err != nil {
-			return nil, err
-		}
-		slo = append(slo, more...)
-	}
-	return slo, nil
+	slo, err := sizing.Objective(f.slo, f.rate.PerSecond, f.verify && f.csv+f.histogram != "")
+	return slo, usage(err)
 }
 
-// demand reads what a request asks.
+// demand reads the cost of a request.
 func (f *sizeFlags) demand(cmd *cobra.Command) (d sizing.Demand, err error) {
 	switch {
 	case f.workload != "":
@@ -271,7 +246,7 @@ const (
 	keptIn = "FILE" // stands for a file of what came there
 )
 
-// command is what was asked, as a line to type, with --verify.
+// command returns the command line of this size with --verify.
 func (f *sizeFlags) command(cmd *cobra.Command) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
@@ -286,13 +261,13 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 	return command.Join(append(argv, "--verify"))
 }
 
-// A sized pool is the answer, and what was asked.
+// A sized pool is the page with the answer, and the flags that asked for it.
 type sized struct {
 	sizing.Page
 	flags *sizeFlags
 }
 
-// advise works it out.
+// advise computes the answer.
 func (f *sizeFlags) advise(d sizing.Demand, slo stats.SLO) (*sized, error) {
 	cores := f.cores
 	if cores == 0 {
@@ -304,7 +279,7 @@ func (f *sizeFlags) advise(d sizing.Demand, slo stats.SLO) (*sized, error) {
 	a, err := sizing.Advise(d, slo, sizing.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: f.options.Seed})
 	page := sizing.Page{Answer: a, Rate: f.rate.String()}
 	if slo != nil && !strings.Contains(f.slo, "errors") {
-		page.Assumed = assumed
+		page.Assumed = sizing.Assumed
 	}
 	if f.histogram == stdin || f.csv == stdin {
 		page.Stdin = keptIn
@@ -312,7 +287,7 @@ func (f *sizeFlags) advise(d sizing.Demand, slo stats.SLO) (*sized, error) {
 	return &sized{page, f}, err
 }
 
-// exit is the command's end: an error with the code that the answer deserves.
+// exit returns the error with the exit code of the answer, nil for 0.
 func (s *sized) exit() error {
 	switch {
 	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == sizing.AdviceWrong:
@@ -323,7 +298,7 @@ func (s *sized) exit() error {
 	return nil
 }
 
-// fromFileOf has read take a file, or standard input for -.
+// fromFileOf calls read with a file, or with standard input for -.
 func fromFileOf(cmd *cobra.Command, name string, read func(io.Reader, string) (sizing.Demand, error)) (sizing.Demand, error) {
 	if name == stdin {
 		return read(cmd.InOrStdin(), "standard input")
@@ -340,8 +315,8 @@ func fromFileOf(cmd *cobra.Command, name string, read func(io.Reader, string) (s
 	return d, err
 }
 
-// compare runs the advised workers against fewer, and says whether the SLO is kept by
-// the first and broken by the second.
+// compare runs the advised workers against fewer workers. The advice is right if the first keep the
+// SLO and the second break it.
 func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verification, error) {
 	var c compareFlags
 	planned, err := s.plan(&c, show)
@@ -366,7 +341,7 @@ func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verificati
 	return v, nil
 }
 
-// plan lays that comparison out, with the flags that c is filled with.
+// plan plans that comparison, and sets the flags in c for it.
 func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, error) {
 	f := s.flags
 	here, err := experiment.ServerCPUs(f.options)
@@ -399,13 +374,13 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	return c.plan(scenario)
 }
 
-// tested is how the advice is tested on servers of a mode.
+// tested returns how to test the advice on servers of a mode.
 func (f *sizeFlags) tested(mode model.Mode) sizing.Test {
 	return sizing.Test{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.options.Budget}
 }
 
-// asks are the objective's quantiles that a comparison judges as well; the length
-// of the windows sees to the others.
+// asks returns the objective's quantiles that a comparison can judge too. The windows are long enough
+// for the others.
 func (s *sized) asks() []string {
 	names := []string{}
 	for _, t := range s.SLO {

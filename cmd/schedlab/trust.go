@@ -36,14 +36,14 @@ func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s 
 		dir.Path(), strings.Join(foreign, "\n"))
 }
 
-// signedMap is what of a map's plan stays the same when it goes on.
+// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget.
 func signedMap(p record.MapPlan) record.MapPlan {
 	p.Budget = 0
 	return p
 }
 
-// onLoopback refuses to send load to other machines by mistake. what says whose
-// address it is.
+// onLoopback refuses to send load to other machines by mistake. what names the flag or arm that has
+// the address.
 func onLoopback(ctx context.Context, what, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -72,8 +72,7 @@ func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error
 	return armsOnLoopback(ctx, arms)
 }
 
-// armsOnLoopback is onLoopback for the arms that run already, and for where any
-// of them shows its metrics, whatever the marks in that become.
+// armsOnLoopback is onLoopback for the addresses and the metrics addresses of arms.
 func armsOnLoopback(ctx context.Context, arms []scenario.Arm) error {
 	for _, a := range arms {
 		for _, address := range []string{a.URL, a.MetricsURL()} {

@@ -10,8 +10,6 @@ import (
 	"schedlab/internal/record"
 )
 
-import ()
-
 // partSuffix ends the name of results whose attack is not over, or was killed.
 const partSuffix = ".part"
 
