@@ -72,11 +72,6 @@ requests of the advised model got no good reply.`,
 		RunE:              f.run,
 	}
 	f.bind(cmd.Flags())
-	for _, name := range []string{"table", "rows"} { // for tools/experiments
-		if err := cmd.Flags().MarkHidden(name); err != nil {
-			panic(err) // the flag does not exist: a bug here
-		}
-	}
 	return cmd
 }
 
@@ -102,6 +97,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
+	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }
 
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {

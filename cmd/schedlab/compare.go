@@ -229,27 +229,9 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 		added = append(added, a)
 	}
-	if len(f.arms) > 0 {
-		own := s.Arms
-		s.Arms = nil
-		for _, name := range f.arms {
-			called := func(a scenario.Arm) bool { return a.Name == name }
-			if i := slices.IndexFunc(added, called); i >= 0 {
-				s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
-				continue
-			}
-			if i := slices.IndexFunc(own, called); i >= 0 {
-				s.Arms = append(s.Arms, own[i])
-				continue
-			}
-			a, err := scenario.ParseArm(name)
-			if err != nil {
-				return s, usagef("--arms: %w", err)
-			}
-			s.Arms = append(s.Arms, a)
-		}
+	if err := s.Select(f.arms, added); err != nil {
+		return s, usagef("--arms: %w", err)
 	}
-	s.Arms = append(s.Arms, added...)
 	if f.close {
 		s.Keep(false)
 	}

@@ -24,8 +24,9 @@ import (
 
 type doctorFlags struct {
 	experiment.Options
-	scenario    string  // the load
-	rate        float64 // of its first arm, where the scenario's is relative and measured; else 0
+	scenario    string            // its name or file
+	asked       scenario.Scenario // what it holds
+	rate        float64           // of its first arm, if the scenario's rate is relative; 0 before that is measured, and otherwise
 	allowRemote bool
 	quick, full bool
 	verbose     bool
@@ -133,12 +134,12 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 
 // check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
 func (f *doctorFlags) check(ctx context.Context) error {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
+	var err error
+	if f.asked, _, err = findScenario(f.scenario); err != nil {
 		return err
 	}
 	if !f.allowRemote {
-		if err := armsOnLoopback(ctx, s.Arms); err != nil {
+		if err := armsOnLoopback(ctx, f.asked.Arms); err != nil {
 			return err
 		}
 	}
@@ -256,10 +257,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 
 // alike plans the scenario with its baseline as the only contestant.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
-		return nil, err
-	}
+	s := f.asked
 	one := s.First()
 	if f.rate > 0 {
 		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}
@@ -273,10 +271,7 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 // findRate asks all arms of the scenario for their throughput when its rate is a
 // share of the slowest one's.
 func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
-		return err
-	}
+	s := f.asked
 	if len(s.Arms) == 1 {
 		s.Arms = twice(s.Arms[0])
 	}
