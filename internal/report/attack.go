@@ -150,7 +150,7 @@ func attackTimes(a *record.Attack) document.Part {
 func AttackJSON(w io.Writer, a *record.Attack) error {
 	full := *a
 	full.Doubts = Texts(a.Doubts)
-	return writeIndented(w, full)
+	return record.WriteJSON(w, full)
 }
 
 // generated says what the load side did.

@@ -41,7 +41,7 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	for i := range full.Findings {
 		full.Findings[i].Message = Say(full.Findings[i].Fact())
 	}
-	return writeIndented(w, full)
+	return record.WriteJSON(w, full)
 }
 
 func auditDocument(a *record.Audit, verbose bool) document.Document {

@@ -40,7 +40,7 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c = choiceInWords(c)
 	switch format {
 	case "json":
-		return writeIndented(w, c)
+		return record.WriteJSON(w, c)
 	case "markdown":
 		return writeMarkdown(w, choiceDocument(c))
 	}

@@ -40,7 +40,7 @@ func ExplainJSON(w io.Writer, x *record.Explanation) error {
 	for i := range all.Causes {
 		say(&all.Causes[i].Fact)
 	}
-	return writeIndented(w, all)
+	return record.WriteJSON(w, all)
 }
 
 // ExplainHTML writes it as a page of its own, without a script.

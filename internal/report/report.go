@@ -7,7 +7,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -107,21 +106,10 @@ func JSON(w io.Writer, r *record.Result) error {
 
 func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
-	if err := writeIndented(&raw, of); err != nil {
+	if err := record.WriteJSON(&raw, of); err != nil {
 		return err
 	}
 	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
-}
-
-// writeIndented writes a value as indented JSON, its text as it is.
-func writeIndented(w io.Writer, of any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(of); err != nil {
-		return fmt.Errorf("writing json report: %w", err)
-	}
-	return nil
 }
 
 // list is a copy of s that is not nil.
