@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // stranger builds the service of testdata/stranger, whose requests cost so much
@@ -64,7 +63,7 @@ func saidOf(r *record.Result, arm string) string {
 	var all []string
 	for _, d := range r.Doubts {
 		if d.Arm == arm {
-			all = append(all, report.Say(d))
+			all = append(all, d.String())
 		}
 	}
 	return strings.Join(all, "\n")

@@ -48,7 +48,7 @@ func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed load.ClosedRes
 		sum.Sessions = load.SumSessions(closed.Sessions)
 	}
 	if o.Rate == 0 {
-		doubt(sum, record.Fact{Code: record.AttackClosedLoop})
+		doubt(sum, record.Fact{Code: attackClosedLoop})
 	}
 	noteGenerator(sum, closed.Proof, o.Rate)
 	return result

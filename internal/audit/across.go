@@ -21,7 +21,7 @@ func (a *audit) across() {
 	a.sameRate()
 	a.trials()
 	if lines := a.text.Guessed; len(lines) > 0 {
-		a.add(-1, lines[0], &finding{record.AuditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
+		a.add(-1, lines[0], &finding{auditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": numbers(lines)}})
 	}
 }
 
@@ -69,7 +69,7 @@ func (a *audit) twoReports() {
 		if opened := client.get(Opened).Value; opened > 0 {
 			v["opened"], v["cycle"] = opened, opened*client.get(Seconds).Value/client.get(Requests).Value
 		}
-		a.add(i, server.Line, &finding{record.AuditTwoReports, v, nil})
+		a.add(i, server.Line, &finding{auditTwoReports, v, nil})
 	}
 }
 
@@ -97,7 +97,7 @@ func (a *audit) identical() {
 			continue
 		}
 		if len(seen[print]) > 0 {
-			a.add(i, c.Line, &finding{record.AuditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
+			a.add(i, c.Line, &finding{auditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print][0].Line)}, nil})
 		}
 		seen[print] = append(seen[print], c)
 	}
@@ -116,7 +116,7 @@ func (a *audit) changes() {
 		change := c.get(Rate).Value/a.text.Claims[i-1].get(Rate).Value - 1
 		whole := c.get(Rate).Value/a.text.Claims[first].get(Rate).Value - 1
 		if off := .001; math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
-			a.add(i, c.Line, &finding{record.AuditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
+			a.add(i, c.Line, &finding{auditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": c.get(Rate).Value, "before": a.text.Claims[i-1].get(Rate).Value}, nil})
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (a *audit) backlog() {
 		}
 	}
 	if n := len(waiting); n >= 3 && slices.IsSortedFunc(waiting, func(x, y float64) int { return cmp.Or(cmp.Compare(x, y), -1) }) {
-		a.several(record.AuditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
+		a.several(auditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
 	}
 }
 
@@ -160,7 +160,7 @@ func (a *audit) growth() {
 		grown := last.get(Mean).Value / first.get(Mean).Value
 		cycle := last.get(Connections).Value / y.Value / (first.get(Connections).Value / x.Value)
 		if grown >= 1.2 && cycle >= 1.2 {
-			a.several(record.AuditGrowth, group, record.Values{
+			a.several(auditGrowth, group, record.Values{
 				"from": first.get(Connections).Value, "to": last.get(Connections).Value, "mean": grown, "cycle": cycle, "rate": y.Value/x.Value - 1,
 			})
 		}
@@ -192,12 +192,12 @@ func (a *audit) sameRate() {
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
 		if group := byOffer[offered]; len(group) >= 2 {
 			low, high := ends(Rate, group)
-			a.several(record.AuditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
+			a.several(auditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
 		}
 	}
 	if len(one) >= 2 {
 		low, high := ends(Mean, one)
-		a.several(record.AuditOneInFlight, one, record.Values{"runs": float64(len(one)), "low": low, "high": high})
+		a.several(auditOneInFlight, one, record.Values{"runs": float64(len(one)), "low": low, "high": high})
 	}
 }
 
@@ -226,8 +226,8 @@ func (a *audit) trials() {
 	}
 	switch {
 	case repeated && len(means) > 1 && high/low-1 <= noise:
-		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{auditWithinNoise, record.Values{"noise": noise, "difference": high/low - 1, "runs": float64(len(means))}, nil})
 	case !repeated && len(a.text.Claims) > 1:
-		a.add(-1, a.text.Claims[0].Line, &finding{record.AuditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
+		a.add(-1, a.text.Claims[0].Line, &finding{auditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
 	}
 }

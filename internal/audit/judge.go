@@ -27,48 +27,48 @@ var rules = []struct {
 	kind record.Judgement
 	law  string
 }{
-	{record.AuditLittle, record.Impossible, lawLittle},
-	{record.AuditTwoReports, record.Impossible, lawLittle},
-	{record.AuditUtilisation, record.Impossible, lawUtilisation},
-	{record.AuditNotAdded, record.Impossible, lawFlow},
-	{record.AuditRateTime, record.Impossible, lawFlow},
-	{record.AuditBytesTime, record.Impossible, lawFlow},
-	{record.AuditDoneAccepted, record.Impossible, lawFlow},
-	{record.AuditOrder, record.Impossible, lawArithmetic},
-	{record.AuditMeanBounds, record.Impossible, lawArithmetic},
-	{record.AuditSpread, record.Impossible, lawArithmetic},
-	{record.AuditSum, record.Impossible, lawArithmetic},
-	{record.AuditSaidTwice, record.Impossible, lawArithmetic},
-	{record.AuditTooLong, record.Impossible, lawArithmetic},
-	{record.AuditChange, record.Impossible, lawArithmetic},
+	{auditLittle, record.Impossible, lawLittle},
+	{auditTwoReports, record.Impossible, lawLittle},
+	{auditUtilisation, record.Impossible, lawUtilisation},
+	{auditNotAdded, record.Impossible, lawFlow},
+	{auditRateTime, record.Impossible, lawFlow},
+	{auditBytesTime, record.Impossible, lawFlow},
+	{auditDoneAccepted, record.Impossible, lawFlow},
+	{auditOrder, record.Impossible, lawArithmetic},
+	{auditMeanBounds, record.Impossible, lawArithmetic},
+	{auditSpread, record.Impossible, lawArithmetic},
+	{auditSum, record.Impossible, lawArithmetic},
+	{auditSaidTwice, record.Impossible, lawArithmetic},
+	{auditTooLong, record.Impossible, lawArithmetic},
+	{auditChange, record.Impossible, lawArithmetic},
 
-	{record.AuditDead, record.Suspicious, lawSurvivors},
-	{record.AuditStatuses, record.Suspicious, lawSurvivors},
-	{record.AuditFailed, record.Suspicious, lawSurvivors},
-	{record.AuditUnsteady, record.Suspicious, lawFlow},
-	{record.AuditOfferedMissed, record.Suspicious, lawFlow},
-	{record.AuditBacklogGrows, record.Suspicious, lawFlow},
-	{record.AuditLittlePlan, record.Suspicious, lawLittle},
-	{record.AuditBursts, record.Suspicious, lawPlan},
-	{record.AuditFewerConns, record.Suspicious, lawPlan},
-	{record.AuditCalibration, record.Suspicious, lawPlan},
-	{record.AuditUneven, record.Suspicious, lawPlan},
-	{record.AuditIdentical, record.Suspicious, lawRepeats},
+	{auditDead, record.Suspicious, lawSurvivors},
+	{auditStatuses, record.Suspicious, lawSurvivors},
+	{auditFailed, record.Suspicious, lawSurvivors},
+	{auditUnsteady, record.Suspicious, lawFlow},
+	{auditOfferedMissed, record.Suspicious, lawFlow},
+	{auditBacklogGrows, record.Suspicious, lawFlow},
+	{auditLittlePlan, record.Suspicious, lawLittle},
+	{auditBursts, record.Suspicious, lawPlan},
+	{auditFewerConns, record.Suspicious, lawPlan},
+	{auditCalibration, record.Suspicious, lawPlan},
+	{auditUneven, record.Suspicious, lawPlan},
+	{auditIdentical, record.Suspicious, lawRepeats},
 
-	{record.AuditBackFilled, record.CannotTell, lawLittle},
-	{record.AuditConnectionsUntold, record.CannotTell, lawLittle},
-	{record.AuditDepthUntold, record.CannotTell, lawLittle},
-	{record.AuditInterpolated, record.CannotTell, lawArithmetic},
-	{record.AuditCoresUntold, record.CannotTell, lawUtilisation},
-	{record.AuditSpinning, record.CannotTell, lawUtilisation},
-	{record.AuditInverse, record.CannotTell, lawInteractive},
-	{record.AuditTurnaround, record.CannotTell, lawInteractive},
-	{record.AuditGrowth, record.CannotTell, lawInteractive},
-	{record.AuditSameRate, record.CannotTell, lawFlow},
-	{record.AuditOneInFlight, record.CannotTell, lawLittle},
-	{record.AuditWithinNoise, record.CannotTell, lawRepeats},
-	{record.AuditOneTrial, record.CannotTell, lawRepeats},
-	{record.AuditApproximate, record.CannotTell, lawRepeats},
+	{auditBackFilled, record.CannotTell, lawLittle},
+	{auditConnectionsUntold, record.CannotTell, lawLittle},
+	{auditDepthUntold, record.CannotTell, lawLittle},
+	{auditInterpolated, record.CannotTell, lawArithmetic},
+	{auditCoresUntold, record.CannotTell, lawUtilisation},
+	{auditSpinning, record.CannotTell, lawUtilisation},
+	{auditInverse, record.CannotTell, lawInteractive},
+	{auditTurnaround, record.CannotTell, lawInteractive},
+	{auditGrowth, record.CannotTell, lawInteractive},
+	{auditSameRate, record.CannotTell, lawFlow},
+	{auditOneInFlight, record.CannotTell, lawLittle},
+	{auditWithinNoise, record.CannotTell, lawRepeats},
+	{auditOneTrial, record.CannotTell, lawRepeats},
+	{auditApproximate, record.CannotTell, lawRepeats},
 }
 
 // slack is how far a law may be broken beyond what rounding explains, a ratio: tools
@@ -100,7 +100,7 @@ func Judge(text *Text, given Given) *record.Audit {
 	}
 	for i, c := range text.Claims {
 		for _, two := range c.clashes {
-			a.add(i, c.Line, c.twice(record.AuditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
+			a.add(i, c.Line, c.twice(auditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
 		}
 		for _, part := range c.parts() {
 			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
@@ -201,7 +201,7 @@ func offeredMissed(c *Claim) *finding {
 		}
 		v["missing"] = max(0, c.get(Offered).Value*planned-c.get(Requests).Value)
 	}
-	return &finding{record.AuditOfferedMissed, v, nil}
+	return &finding{auditOfferedMissed, v, nil}
 }
 
 // little: no more requests are in flight than the connections hold.
@@ -215,17 +215,17 @@ func little(c *Claim) *finding {
 	if l.low() <= n*(1+slack) {
 		return nil
 	}
-	code := record.AuditLittle
+	code := auditLittle
 	v := record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": l.Value, "connections": n, "depth": c.get(Depth).Value}
 	switch most := backFilled(c); {
 	case c.Tool == toolWrk && c.get(Mean).low() <= most*(1+2*slack):
-		code = record.AuditBackFilled
+		code = auditBackFilled
 	case c.Tool == toolWrk:
 		v["back_filled"], v["max"] = most, c.get(Max).Value
 	case c.Loop == openLoop:
-		code = record.AuditLittlePlan
+		code = auditLittlePlan
 	case (c.Tool == toolH2load || c.Tool == toolK6) && !c.has(Depth):
-		code = record.AuditDepthUntold
+		code = auditDepthUntold
 	}
 	return &finding{code, v, record.Names{"tool": c.Tool}}
 }
@@ -237,7 +237,7 @@ func connectionsUntold(c *Claim) *finding {
 	if told || !known || !c.has(Mean) || !slices.Contains(Formats(), c.Tool) {
 		return nil
 	}
-	return &finding{record.AuditConnectionsUntold, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, record.Names{"tool": c.Tool}}
+	return &finding{auditConnectionsUntold, record.Values{"rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, record.Names{"tool": c.Tool}}
 }
 
 // utilisation: the server's cores are busy for at most all the time.
@@ -251,10 +251,10 @@ func utilisation(c *Claim) *finding {
 	switch {
 	case !c.has(Cores):
 		v["needed"] = math.Ceil(busy.Value * (1 - slack))
-		return &finding{record.AuditCoresUntold, v, nil}
+		return &finding{auditCoresUntold, v, nil}
 	case exceeds(busy, c.get(Cores)):
 		v["cores"] = c.get(Cores).Value
-		return &finding{record.AuditUtilisation, v, nil}
+		return &finding{auditUtilisation, v, nil}
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func spinning(c *Claim) *finding {
 	if c.Tool != toolHTTPerf || !ok || c.get(CPU).Value < .9 {
 		return nil
 	}
-	return &finding{record.AuditSpinning, record.Values{"cpu": c.get(CPU).Value, "rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, nil}
+	return &finding{auditSpinning, record.Values{"cpu": c.get(CPU).Value, "rate": rate.Value, "mean": c.get(Mean).Value, "in_flight": rate.Value * c.get(Mean).Value}, nil}
 }
 
 // near is the share of a closed loop's cycle from which the response time is all of it.
@@ -287,9 +287,9 @@ func inverse(c *Claim) *finding {
 	case l.low() > n*(1+slack): // little has it
 		return nil
 	case l.high() >= near*n:
-		return &finding{record.AuditInverse, v, nil}
+		return &finding{auditInverse, v, nil}
 	case l.high() >= .2*n: // below, nobody takes the loop for a busy one
-		return &finding{record.AuditTurnaround, v, record.Names{"loop": c.Loop}}
+		return &finding{auditTurnaround, v, record.Names{"loop": c.Loop}}
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func order(c *Claim) *finding {
 		return quantileName(math.Round(q*1e7) / 1e5)
 	}
 	wrong := func(less string, a Figure, more string, b Figure) *finding {
-		return &finding{record.AuditOrder, record.Values{"less": a.Value, "more": b.Value}, c.names(record.Names{"less": less, "more": more})}
+		return &finding{auditOrder, record.Values{"less": a.Value, "more": b.Value}, c.names(record.Names{"less": less, "more": more})}
 	}
 	// Tools differ in which request of n is the quantile, by one. Both ends of the range are
 	// the same time, of which HDR histograms keep three digits.
@@ -362,9 +362,9 @@ func meanBounds(c *Claim) *finding {
 		v["high"] = high
 	}
 	if c.Tool == toolFortio {
-		return &finding{record.AuditInterpolated, v, nil}
+		return &finding{auditInterpolated, v, nil}
 	}
-	return &finding{record.AuditMeanBounds, v, c.names(record.Names{})}
+	return &finding{auditMeanBounds, v, c.names(record.Names{})}
 }
 
 // spread: of values between a and b with mean m the deviation is at most
@@ -378,7 +378,7 @@ func spread(c *Claim) *finding {
 	n := max(2, c.get(Requests).Value) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
 	if c.get(Stdev).low() > limit*(1+slack) {
-		return &finding{record.AuditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, c.names(record.Names{})}
+		return &finding{auditSpread, record.Values{"stdev": c.get(Stdev).Value, "limit": limit, "mean": m.Value, "max": c.get(Max).Value}, c.names(record.Names{})}
 	}
 	return nil
 }
@@ -392,7 +392,7 @@ func (c *Claim) names(n record.Names) record.Names {
 // tooLong: no request takes longer than the run.
 func tooLong(c *Claim) *finding {
 	if c.has(Max, Seconds) && c.get(Max).low() > c.get(Seconds).high()*1.05 {
-		return &finding{record.AuditTooLong, record.Values{"max": c.get(Max).Value, "seconds": c.get(Seconds).Value}, nil}
+		return &finding{auditTooLong, record.Values{"max": c.get(Max).Value, "seconds": c.get(Seconds).Value}, nil}
 	}
 	return nil
 }
@@ -418,7 +418,7 @@ func failed(c *Claim) *finding {
 		times = "all"
 	}
 	share := lost / ended
-	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.get("read_errors").Value}, record.Names{"times": times}}
+	return &finding{auditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.get("read_errors").Value}, record.Names{"times": times}}
 }
 
 // refused: replies that refuse or fail are quick, and no work.
@@ -427,7 +427,7 @@ func refused(c *Claim) *finding {
 	if replies <= 0 || bad <= fewFailed*replies {
 		return nil
 	}
-	return &finding{record.AuditStatuses, record.Values{"bad": bad, "requests": replies, "share": bad / replies}, nil}
+	return &finding{auditStatuses, record.Values{"bad": bad, "requests": replies, "share": bad / replies}, nil}
 }
 
 // wrk2 gives each connection its share of the rate and, every two seconds, counts those
@@ -447,7 +447,7 @@ func dead(c *Claim) *finding {
 	if c.has(Seconds) {
 		v["seconds"], v["looks"] = c.get(Seconds).Value, c.get(Seconds).Value/recount
 	}
-	return &finding{record.AuditDead, v, nil}
+	return &finding{auditDead, v, nil}
 }
 
 // fewerConnections: wrk gives each thread as many connections, rounded down.
@@ -455,7 +455,7 @@ func fewerConnections(c *Claim) *finding {
 	if c.Tool != toolWrk && c.Tool != toolWrk2 || !c.has(Connections, Threads) || c.spread() >= c.get(Connections).Value {
 		return nil
 	}
-	return &finding{record.AuditFewerConns, record.Values{"connections": c.get(Connections).Value, "threads": c.get(Threads).Value, "opened": c.spread()}, nil}
+	return &finding{auditFewerConns, record.Values{"connections": c.get(Connections).Value, "threads": c.get(Threads).Value, "opened": c.spread()}, nil}
 }
 
 // manyTimes is how many times its share of the rate a thread of wrk2 sends in a sample
@@ -472,7 +472,7 @@ func bursts(c *Claim) *finding {
 		return nil
 	}
 	each := math.Floor(c.get(Connections).Value / c.get(Threads).Value)
-	return &finding{record.AuditBursts, record.Values{"max": c.get(ThreadMax).Value, "share": share, "each": each, "within": each / c.get(ThreadMax).Value, "period": each / share}, nil}
+	return &finding{auditBursts, record.Values{"max": c.get(ThreadMax).Value, "share": share, "each": each, "within": each / c.get(ThreadMax).Value, "period": each / share}, nil}
 }
 
 // discarded is how long wrk2 calibrates: what it measured until then it throws away.
@@ -487,7 +487,7 @@ func calibration(c *Claim) *finding {
 	if ratio > .5 && ratio < 2 {
 		return nil
 	}
-	return &finding{record.AuditCalibration, record.Values{"calibration": c.get(CalibMean).Value, "mean": c.get(Mean).Value, "discarded": discarded, "rest": max(0, c.get(Seconds).Value-discarded)}, nil}
+	return &finding{auditCalibration, record.Values{"calibration": c.get(CalibMean).Value, "mean": c.get(Mean).Value, "discarded": discarded, "rest": max(0, c.get(Seconds).Value-discarded)}, nil}
 }
 
 // unlike is how many times the quickest thread's mean the slowest one's may be.
@@ -499,5 +499,5 @@ func uneven(c *Claim) *finding {
 	if !c.has(CalibLeast, CalibMost) || most.Value <= unlike*least.Value {
 		return nil
 	}
-	return &finding{record.AuditUneven, record.Values{"least": least.Value, "most": most.Value}, nil}
+	return &finding{auditUneven, record.Values{"least": least.Value, "most": most.Value}, nil}
 }

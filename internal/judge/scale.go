@@ -89,14 +89,14 @@ func (b blocks) scalePoint(a record.PlanArm, arms []record.Arm) record.ScalePoin
 // unscalable says why the law cannot be fitted to these points, if it cannot.
 func (b blocks) unscalable(line []record.PlanArm, arms []record.Arm, points []record.ScalePoint) (why record.Fact) {
 	if len(b.valid) == 0 {
-		return record.Fact{Code: record.ScaleNoBlock}
+		return record.Fact{Code: scaleNoBlock}
 	}
 	for _, a := range line {
 		if a.Clients.Rate > 0 {
-			return record.Fact{Code: record.ScalePaced, Arm: a.Name}
+			return record.Fact{Code: scalePaced, Arm: a.Name}
 		}
 		if r := armOf(arms, a.Name); float64(r.Errors) > errorLimit*float64(r.Requests) {
-			return record.Fact{Code: record.ScaleBadReplies, Arm: a.Name, Values: record.Values{"errors": float64(r.Errors), "requests": float64(r.Requests)}}
+			return record.Fact{Code: scaleBadReplies, Arm: a.Name, Values: record.Values{"errors": float64(r.Errors), "requests": float64(r.Requests)}}
 		}
 	}
 	different := map[float64]bool{}
@@ -104,7 +104,7 @@ func (b blocks) unscalable(line []record.PlanArm, arms []record.Arm, points []re
 		different[p.N] = true
 	}
 	if n := len(different); n < queueing.LeastUSL {
-		return record.Fact{Code: record.ScaleTooFew, Values: record.Values{"values": float64(n), "needed": queueing.LeastUSL}}
+		return record.Fact{Code: scaleTooFew, Values: record.Values{"values": float64(n), "needed": queueing.LeastUSL}}
 	}
 	return why
 }
@@ -121,7 +121,7 @@ func fit(s *record.Scale) {
 		s.Why = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
 		return
 	case u.Unidentified != "":
-		s.Why = record.Fact{Code: record.ScaleUnidentified, Names: record.Names{"why": u.Unidentified}}
+		s.Why = record.Fact{Code: scaleUnidentified, Names: record.Names{"why": u.Unidentified}}
 		return
 	}
 	estimate := func(e queueing.Estimate) *record.Estimate {

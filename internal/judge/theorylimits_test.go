@@ -108,16 +108,16 @@ func TestTwinsOfClients(t *testing.T) {
 	}{
 		{"closed", pool, closed, "", 0, false},
 		{"closed, one at a time", pool, with(closed, func(c *record.Clients) { c.Pipeline = 1 }), "", 0, false},
-		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), record.TwinOfClients, 0, false},
-		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), record.TwinOfClients, 0, false},
-		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), record.TwinOfClients, 0, false},
-		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), record.TwinOfClients, 0, false},
+		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), twinOfClients, 0, false},
+		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), twinOfClients, 0, false},
+		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), twinOfClients, 0, false},
+		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), twinOfClients, 0, false},
 		{"open, any number", pool, open, "", 0, false},
 		{"open, of four", pool, conns(open, 4), "", 4, true},
 		{"open, as many as places", bounded, conns(open, 8), "", 8, true},
 		{"open, more than places", bounded, conns(open, 9), "", 8, false},
 		{"open, any number, and places", bounded, open, "", 8, false},
-		{"aging, as many as places", aging, conns(open, 8), record.TwinOfAging, 0, false},
+		{"aging, as many as places", aging, conns(open, 8), twinOfAging, 0, false},
 		{"aging, more than places", aging, conns(open, 9), "", 8, false},
 		{"aging, any number", aging, open, "", 8, false},
 	} {
@@ -152,11 +152,11 @@ func TestReplaysThatCannotBe(t *testing.T) {
 	}{
 		"as it should be":           {trial(10, 500, .01), 1, ""},
 		"a server that took no CPU": {trial(10, 500, 0), 1, ""},
-		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, record.TwinCostUnknown},
-		"one more":                  {trial(mostTwin+1, 0, .01), 1, record.TwinTooLong},
-		"CPU time unknown":          {trial(10, 500, -1), 1, record.TwinCPUUnknown},
-		"demand unknown":            {trial(10, 500, .01), 0, record.TwinCPUUnknown},
-		"no reply":                  {trial(0, 500, .01), 1, record.TwinCostUnknown},
+		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, twinCostUnknown},
+		"one more":                  {trial(mostTwin+1, 0, .01), 1, twinTooLong},
+		"CPU time unknown":          {trial(10, 500, -1), 1, twinCPUUnknown},
+		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown},
+		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
 		w := modelled{Window: window.Window{Values: map[string]float64{}}}
 		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.Clients{}, record.Env{ItersPerUsec: c.iters})
@@ -203,10 +203,10 @@ func TestScaleAtItsLimits(t *testing.T) {
 		rate   float64
 		want   record.Code
 	}{
-		{nil, 0, queueing.LeastUSL, 0, record.ScaleNoBlock}, {[]int{1}, 0, queueing.LeastUSL, 0, ""},
-		{[]int{1}, 0, queueing.LeastUSL - 1, 0, record.ScaleTooFew},
-		{[]int{1}, 1, queueing.LeastUSL, 0, ""}, {[]int{1}, 2, queueing.LeastUSL, 0, record.ScaleBadReplies},
-		{[]int{1}, 0, queueing.LeastUSL, 10, record.ScalePaced},
+		{nil, 0, queueing.LeastUSL, 0, scaleNoBlock}, {[]int{1}, 0, queueing.LeastUSL, 0, ""},
+		{[]int{1}, 0, queueing.LeastUSL - 1, 0, scaleTooFew},
+		{[]int{1}, 1, queueing.LeastUSL, 0, ""}, {[]int{1}, 2, queueing.LeastUSL, 0, scaleBadReplies},
+		{[]int{1}, 0, queueing.LeastUSL, 10, scalePaced},
 	} {
 		b := blocks{valid: c.valid, run: record.Run{Plan: record.Plan{Predict: []string{USL}}}}
 		line[0].Clients.Rate = c.rate
@@ -241,7 +241,7 @@ func TestScaleOfNoBlock(t *testing.T) {
 	t.Parallel()
 	arm := record.PlanArm{Name: "a", Family: "a", Levels: []record.Level{{Factor: usersFactor, Value: "1"}}, Clients: record.Clients{Loop: "closed", Connections: 1}}
 	b := blocks{run: record.Run{Plan: record.Plan{Predict: []string{USL}, Arms: []record.PlanArm{arm}}}}
-	if s := b.scales(nil); len(s) != 1 || len(s[0].Points) != 0 || s[0].Why.Code != record.ScaleNoBlock {
+	if s := b.scales(nil); len(s) != 1 || len(s[0].Points) != 0 || s[0].Why.Code != scaleNoBlock {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -267,7 +267,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 		over bool
 		want record.Code
 	}{
-		{queueing.Station{}, true, record.TwinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, record.TwinOverload},
+		{queueing.Station{}, true, twinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, twinOverload},
 		{queueing.Station{Places: 8}, true, ""}, {queueing.Station{}, false, ""},
 	} {
 		b := blocks{over: map[string]bool{"a": c.over}}

@@ -70,7 +70,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	}
 	var doubts document.Numbered
 	for _, d := range a.Doubts {
-		doubts = append(doubts, Say(d))
+		doubts = append(doubts, d.String())
 	}
 	if g := a.Generator; g != nil && verbose {
 		row("generator", "%s", generated(g))
@@ -147,13 +147,11 @@ func attackTimes(a *record.Attack) document.Part {
 	return document.Table{Rows: rows}
 }
 
-// AttackJSON writes the whole summary, its doubts with their text.
+// AttackJSON writes the whole summary.
 func AttackJSON(w io.Writer, a *record.Attack) error {
-	full := *a
-	full.Doubts = Texts(a.Doubts)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(full)
+	return enc.Encode(a)
 }
 
 // generated says what the load side did.

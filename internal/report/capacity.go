@@ -23,7 +23,7 @@ func capacityDocument(r *record.Result) document.Document {
 		known = document.Facts{{Label: "Note", Text: r.Note}}
 	}
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: r.Headline, Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: r,
+		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
 				ID: "capacity", Title: "Capacity", Parts: []document.Part{table, document.Lines(capacityLines(r))},
@@ -145,7 +145,7 @@ func interval(a record.ArmCapacity) string {
 func capacityLines(r *record.Result) (lines []string) {
 	if len(r.Capacity.Arms) > 1 {
 		for _, a := range r.Capacity.Arms {
-			lines = append(lines, a.Answer.Text)
+			lines = append(lines, a.Answer.String())
 		}
 	}
 	lines = append(lines, capacityCompared(r)...)
@@ -155,7 +155,7 @@ func capacityLines(r *record.Result) (lines []string) {
 // capacityCompared says how the arms' answers compare, and what gives way first.
 func capacityCompared(r *record.Result) (lines []string) {
 	for _, l := range r.Capacity.Lines {
-		lines = append(lines, l.Text)
+		lines = append(lines, l.String())
 	}
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
@@ -184,7 +184,7 @@ func capacityCost(r *record.Result) []string {
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {
-			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.Text)
+			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
 		}
 		for _, t := range a.Theories {
 			name := a.Name + ", " + t.Model
@@ -193,7 +193,7 @@ func capacityTheory(r *record.Result) (lines []string) {
 			}
 			switch {
 			case !t.Why.None():
-				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.Text))
+				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.String()))
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
 				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
 			case a.Outcome != "between":
@@ -233,7 +233,7 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 					}
 					row = append(row, cell)
 				}
-				put(append(row, strconv.FormatBool(x.Kept), x.Refused.Text)...)
+				put(append(row, strconv.FormatBool(x.Kept), x.Refused.String())...)
 			}
 		}
 	})

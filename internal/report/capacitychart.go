@@ -74,7 +74,7 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 	}
 	for i, a := range r.Capacity.Arms {
 		c := rateChart{
-			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Answer.Text,
+			Name: a.Name, Class: seriesOf(r.Arms)[i].Class, Metric: term.Metric, Title: a.Answer.String(),
 			plot: plot{Width: 640, Height: 320, Left: 74, Right: 622, Top: 14, Bottom: 274}, LimitText: term.Text,
 		}
 		x := closeAxis(rates, c.Left+8, c.Right-8)
@@ -106,7 +106,7 @@ func rateCharts(r *record.Result) (charts []rateChart) {
 			switch {
 			case !w.Refused.None():
 				p.Class = "refused"
-				p.Title += ", refused: " + w.Refused.Text
+				p.Title += ", refused: " + w.Refused.String()
 			case w.Kept:
 				p.Class = "kept"
 			}
@@ -191,7 +191,7 @@ func details(r *record.Result) (all []document.Part) {
 			said := "broken"
 			switch {
 			case !w.Refused.None():
-				said = "refused: " + w.Refused.Text
+				said = "refused: " + w.Refused.String()
 			case w.Kept:
 				said = "kept"
 			}

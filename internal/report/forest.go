@@ -80,7 +80,7 @@ func plant(r *record.Result) forest {
 
 func forestRowOf(v record.Verdict, x axis) forestRow {
 	m := find(v.Metric)
-	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason.Text, Sentence: sentence(v)}
+	d := forestRow{Metric: m.label, Verdict: m.word(v.Verdict), kind: string(m.Decision(v.Verdict)), Primary: v.Primary, Reason: v.Reason.String(), Sentence: sentence(v)}
 	if !(v.Low > 0 && v.Ratio > 0 && v.High > 0) {
 		if d.Reason = reason(v); v.Reason.None() && v.Lean != "" {
 			d.Reason = "leans " + lean(v)

@@ -33,12 +33,12 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
 			Name: "pool", Outcome: "below",
-			Answer: record.Fact{Code: record.CapacityBelow, Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
+			Answer: record.Fact{Code: "capacity-below", Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
 		}}},
 	}
 	tie := record.Result{
-		Doubts: []record.Fact{{Code: record.OneCPU}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
-		Answer: record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: record.CauseNoBlocks, Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
+		Doubts: []record.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+		Answer: record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: "no-blocks", Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
 	}
 	measured := tie
 	measured.Arms = []record.Arm{{Name: "nethttp"}, {Name: "pool", StarvedConnections: 60}}

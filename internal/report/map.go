@@ -46,7 +46,6 @@ func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, map
 func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
 
 func mapDocument(m *record.Map) document.Document {
-	m = mapInWords(m)
 	d := document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
 	}
@@ -95,11 +94,10 @@ func mapDocument(m *record.Map) document.Document {
 }
 
 // MapJSON writes the whole map, indented.
-func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, mapInWords(m)) }
+func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, m) }
 
 // MapCSV writes one row per cell, the first row of the map first.
 func MapCSV(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
 	return writeCSV(w, func(put func(cells ...string)) {
 		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
 		for _, c := range m.Cells {
@@ -109,7 +107,7 @@ func MapCSV(w io.Writer, m *record.Map) error {
 			}
 			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
 				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
-				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
+				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String())
 		}
 	})
 }

@@ -171,5 +171,5 @@ func marksOn(m *record.Map) (all []mapKey) {
 
 // MapSVG writes the chart alone, as an image that follows a light or dark scheme.
 func MapSVG(w io.Writer, m *record.Map) error {
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(mapInWords(m))))) })
+	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(m)))) })
 }

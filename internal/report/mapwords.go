@@ -96,7 +96,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	case record.InDoubt:
 		s += "undecided"
 	case record.Rejected:
-		return s + "refused: " + c.Reason.Text
+		return s + "refused: " + c.Reason.String()
 	default:
 		return s + "not reached"
 	}

@@ -26,7 +26,7 @@ func predictions(r *record.Result) (lines []string) {
 		}
 		for _, p := range a.Predictions {
 			if !p.Why.None() {
-				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.Text))
+				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.String()))
 				continue
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))

@@ -61,7 +61,7 @@ func clients(n float64) string {
 
 func scaleSentence(s *record.Scale) string {
 	if !s.Why.None() {
-		return fmt.Sprintf("%s: unidentified: %s", s.Line, s.Why.Text)
+		return fmt.Sprintf("%s: unidentified: %s", s.Line, s.Why.String())
 	}
 	between := func(e *record.Estimate, write func(float64) string) string {
 		return fmt.Sprintf("%s (%s to %s)", write(e.Value), write(e.Low), write(e.High))

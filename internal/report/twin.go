@@ -21,7 +21,7 @@ func twins(r *record.Result) document.Part {
 		switch {
 		case a.Role == record.Copy || a.Twin == nil:
 		case a.Twin.Mean == nil:
-			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.String()))
 		default:
 			with = append(with, a)
 			if w := a.Twin; w.P99 != nil {

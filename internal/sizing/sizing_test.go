@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
@@ -262,7 +261,7 @@ func TestReadHistogramSums(t *testing.T) {
 // said are facts in words, one on a line.
 func said(facts []record.Fact) (text string) {
 	for _, f := range facts {
-		text += report.Say(f) + "\n"
+		text += f.String() + "\n"
 	}
 	return text
 }
@@ -371,12 +370,12 @@ func TestHopelessIsSaid(t *testing.T) {
 	} {
 		p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: why, Tried: 7}, Ask: queueing.Ask{Cores: 1, Margin: 0.1}}}
 		p.Ask.Rate, p.Ask.Service = 900, 0.002
-		if got := report.Say(p.lead()); got != want {
+		if got := p.lead().String(); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
 	p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: queueing.CoresWait, MostRate: 346.2}}}
-	if got := report.Say(p.lead()); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
+	if got := p.lead().String(); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
 		t.Errorf("got %q, want the rate that could be promised", got)
 	}
 }
