@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"schedlab/internal/record"
+
 	"bytes"
 	"encoding/json"
 	"flag"
