@@ -124,7 +124,7 @@ func TestRunningServerAsArm(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "nethttp")
 	r, dir := compareArms(t, "--path", "/plaintext", "--arm", "prod=http://"+s.addr, "--arm", "nethttp")
-	if said := saidOf(r, "prod"); !strings.Contains(said, "runs already: its trials share its state") {
+	if said := saidOf(r, "prod"); !strings.Contains(said, "was running already: its trials share its state") {
 		t.Errorf("got the doubts %s", said)
 	}
 	if r.Arms[0].Command != "http://"+s.addr {

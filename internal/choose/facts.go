@@ -17,7 +17,7 @@ var (
 	chooseExpected    = record.Sentence("choose-expected", `{{.Metric}} {{lasts .Values.p99}} with {{.Arm}}`)
 	chooseFewRequests = record.Sentence("choose-few-requests", `{{per .Values.rate}} are too few for {{.Metric}} in windows of a two-minute test, which cannot tell whether {{.Names.slo}} is kept`)
 	chooseNothing     = record.Sentence("choose-nothing", `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`)
-	chooseNoSize      = record.Sentence("choose-no-size", `nothing to size: it takes what comes`)
+	chooseNoSize      = record.Sentence("choose-no-size", `nothing to size: it has no workers and no queue to set`)
 	chooseLoops       = record.Sentence("choose-loops", `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`)
 	chooseSized       = record.Sentence("choose-sized", `{{count .Values.least}} workers and a queue of {{count .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`)
 	chooseKnee        = record.Sentence("choose-knee", `by Little's law {{per .Values.rate}} x {{time .Values.held}} keep {{digits .Values.busy}} workers busy; `+

@@ -6,7 +6,7 @@ import "schedlab/internal/record"
 var (
 	tally          = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
 	oneProbe       = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)
-	borderOpen     = record.Sentence("border-open", `{{template "because" .}}: the border lies within what the blocks leave open`)
+	borderOpen     = record.Sentence("border-open", `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)
 	bothFact       = record.Sentence("both", `{{template "list" .}}`)
 	verdictOpen    = record.Sentence("verdict-open", `{{.Metric}} of {{.Arm}} is inconclusive, {{template "bounds" .}}`)
 	noInterval     = record.Sentence("no-interval", `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)

@@ -4,7 +4,7 @@ import "schedlab/internal/record"
 
 // Doubts about a server, the load or the machine.
 var (
-	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: processes of it ended that it did not wait for`)
+	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
 	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
 	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
 )
@@ -12,7 +12,7 @@ var (
 // Doubts of a plan.
 var (
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
-	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that this could make is refused`+
+	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
 	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
@@ -25,11 +25,11 @@ var (
 	nothingToFit        = record.Sentence("nothing-to-fit", `not identifiable: {{.Names.model}} has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})`)
 	tooFewToFit         = record.Sentence("too-few-to-fit", `not identifiable: {{.Names.model}} of {{.Names.family}} from {{plural .Values.values "value"}} of connections, and {{count .Values.needed}} are needed`)
 	otherProgram        = record.Sentence("other-program", `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`)
-	runsAlready         = record.Sentence("runs-already", `runs already: its trials share its state, and it is neither pinned nor fresh`)
-	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `where its time went is not told: a server stamps at most {{count .Values.most}} requests under way on a connection, and its pipeline has {{count .Values.pipeline}}`)
+	runsAlready         = record.Sentence("runs-already", `was running already: its trials share its state, and it is neither pinned nor fresh`)
+	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `there is no breakdown of its time: a server stamps at most {{count .Values.most}} requests in flight on a connection, and its pipeline has {{count .Values.pipeline}}`)
 	expectationsLeftOut = record.Sentence("expectations-left-out", `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`)
 	wholeSeconds        = record.Sentence("whole-seconds", `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
-	unevenProbe         = record.Sentence("uneven-probe", `the halves of its probe of X_max were {{percent .Values.apart}} apart, and a share of it is as unsure`)
+	unevenProbe         = record.Sentence("uneven-probe", `the halves of its probe of X_max were {{percent .Values.apart}} apart, so a rate that is a share of X_max is as uncertain`)
 	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
 	budgetEnded = record.Sentence("budget-ended", `{{plural .Values.open "verdict"}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide: `+

@@ -160,7 +160,7 @@ func TestFigures(t *testing.T) {
 	if base.Fairness != nil {
 		t.Errorf("connections that are not kept: got %+v", base.Fairness)
 	}
-	want := "it starved 2 of 4 connections: its times are those of the others, and it cannot win"
+	want := "it starved 2 of 4 connections: its times are only those of the connections that it served, so it cannot win"
 	if !slices.Contains(doubtTexts(r), "pool: "+want) {
 		t.Errorf("doubts %q lack %q", r.Doubts, want)
 	}

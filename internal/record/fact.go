@@ -54,9 +54,9 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
-	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, for a worker keeps its connection until that closes: its capacity and times are of {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, or --close`)
+	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: its capacity and times are those of {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, or --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
-	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and a closed loop has no times of those`)
+	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and in a closed loop these have no times`)
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)
 	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`)
 	LogLinesLeftOut = Sentence("log-lines-left-out", `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`)
