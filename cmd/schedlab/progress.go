@@ -72,13 +72,13 @@ func (p *progress) soFar(r *record.Result) {
 
 // trouble prints which program takes CPU time from server or load, once for several comparisons.
 func (p *progress) trouble(t record.Trouble) {
-	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), report.Say(judge.TroubleSoFar(t)))
+	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t).String())
 }
 
 // cannot prints which metrics the coming comparison cannot decide, and the flags that would help.
 func (p *progress) cannot(f record.Feasibility) {
 	for _, u := range experiment.Undecided(f, false) {
-		text := report.Say(u)
+		text := u.String()
 		p.note(text, text)
 	}
 }
