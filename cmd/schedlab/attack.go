@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/attack"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -113,8 +114,8 @@ no reply was good, 130 interrupted.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
-	fl.StringVar(&f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered")
-	fl.StringVar(&f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "))
+	oneOf(fl, &f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
+	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "), load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
@@ -129,26 +130,22 @@ no reply was good, 130 interrupted.`,
 	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
 	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
-	fl.StringVar(&f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU")
+	oneOf(fl, &f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
+		experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
-	fl.StringVar(&f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent")
+	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
-	fl.StringVar(&f.output, "output", "text", "text or json")
+	oneOf(fl, &f.output, "output", "text", "text or json", "text", "json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
 	for _, name := range []string{"arrivals", "think"} {
 		fl.Lookup(name).DefValue = "" // said above
 	}
-	complete(cmd, "loop", "open", "closed")
-	complete(cmd, "rest", experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
-	complete(cmd, "engine", load.Engines()...)
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
-	complete(cmd, "timestamps", "scheduled", "sent")
-	complete(cmd, "output", "text", "json")
 	return cmd
 }
 
@@ -172,20 +169,20 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := held(opts); err != nil {
 		return err
 	}
-	files, err := f.openFiles(opts.Targets, opts.Trace.Which)
+	files, err := f.openFiles(opts)
 	if err != nil {
-		return err
+		return usage(err)
 	}
-	defer files.close()
+	defer files.Close()
 	drive := f.open
 	if f.loop == "closed" {
 		drive = f.closed
 	}
 	result, err := drive(cmd, opts, &sum, files)
 	if result == nil {
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
-	if werr := errors.Join(files.finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
+	if werr := errors.Join(files.Finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
 		return errors.Join(err, werr)
 	}
 	if cmd.Context().Err() != nil {
@@ -203,6 +200,18 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// openFiles opens the files to write.
+func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
+	if f.results != "" && f.loop == "closed" && len(o.Targets) > 1 {
+		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
+	}
+	stamp := load.ScheduledStamp
+	if f.timestamps == "sent" {
+		stamp = load.SentStamp
+	}
+	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
+}
+
 // statusWords say how many replies had which status.
 func statusWords(statuses map[uint16]int) string {
 	var words []string
@@ -212,13 +221,8 @@ func statusWords(statuses map[uint16]int) string {
 	return strings.Join(words, ", ")
 }
 
-// mostRequests limits an open attack to 3.3 GB of memory: a request takes about 165 bytes (a
-// record.Request, its stamps and its place in the schedule). longestClosed limits a closed one:
-// its number of requests is not known in advance.
-const (
-	mostRequests  = 20_000_000
-	longestClosed = 5 * time.Minute
-)
+// longestClosed limits a closed loop: its number of requests is not known in advance.
+const longestClosed = 5 * time.Minute
 
 // ofLoop are the flags that make sense in one loop only.
 var ofLoop = map[string][]string{
@@ -235,8 +239,6 @@ func (f *attackFlags) check() error {
 		return err
 	}
 	switch {
-	case other == "":
-		return usagef("--loop %q is none of open, closed", f.loop)
 	case f.target == "" && f.targets == "":
 		return usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
 	case f.target != "" && f.targets != "":
@@ -247,20 +249,14 @@ func (f *attackFlags) check() error {
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
 		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
-	case f.rate.PerSecond*f.duration.Seconds() > mostRequests:
-		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, mostRequests)
+	case f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests:
+		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)
 	case f.connections < 0:
 		return usagef("--connections %d must not be negative", f.connections)
 	case f.idle < 0:
 		return usagef("--idle %d must not be negative", f.idle)
 	case f.timeout <= 0:
 		return usagef("--timeout %v must be above 0", f.timeout)
-	case !slices.Contains([]string{experiment.RestAuto, experiment.RestSpin, experiment.RestWait}, f.rest):
-		return usagef("--rest %q is none of auto, spin, wait", f.rest)
-	case f.timestamps != "scheduled" && f.timestamps != "sent":
-		return usagef("--timestamps %q is none of scheduled, sent", f.timestamps)
-	case f.output != "text" && f.output != "json":
-		return usagef("--output %q is none of text, json", f.output)
 	}
 	return nil
 }
@@ -268,9 +264,7 @@ func (f *attackFlags) check() error {
 // checkEngine refuses what the engine cannot do.
 func (f *attackFlags) checkEngine() error {
 	vegeta := f.engine == load.EngineVegeta
-	switch err := load.CheckEngine(f.engine); {
-	case err != nil:
-		return usagef("--%w", err)
+	switch {
 	case vegeta && f.loop == "closed":
 		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
 	case vegeta && f.idle > 0:

@@ -52,7 +52,7 @@ func attackChild(t *testing.T, target string, flags ...string) *attacker {
 func (a *attacker) underWay(t *testing.T) *attacker {
 	t.Helper()
 	eventually(t, "results of a running attack", func() (bool, string) {
-		text, err := os.ReadFile(a.results + partSuffix)
+		text, err := os.ReadFile(a.results + ".part")
 		return len(text) > 0, errorText(err)
 	})
 	return a
@@ -152,13 +152,13 @@ func TestAttackKilled(t *testing.T) {
 	if _, err := os.Stat(a.results); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: %v; want it not to exist", a.results, err)
 	}
-	left := resultsIn(t, a.results+partSuffix)
+	left := resultsIn(t, a.results+".part")
 	for _, r := range left {
 		if r.Code != 200 || r.Latency <= 0 {
 			t.Fatalf("got %+v, want a good reply", r)
 		}
 	}
-	if got := reportOf(t, a.results+partSuffix); len(left) == 0 || got.Requests != uint64(len(left)) {
+	if got := reportOf(t, a.results+".part"); len(left) == 0 || got.Requests != uint64(len(left)) {
 		t.Errorf("vegeta reports %d requests of %d, want all of at least one", got.Requests, len(left))
 	}
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +25,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// options puts the attack together and notes in sum what was asked for. In a
-// closed loop the trace holds demands alone.
+// options returns what to send, and notes in sum what was asked for. In a closed loop the trace holds
+// only demands.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
 	if len(args) == 1 {
@@ -47,26 +50,38 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
-		secured(o.Targets, u)
+		attack.Secured(o.Targets, u)
 		if err := f.take(s.Load); err != nil {
 			return o, err
 		}
 	} else if f.arrivals.Kind == arrivals.KindLog {
 		sum.Target = f.target
-	} else if o.Targets, err = f.asked(sum); err != nil {
-		return o, err
+	} else {
+		sum.Target = cmp.Or(f.targets, f.target)
+		if o.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
+			return o, usage(err)
+		}
 	}
 	f.override(&o, s == nil)
 	if f.loop == "closed" {
 		if s != nil {
 			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 		}
-	} else if o.Trace, err = f.schedule(s, o.Connections, sum); err != nil {
-		return o, err
+	} else {
+		t := attack.Timetable{
+			Scenario: s, Arrivals: f.arrivals, Given: f.changed("arrivals"), Rate: f.rate.PerSecond, Duration: f.duration, Whole: !f.changed("duration"), Seed: f.seed,
+		}
+		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
+			return o, usage(err)
+		}
+		f.duration, f.replayed = t.Duration, t.Log
 	}
 	if s == nil && f.replayed != nil {
-		if o.Targets, err = f.logged(); err != nil {
-			return o, err
+		if f.targets != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
+			return o, usage(attack.LogAsks(f.arrivals))
+		}
+		if o.Targets, err = attack.Logged(f.arrivals, f.replayed, f.target); err != nil {
+			return o, usage(err)
 		}
 	}
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
@@ -76,8 +91,8 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	return o, nil
 }
 
-// take has a scenario's load say what no flag does of the loop that both are. What
-// belongs to kept connections is not taken where none are kept.
+// take fills flags that were not given from a scenario's load, if both have the same loop. Settings of
+// kept connections are taken only where connections are kept.
 func (f *attackFlags) take(l scenario.Load) error {
 	if l.Loop != f.loop {
 		return nil
@@ -97,7 +112,7 @@ func (f *attackFlags) take(l scenario.Load) error {
 		unless("pipeline", func() { f.pipeline = max(1, l.Pipeline) })
 	}
 	unless("think", func() { f.think = l.Think })
-	if f.loop == "closed" { // that of an open one may be a share, or the log's: see schedule
+	if f.loop == "closed" { // an open loop's rate is decided in attack.Timetable
 		unless("rate", func() { f.rate.PerSecond = l.Rate.PerSecond })
 	}
 	return f.check()
@@ -121,98 +136,16 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	o.Engine, o.SkipVerify = f.engine, f.insecure
 }
 
-// secured has targets asked by https where the server was given so.
-func secured(targets []load.Target, server *url.URL) {
-	for i, t := range targets {
-		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {
-			targets[i].URL = "https://" + rest
-		}
-	}
-}
-
-// logged is what the log asks of the target.
-func (f *attackFlags) logged() (targets []load.Target, err error) {
-	u, err := url.Parse(f.target)
-	if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
-		return nil, usagef("with --arrivals %s give the server as --target http://host:port, and nothing else of the requests: the log says what is asked", f.arrivals)
-	}
-	for _, t := range load.LogTargets(f.replayed) {
-		targets = append(targets, t.At(u.Host))
-	}
-	secured(targets, u)
-	return targets, nil
-}
-
-// schedule draws the arrivals of an open loop, with their demands.
-func (f *attackFlags) schedule(s *scenario.Scenario, connections int, sum *record.Attack) (t arrivals.Trace, err error) {
-	process, rate := f.arrivals, f.rate.PerSecond
-	if s != nil && !f.changed("arrivals") {
-		if process, err = arrivals.Parse(s.Load.Arrivals); err != nil {
-			return t, usage(err)
-		}
-	}
-	switch {
-	case process.Fixed() && f.rate.PerSecond > 0:
-		return t, usagef("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, process)
-	case process.Fixed():
-	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
-	case rate == 0 && s != nil:
-		if rate = s.Load.Rate.PerSecond; rate == 0 {
-			return t, usagef("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
-		}
-	case rate == 0:
-		rate = 100
-	}
-	if process.Kind == arrivals.KindTrace {
-		if process, err = process.Open(workload.Calibrate()); err != nil {
-			return t, usagef("--arrivals: %w", err)
-		}
-		if !f.changed("duration") {
-			f.duration = process.Span()
-		}
-	}
-	if process.Kind == arrivals.KindLog {
-		if process, err = process.Open(0); err != nil {
-			return t, usagef("--arrivals: %w", err)
-		}
-		switch f.replayed = process.Log(); {
-		case rate == 0:
-			rate = process.OwnRate()
-		case process.Speed > 0:
-			return t, usagef("--rate %s and the speed in --arrivals %s both say how fast; drop one", f.rate, process)
-		}
-		if !f.changed("duration") {
-			f.duration = process.LogSpan(rate)
-		}
-	}
-	process = process.WithConnections(connections)
-	if err := process.Check(rate); err != nil {
-		return t, usage(err)
-	}
-	sum.Offered, sum.Arrivals = process.MeanRate(rate, f.duration), process.String()
-	if sum.Offered*f.duration.Seconds() > mostRequests {
-		return t, usagef("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.duration, mostRequests)
-	}
-	t = process.Draw(rate, f.duration, rand.New(rand.NewPCG(f.seed, 1)))
-	if len(t.At) == 0 {
-		return t, usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.duration)
-	}
-	if s != nil && t.Demand == nil {
-		t.Demand = s.Demands(len(t.At), f.seed, workload.Calibrate())
-	}
-	return t, nil
-}
-
 // closedDemands are drawn for a closed loop, which goes through them in turn.
 const closedDemands = 10_000
 
 // open drives the open loop. The result is nil when nothing was sent.
-func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	o.Started = files.start
+	o.Started = files.Start
 	o.Ended = func(seq int, r record.Request) {
-		if err := files.write(seq, r); err != nil {
+		if err := files.Write(seq, r); err != nil {
 			cancel(err)
 		}
 	}
@@ -244,7 +177,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 }
 
 // closed drives the closed loop.
-func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attackFiles) (*load.Result, error) {
+func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	c := load.ClosedOptions{
 		Targets: o.Targets, Which: o.Trace.Which, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
 		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
@@ -267,7 +200,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
-	files.start(closed.Start)
+	files.Start(closed.Start)
 	if err != nil {
 		sum.Status = record.Interrupted
 	}
@@ -275,7 +208,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	result := &closed.Result
 	attack.SumUpClosed(sum, c, &closed)
 	for seq, r := range closed.Requests {
-		if werr := files.write(seq, r); werr != nil {
+		if werr := files.Write(seq, r); werr != nil {
 			return result, werr
 		}
 	}
@@ -292,7 +225,7 @@ func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(),
 	return undo, err
 }
 
-// closedWords say what the closed loop does, for the summary.
+// closedWords describes the closed loop for the summary.
 func (f *attackFlags) closedWords() string {
 	words := "closed"
 	add := func(is bool, format string, args ...any) {
@@ -304,4 +237,66 @@ func (f *attackFlags) closedWords() string {
 	add(f.session > 0, "sessions of %d", f.session)
 	add(f.think != (workload.Dist{}), "thinking %s", f.think)
 	return words
+}
+
+// onLoopback refuses to send load to other machines by mistake, and https with an
+// engine that does not speak it.
+func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
+	checked := map[string]bool{} // of a log there may be many on one server
+	for _, t := range targets {
+		u, err := url.Parse(t.URL)
+		switch {
+		case err != nil:
+			return usagef("--target %q: %w", t.URL, err)
+		case checked[u.Scheme+u.Host]:
+			continue
+		case u.Scheme == "https" && f.engine != load.EngineVegeta:
+			return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+		case u.Scheme == "https":
+			u.Scheme = "http" // for all that is checked below
+		}
+		if f.allowRemote {
+			continue
+		}
+		if err := onLoopback(ctx, "--target", u.String()); err != nil {
+			return err
+		}
+		checked[u.Scheme+u.Host] = true
+	}
+	return nil
+}
+
+// A perSecond is the rate of an attack, which has no slowest arm to share.
+type perSecond struct{ scenario.Rate }
+
+// Set implements pflag.Value.
+func (r *perSecond) Set(s string) error {
+	var rate scenario.Rate
+	err := rate.Set(s)
+	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	switch {
+	case unitless == nil && number > 0:
+		return fmt.Errorf("no unit; say %s/s", strings.TrimSpace(s))
+	case err != nil:
+		return errors.New("not a rate; give requests per second, above 0 and up to 1000000/s, like 100/s")
+	case rate.OfSlowest > 0:
+		return errors.New("a share of a throughput that is not measured here; give requests per second like 100/s")
+	}
+	r.Rate = rate
+	return nil
+}
+
+// held tells whether this process can hold the connections, in the flags' words.
+func held(o load.Options) error {
+	if o.Idle > 0 && !o.KeepAlive {
+		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)
+	}
+	flags := fmt.Sprintf("--connections %d", o.Connections)
+	if o.Idle > 0 {
+		flags += fmt.Sprintf(" with --idle %d", o.Idle)
+	}
+	if err := load.CheckConnections(o.Connections + o.Idle); err != nil {
+		return usagef("%s: %w", flags, err)
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,8 +14,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
-
-var auditFormats = []string{"text", "json", "markdown"}
 
 func newAudit() *cobra.Command {
 	var given audit.Given
@@ -50,11 +47,8 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given.Service = service.Seconds()
-			switch {
-			case given.Cores < 0 || given.Connections < 0 || service < 0:
+			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
-			case !slices.Contains(auditFormats, output):
-				return checkFormat(output, auditFormats)
 			}
 			a, err := auditOf(cmd.InOrStdin(), args[0], given)
 			if err != nil {
@@ -73,9 +67,8 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 	fl.Float64Var(&given.Cores, "cores", 0, "cores that the server had")
 	fl.DurationVar(&service, "service", 0, "the server's CPU time for a request, like 400us")
 	fl.Float64Var(&given.Connections, "connections", 0, "requests that could be in flight at once, where the tool does not print its connections")
-	fl.StringVar(&output, "output", "text", strings.Join(auditFormats, ", "))
+	oneOf(fl, &output, "output", "text", "text, json, markdown", "text", "json", "markdown")
 	fl.BoolVarP(&verbose, "verbose", "v", false, "print every finding, and what was read and what not, line by line")
-	complete(cmd, "output", auditFormats...)
 	return cmd
 }
 

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -24,10 +19,10 @@ const (
 	capacitySLO      = "p99<=10ms,errors<=0.1%"
 )
 
-// capacityFormats are those of report's that a search can be rendered as.
+// capacityFormats are the formats of a search.
 var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
-// capacityFlags are what the command line says of a search for capacity.
+// capacityFlags are the flags of capacity.
 type capacityFlags struct {
 	compareFlags
 	slo string
@@ -83,10 +78,9 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
-	fl.StringVar(&f.output, "output", "text", strings.Join(capacityFormats, ", "))
+	oneOf(fl, &f.output, "output", "text", strings.Join(capacityFormats, ", "), capacityFormats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	complete(cmd, "output", capacityFormats...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
@@ -133,15 +127,10 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 
 // checkGiven refuses values that mean "not given" when they were given.
 func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
-	for _, name := range []string{"window", "warmup", "budget"} {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
-		}
+	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
+		return err
 	}
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
-	}
-	if err := checkFormat(f.output, capacityFormats); err != nil {
+	if err := f.checkArms(fl); err != nil {
 		return err
 	}
 	return checkEmpty(fl, "path", "targets")
@@ -150,23 +139,4 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	return c, usageIfImpossible(err)
-}
-
-// writeSearch prints a search that has not begun.
-func writeSearch(w io.Writer, c *experiment.Comparison) error {
-	p := c.Planned()
-	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
-	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "objective   %s\n", p.SLO)
-	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
-	writeLoads(w, p, c.Env())
-	fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
-		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
-	}
-	for _, a := range p.Arms {
-		fmt.Fprintf(w, "arm         %s: %s\n", a.Name, command.Join(a.Command))
-	}
-	_, err := fmt.Fprintln(w)
-	return err
 }

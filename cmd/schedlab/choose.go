@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,17 +17,17 @@ import (
 	"schedlab/internal/choose"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
-// chooseFlags are what a person says about requests.
+// chooseFlags describe requests.
 type chooseFlags struct {
 	cpu, sleep                  string
 	lock                        time.Duration
@@ -72,14 +73,6 @@ requests of the advised model got no good reply.`,
 		RunE:              f.run,
 	}
 	f.bind(cmd.Flags())
-	complete(cmd, "matters", choose.Matters()...)
-	complete(cmd, "output", "text", "json", "markdown")
-	complete(cmd, "progress", "auto", "plain", "none")
-	for _, name := range []string{"table", "rows"} { // for tools/experiments
-		if err := cmd.Flags().MarkHidden(name); err != nil {
-			panic(err) // the flag does not exist: a bug here
-		}
-	}
 	return cmd
 }
 
@@ -93,7 +86,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
-	fl.StringVar(&f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "))
+	oneOf(fl, &f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "), choose.Matters()...)
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
@@ -101,10 +94,11 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
-	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
+	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }
 
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
@@ -122,10 +116,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	choice, test, err := choose.Advise(ask, pack, choosable())
 	if err != nil {
 		return err
@@ -164,7 +155,7 @@ func choosable() (all []mode.Mode) {
 	return all
 }
 
-// sizeOfMode says in the table where a mode's size is from.
+// sizeOfMode returns the table's cell about a mode's size.
 func sizeOfMode(name string) string {
 	switch m, err := model.Lookup(name); {
 	case err != nil || !m.Has("workers") && !m.Loops:
@@ -175,7 +166,7 @@ func sizeOfMode(name string) string {
 	return "a loop for each CPU"
 }
 
-// ask is what the flags, and a scenario for what they leave out, say of the requests.
+// ask describes the requests by the flags, and by a scenario where a flag was not given.
 func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) {
 	var path string
 	if len(args) == 1 {
@@ -187,16 +178,17 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) 
 	if err := f.check(fl); err != nil {
 		return choose.Ask{}, err
 	}
-	d, err := f.demand()
+	request := choose.Request{CPU: f.cpu, Sleep: f.sleep, Lock: f.lock}
+	d, err := request.Demand()
 	if err != nil {
-		return choose.Ask{}, err
+		return choose.Ask{}, usage(err)
 	}
 	a := choose.Ask{
 		Demand: d, Lock: f.lock, Rate: f.rate.PerSecond, Connections: f.connections, Idle: f.idle, Pipeline: f.pipeline, Arrivals: f.arrivals,
 		Path: path, Matters: f.matters, Cores: f.cores, Seed: f.options.Seed,
 	}
 	if path == "" {
-		a.Path = f.path()
+		a.Path = request.Path()
 	}
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
@@ -215,7 +207,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) 
 	return a, nil
 }
 
-// check finds what is missing or impossible in the flags.
+// check refuses missing and impossible flags.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	switch {
 	case f.rate.PerSecond == 0:
@@ -232,12 +224,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--pipeline %d; give 1 or more", f.pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
-	case !slices.Contains(choose.Matters(), f.matters):
-		return usagef("--matters %q is none of %s", f.matters, strings.Join(choose.Matters(), ", "))
 	case f.pipeline > 1 && f.idle > 0:
 		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", f.idle, f.pipeline)
-	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
-		return usagef("--output %q is none of text, json, markdown", f.output)
 	case f.options.Budget <= 0:
 		return usagef("--budget %v must be above 0", f.options.Budget)
 	}
@@ -248,48 +236,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// demand is what a request asks, --lock with its CPU time.
-func (f *chooseFlags) demand() (sizing.Demand, error) {
-	var parts []string
-	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
-		if part[1] == "" {
-			continue
-		}
-		if _, err := workload.ParseDist(part[1]); err != nil {
-			return sizing.Demand{}, flagged(part[0], err)
-		}
-		parts = append(parts, part[0]+"="+part[1])
-	}
-	if f.lock > 0 {
-		cpu, err := workload.ParseDist(f.cpu)
-		if f.cpu != "" && err != nil {
-			return sizing.Demand{}, flagged("cpu", err)
-		}
-		parts = append([]string{"cpu=" + (cpu.Mean() + f.lock).String()}, slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, "cpu=") })...)
-	}
-	d, err := sizing.ParseWorkload(strings.Join(parts, ","))
-	if err != nil {
-		return d, usagef("--cpu and --sleep: %w", err)
-	}
-	return d, nil
-}
-
-// path asks for the demand.
-func (f *chooseFlags) path() string {
-	var query []string
-	for _, part := range [][2]string{{"cpu", f.cpu}, {"sleep", f.sleep}} {
-		if part[1] != "" {
-			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
-		}
-	}
-	if f.lock > 0 {
-		query = append(query, "lock="+f.lock.String())
-	}
-	return "/work?" + strings.Join(query, "&")
-}
-
-// fill gives flags that were not given what a scenario says, and returns the path that it
-// asks, "" where that is /work.
+// fill sets flags that were not given from a scenario. It returns the path that the scenario asks, ""
+// if that is /work.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
 	s, _, err := findScenario(name)
 	if err != nil {
@@ -329,7 +277,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	return "", nil
 }
 
-// printRows prints the pack's verdicts with those of records.
+// printRows prints the pack's verdicts after the records' verdicts have replaced theirs.
 func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
 	for _, name := range f.rows {
 		r, rows, err := rowsOf(name)
@@ -342,7 +290,7 @@ func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
 	return err
 }
 
-// line is the comparison as a line to type.
+// line returns the command line of the comparison.
 func (c *chosen) line(t choose.Test) string {
 	argv := []string{"schedlab", "compare", "--path", t.Path}
 	if t.Rate > 0 {
@@ -358,4 +306,90 @@ func (c *chosen) line(t choose.Test) string {
 		argv = append(argv, "--expect", text)
 	}
 	return command.Join(append(argv, "--budget", c.Options.Budget.String()))
+}
+
+// A chosen model's test is a comparison.
+type chosen struct{ compareFlags }
+
+// compare lays out the comparison that tests an advice, as the command line would.
+func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experiment.Comparison, error) {
+	c := &chosen{compareFlags{Options: f.options, addArms: t.Arms, vary: t.Vary, out: f.out, adhoc: adhocFlags{path: t.Path}}}
+	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
+	c.Rate = scenario.Rate{PerSecond: t.Rate}
+	if err := knowSelf(&c.Options); err != nil {
+		return nil, nil, err
+	}
+	plain, err := c.scenario("") // without expectations, for the arms' names
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, arm := range plain.Contestants()[1:] {
+		for _, metric := range t.Metrics {
+			if slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == metric && !slices.Contains(t.Metrics, "good_mean") }) {
+				c.expect = append(c.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
+			}
+		}
+	}
+	for _, term := range t.Keeps {
+		c.expect = append(c.expect, keeps(term, plain.Contestants()[0].Name))
+	}
+	s, err := c.scenario("")
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.verify {
+		c.Note = "tests an advice of schedlab choose"
+		c.Iters = workload.Calibrate()
+	}
+	planned, err := c.plan(s)
+	return c, planned, err
+}
+
+// keeps returns the expectation that an arm keeps a term of an SLO.
+func keeps(term stats.Term, arm string) string {
+	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
+}
+
+// verify runs the comparison that tests the advice.
+func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t choose.Test, show *progress) (*record.ChoiceTest, error) {
+	dir, run, err := planned.Run(ctx, c.out, show.update)
+	show.done()
+	if err != nil {
+		return nil, c.failure(err, dir, run)
+	}
+	if err := writeReports(dir, run.Result); err != nil {
+		return nil, err
+	}
+	var arms []string
+	for _, a := range run.Plan.Arms {
+		if a.Role != record.Copy {
+			arms = append(arms, a.Name)
+		}
+	}
+	_, verdicts, err := judge.Pairs(dir, run, choose.TestPairs(arms, t.Metrics))
+	if err != nil {
+		return nil, err
+	}
+	var slo []record.Expectation
+	for _, e := range run.Result.Expectations {
+		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {
+			slo = append(slo, e)
+		}
+	}
+	v := choose.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
+	v.Dir = dir.Path()
+	return v, nil
+}
+
+// rowsOf returns the scenario of a record and its verdicts.
+func rowsOf(name string) (string, choose.Pack, error) {
+	dir, run, err := record.Open(name, record.DefaultRoot)
+	if err != nil {
+		return "", nil, usage(err)
+	}
+	result, verdicts, err := judge.Pairs(dir, run, choose.Pairs(run.Plan.Scenario))
+	if err != nil {
+		return "", nil, err
+	}
+	return result.Scenario, choose.Rows(result, verdicts), nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/load"
@@ -23,7 +22,7 @@ import (
 	"schedlab/internal/workload"
 )
 
-// compareFlags are what the command line adds to a comparison.
+// compareFlags are the flags of compare. Other commands that run comparisons embed them.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
@@ -102,37 +101,32 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
-	fl.StringVar(&f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided")
+	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
-	fl.StringVar(&f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/engines.md)")
+	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
-	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)")
-	fl.StringVar(&f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm")
+	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
-	complete(cmd, "protocol", "quick", "full")
-	complete(cmd, "engine", load.Engines()...)
-	complete(cmd, "stamps", "off", "basic", "full")
-	complete(cmd, "output", formatNames()...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
 
 func formatNames() []string { return report.Names(report.Formats()) }
 
+// run plans every scenario first, so that mistakes are found before anything runs. Then it prints the
+// plans, runs the pack, or runs the one comparison.
 func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
-	if err := checkFormat(f.output, formatNames()); err != nil {
-		return err
-	}
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
 	}
@@ -143,9 +137,9 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	if err != nil {
 		return err
 	}
-	names, err := named(scenarios)
+	names, err := library.Expand(scenarios)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if f.adhoc.given() {
 		names = []string{""} // the flags' own
@@ -169,6 +163,11 @@ func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
 	case len(all.Scenarios) > 1:
 		return f.pack(cmd, all, show)
 	}
+	return f.one(cmd, all, show)
+}
+
+// one runs the only scenario of all, and prints its result.
+func (f *compareFlags) one(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	c, err := f.plan(all.Scenarios[0].Scenario)
 	if err != nil {
 		return err
@@ -194,13 +193,21 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
 		}
 	}
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	if err := f.checkArms(fl); err != nil {
+		return err
 	}
 	if err := f.checkVary(fl); err != nil {
 		return err
 	}
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+}
+
+// checkArms refuses an arm without a name.
+func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	return nil
 }
 
 // scenario reads a scenario and puts the command line's arms into it.
@@ -222,27 +229,9 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 		added = append(added, a)
 	}
-	if len(f.arms) > 0 {
-		own := s.Arms
-		s.Arms = nil
-		for _, name := range f.arms {
-			called := func(a scenario.Arm) bool { return a.Name == name }
-			if i := slices.IndexFunc(added, called); i >= 0 {
-				s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
-				continue
-			}
-			if i := slices.IndexFunc(own, called); i >= 0 {
-				s.Arms = append(s.Arms, own[i])
-				continue
-			}
-			a, err := scenario.ParseArm(name)
-			if err != nil {
-				return s, usagef("--arms: %w", err)
-			}
-			s.Arms = append(s.Arms, a)
-		}
+	if err := s.Select(f.arms, added); err != nil {
+		return s, usagef("--arms: %w", err)
 	}
-	s.Arms = append(s.Arms, added...)
 	if f.close {
 		s.Keep(false)
 	}
@@ -272,7 +261,7 @@ func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error)
 	return c, usageIfImpossible(err)
 }
 
-// usageIfImpossible gives the exit code of wrong usage to an error that says what to change.
+// usageIfImpossible gives an impossible plan the exit code of wrong usage.
 func usageIfImpossible(err error) error {
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return usage(err)
@@ -299,8 +288,8 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 	return run.Result, nil
 }
 
-// failure gives what cut a comparison short its exit code, and says where the
-// record is. One without a measurement is not kept.
+// failure adds the exit code and the place of the record to an error that cut a comparison short. A
+// record without a measurement is removed.
 func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
@@ -319,9 +308,9 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	return fmt.Errorf("%w; %s", err, kept)
 }
 
-// verdictCode is 3 when an expectation failed, 0 when a challenger has a primary
-// verdict other than REFUSED, does more or less than the baseline, or an expectation
-// passed. Strict takes no expectation that is open or refused.
+// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary verdict
+// other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation is open or
+// refused, it is 4.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
@@ -349,7 +338,7 @@ func answered(r *record.Result, a record.Answer) (n int) {
 	return n
 }
 
-// writeReports puts the files for people and benchstat into the record.
+// writeReports writes the files for people and benchstat into the record.
 func writeReports(dir *record.Dir, r *record.Result) error {
 	if r.Capacity != nil {
 		return errors.Join(
@@ -363,57 +352,4 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
 		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }),
 	)
-}
-
-func writePlan(w io.Writer, c *experiment.Comparison) error {
-	p := c.Planned()
-	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
-	fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n", p.Protocol, p.Blocks, len(p.Arms),
-		record.Duration(p.Warmup).Round(time.Millisecond), record.Duration(p.Window).Round(time.Millisecond))
-	fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
-	if p.Asked != "" {
-		fmt.Fprintf(w, "asks        %s\n", p.Asked)
-	}
-	writeLoads(w, p, c.Env())
-	budget, blocks := c.Budget()
-	about := ""
-	if p.Estimate < budget.Seconds() {
-		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
-	}
-	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
-	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
-	if f := p.Feasible; f != nil {
-		if f.Planned > 0 {
-			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
-		}
-		if f.NeedsRate > 0 {
-			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
-		}
-		for _, u := range experiment.Undecided(*f, false) {
-			fmt.Fprintf(w, "undecided   %s\n", report.Say(u))
-		}
-	}
-	for _, text := range p.Expect {
-		fmt.Fprintf(w, "expect      %s\n", text)
-	}
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
-		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
-	}
-	for _, a := range p.Arms {
-		fmt.Fprintf(w, "%-11s %s: %s\n", a.Role, a.Name, command.Join(a.Command))
-	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
-
-// writeLoads prints what the arms' clients do, each once, and the CPUs of both sides.
-func writeLoads(w io.Writer, p record.Plan, e record.Env) {
-	var loads []string
-	for _, a := range p.Arms {
-		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
-			loads = append(loads, text)
-			fmt.Fprintf(w, "load        %s\n", text)
-		}
-	}
-	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 }

@@ -24,8 +24,9 @@ import (
 
 type doctorFlags struct {
 	experiment.Options
-	scenario    string  // whose load is compared
-	rate        float64 // of its first arm, where the scenario's is relative and measured; else 0
+	scenario    string            // its name or file
+	asked       scenario.Scenario // what it holds
+	rate        float64           // of its first arm, if the scenario's rate is relative; 0 before that is measured, and otherwise
 	allowRemote bool
 	quick, full bool
 	verbose     bool
@@ -75,19 +76,16 @@ interrupted.`,
 	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	fl.StringVar(&f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free")
+	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
-	fl.StringVar(&f.output, "output", "text", strings.Join(doctor.Formats, ", "))
+	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	complete(cmd, "pin", "auto", "none")
-	complete(cmd, "output", doctor.Formats...)
-	complete(cmd, "progress", "auto", "plain", "none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 	return cmd
 }
 
-// What is measured, and for how long.
+// How long and how often each thing is measured.
 const (
 	watchOthers = 500 * time.Millisecond // other programs' CPU time
 	watchClock  = 250 * time.Millisecond // between looks at the clocks
@@ -98,19 +96,13 @@ const (
 )
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {
-	if err := checkFormat(f.output, doctor.Formats); err != nil {
-		return err
-	}
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
 	}
 	if f.out == "" {
 		return usagef("--out is empty; give it a value or leave it out")
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
@@ -140,15 +132,14 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// check finds what is wrong with the scenario before anything is measured, other
-// machines among its arms included.
+// check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
 func (f *doctorFlags) check(ctx context.Context) error {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
+	var err error
+	if f.asked, _, err = findScenario(f.scenario); err != nil {
 		return err
 	}
 	if !f.allowRemote {
-		if err := armsOnLoopback(ctx, s.Arms); err != nil {
+		if err := armsOnLoopback(ctx, f.asked.Arms); err != nil {
 			return err
 		}
 	}
@@ -156,7 +147,7 @@ func (f *doctorFlags) check(ctx context.Context) error {
 	return err
 }
 
-// machine is this one, as far as it can be read at once.
+// machine reads the properties of this machine that need no measuring.
 func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
@@ -176,7 +167,7 @@ func snap(m *doctor.Machine) host.Snapshot {
 	return host.Snap(slices.Compact(cpus))
 }
 
-// watch looks for span at what other programs do.
+// watch measures the CPU time of other programs for a span.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	before := snap(m)
 	select {
@@ -186,7 +177,7 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	m.Usage = snap(m).Since(before)
 }
 
-// measure fills in what takes time.
+// measure fills in the properties that take time to measure.
 func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
@@ -213,7 +204,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	return nil
 }
 
-// engineTime is what the load engine adds to a response time, as doctor takes it.
+// engineTime converts the time that the load engine adds to a response time.
 func engineTime(f *record.Floor, err error) doctor.Engine {
 	if err != nil {
 		return doctor.Engine{Err: err}
@@ -227,7 +218,7 @@ type aPlan struct {
 	blocks   int
 }
 
-// noise compares a program with itself, in as many blocks as there is time for.
+// noise measures by how much copies of one program seem to differ.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
 	plans := []aPlan{{"quick", 4}}
 	if f.full {
@@ -266,10 +257,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 
 // alike plans the scenario with its baseline as the only contestant.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
-		return nil, err
-	}
+	s := f.asked
 	one := s.First()
 	if f.rate > 0 {
 		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}
@@ -283,10 +271,7 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 // findRate asks all arms of the scenario for their throughput when its rate is a
 // share of the slowest one's.
 func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
-	s, _, err := findScenario(f.scenario)
-	if err != nil {
-		return err
-	}
+	s := f.asked
 	if len(s.Arms) == 1 {
 		s.Arms = twice(s.Arms[0])
 	}
@@ -314,7 +299,7 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	return c, usageIfImpossible(err)
 }
 
-// compareAlike runs it, for so many blocks, in a directory that is removed.
+// compareAlike runs the comparison that p describes, in a directory that is removed.
 func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (a doctor.AA, err error) {
 	c, err := f.alike(p.protocol)
 	if err != nil {
@@ -341,4 +326,26 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 		}
 	}
 	return a, nil
+}
+
+// briefWatch is how long a comparison watches other programs before it starts.
+const briefWatch = 150 * time.Millisecond
+
+// sayMachine prints in a line whether this machine is fit for comparisons. If it is not, every record
+// gets a doubt.
+func (f *compareFlags) sayMachine(cmd *cobra.Command) error {
+	survey, err := experiment.NewSurvey(f.Options)
+	if err != nil {
+		return usageIfImpossible(err)
+	}
+	m := machine(survey, f.out)
+	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)
+	watch(cmd.Context(), m, briefWatch)
+	m.Clock = clock()
+	report := doctor.Examine(m)
+	if report.Verdict != doctor.Fit {
+		f.Machine = report.Summary(len(report.Findings))
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "machine: %s; `schedlab doctor` says more\n", report.Sentence)
+	return err
 }

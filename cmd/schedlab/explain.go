@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
+	"schedlab/internal/profile"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -19,7 +21,7 @@ import (
 // testBudget is how long the tests of an explanation may take.
 const testBudget = time.Minute
 
-// explainFlags are what is said of an explanation.
+// explainFlags are the flags of explain.
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
@@ -74,10 +76,8 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	fl.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
-	fl.StringVar(&f.output, "output", "text", "text, json, markdown or html")
-	complete(cmd, "output", report.Names(report.ExplainFormats())...)
-	complete(cmd, "progress", "auto", "plain", "none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.Names(report.ExplainFormats())...)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(f.out), cobra.ShellCompDirectiveDefault
@@ -96,9 +96,6 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.output, report.Names(report.ExplainFormats())); err != nil {
-		return err
-	}
 	show, err := f.prepare(cmd)
 	if err != nil {
 		return err
@@ -133,8 +130,8 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// explain explains a run's arms and keeps that in its record. Of an explanation whose tests
-// were stopped, the error says by what.
+// explain explains the difference of a run's arms and keeps the explanation in its record. With
+// an explanation, the error is the reason why its tests were stopped.
 func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.Run, arms []string, show *progress) (*record.Explanation, error) {
 	c, err := explain.Read(dir, run)
 	if err != nil {
@@ -155,7 +152,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	if f.profiles && stopped == nil {
 		x, stopped = f.profile(cmd, dir, run.Plan, c, x, show)
 	}
-	x, keep, err := beside(dir, x)
+	x, keep, err := explain.Beside(dir, x)
 	if err != nil || !keep {
 		return x, errors.Join(stopped, err)
 	}
@@ -163,25 +160,12 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))
 }
 
-// beside merges a new explanation with the one in the record. Tests and profiles of the same two
-// arms stay until they run again. keep is false if the old one has tests of other arms and the new one none.
-func beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
-	old, err := dir.Explanation()
-	switch {
-	case err != nil || old == nil:
-		return x, err == nil, err
-	case old.From != x.From || old.To != x.To:
-		return x, old.Tests == nil || x.Tests != nil, nil
+// again returns the options of a run under the load and on the CPUs of the explained one.
+func (f *explainFlags) again(t explain.Test) experiment.Options {
+	return experiment.Options{
+		Self: f.Self, Version: f.Version, Modes: f.Modes, Iters: workload.Calibrate(),
+		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
 	}
-	newer := *x
-	if x.Tests == nil && old.Tests != nil {
-		newer = *old
-		newer.Profiles = x.Profiles
-	}
-	if newer.Profiles == nil {
-		newer.Profiles = old.Profiles
-	}
-	return &newer, true, nil
 }
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
@@ -194,11 +178,10 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
 		return x, err
 	}
-	planned, err := experiment.Plan(t.Scenario, experiment.Options{
-		Self: f.Self, Version: f.Version, Modes: f.Modes, Seed: f.Seed, Budget: f.testBudget, Iters: workload.Calibrate(),
-		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
-		Asks: []string{"p50"}, Sign: f.Sign, Note: "tests the causes of " + c.Result.Dir, OnTrouble: f.OnTrouble,
-	})
+	o := f.again(t)
+	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
+	o.Note, o.OnTrouble = "tests the causes of "+c.Result.Dir, f.OnTrouble
+	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
@@ -218,4 +201,98 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 		return x, err
 	}
 	return c.Confirm(x, tested), nil
+}
+
+// mostMoved limits the functions that an explanation names because their share of the CPU samples
+// changed.
+const mostMoved = 5
+
+// profile captures the profiles of an explanation's arms and adds them to the explanation. The run's
+// record keeps them with their flame graphs.
+func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
+	t, err := c.Profiled(x)
+	if err != nil {
+		return x, usage(err)
+	}
+	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+		return x, err
+	}
+	o := f.again(t)
+	o.Seed = c.Seed()
+	planned, err := experiment.Plan(t.Scenario, o)
+	if err != nil {
+		return x, fmt.Errorf("planning the profiles: %w", err)
+	}
+	arms, err := planned.Profile(cmd.Context(), show.update)
+	show.done()
+	if err != nil {
+		return x, err
+	}
+	done := *x
+	done.Profiles, err = keepProfiles(dir, arms)
+	return &done, err
+}
+
+// keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares them.
+func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
+	kept := &record.Profiles{Moved: []record.FunctionShare{}}
+	trees := map[string][]*profile.Tree{} // by kind, one of each arm; nil for one without samples
+	var kinds []string
+	for i, a := range arms {
+		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
+		for _, file := range a.Files {
+			at, err := dir.WriteProfile(a.Arm, file.Name, func(w io.Writer) error { _, err := w.Write(file.Data); return err })
+			if err != nil {
+				return kept, err
+			}
+			k.Files = append(k.Files, at)
+			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
+			if !isProfile {
+				if k.Requests, err = profile.Requests(file.Data); err != nil {
+					return kept, err
+				}
+				continue
+			}
+			tree, err := profile.Parse(file.Data)
+			if err != nil && !errors.Is(err, profile.ErrEmpty) {
+				return kept, err
+			}
+			if kind == "cpu" && tree != nil {
+				k.Samples = tree.Samples
+			}
+			if trees[kind] == nil {
+				trees[kind] = make([]*profile.Tree, len(arms))
+				kinds = append(kinds, kind)
+			}
+			trees[kind][i] = tree
+		}
+		kept.Arms = append(kept.Arms, k)
+	}
+	for _, kind := range kinds {
+		for i, tree := range trees[kind] {
+			if tree == nil {
+				continue
+			}
+			flames := []record.Flame{{Kind: kind, Arm: arms[i].Arm, Frames: tree.Layout(nil)}}
+			if base := trees[kind][0]; i > 0 && base != nil {
+				flames = append(flames, record.Flame{Kind: kind, Arm: arms[i].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)})
+				if kind == "cpu" {
+					kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
+				}
+			}
+			for _, fl := range flames {
+				name := kind + ".svg"
+				if fl.Base != "" {
+					name = kind + "-difference.svg"
+				}
+				at, err := dir.WriteProfile(fl.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, fl) })
+				if err != nil {
+					return kept, err
+				}
+				fl.File = at
+				kept.Flames = append(kept.Flames, fl)
+			}
+		}
+	}
+	return kept, nil
 }

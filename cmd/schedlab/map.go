@@ -82,20 +82,17 @@ is kept).`,
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
-	fl.StringVar(&f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "))
+	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "), metricNames()...)
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
-	fl.StringVar(&f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)")
+	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
-	fl.StringVar(&f.output, "output", "text", strings.Join(mapFormatNames(), ", "))
+	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the grid, the time of a cell and of all, and run nothing")
-	complete(cmd, "metric", metricNames()...)
-	complete(cmd, "stamps", "off", "basic", "full")
-	complete(cmd, "output", mapFormatNames()...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
@@ -105,9 +102,6 @@ func metricNames() []string { return append([]string{winnerMetric}, judge.MapMet
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.output, mapFormatNames()); err != nil {
-		return err
-	}
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
 	}
@@ -139,7 +133,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
 		}
-		if err := sign(dir, signedMap(r.Map.Plan)); err != nil {
+		if err := dir.Sign(signedMap(r.Map.Plan)); err != nil {
 			return err
 		}
 	}
@@ -167,9 +161,6 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
-	}
-	if !slices.Contains(metricNames(), f.metric) {
-		return nil, usagef("--metric %q is none of %s", f.metric, strings.Join(metricNames(), ", "))
 	}
 	x, err := scenario.ParseFactor(f.x)
 	if err != nil {
@@ -218,8 +209,7 @@ func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error)
 	return r, usage(err)
 }
 
-// reopen goes on with a map: nothing of its plan may be given again, but for the
-// time that it may still take.
+// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
@@ -313,7 +303,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	return nil
 }
 
-// writeMapReports puts the files for people beside a map.
+// writeMapReports writes the pages and the picture of a map into its record.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
 		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapHTML(w, m) }),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
+	"schedlab/internal/record"
 )
 
 func newModes() *cobra.Command {
@@ -35,20 +35,17 @@ func newModes() *cobra.Command {
 				}
 				modes = []model.Mode{m}
 			}
-			switch output {
-			case "json":
-				return writeModesJSON(cmd.OutOrStdout(), modes)
-			case "text":
-				if len(args) == 1 {
-					return writeMode(cmd.OutOrStdout(), modes[0])
-				}
-				return writeModes(cmd.OutOrStdout(), modes)
+			switch w := cmd.OutOrStdout(); {
+			case output == "json":
+				return writeModesJSON(w, modes)
+			case len(args) == 1:
+				return writeMode(w, modes[0])
+			default:
+				return writeModes(w, modes)
 			}
-			return usagef("--output %q is none of text, json", output)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "text", "text or json")
-	complete(cmd, "output", "text", "json")
+	oneOf(cmd.Flags(), &output, "output", "text", "text or json", "text", "json")
 	return cmd
 }
 
@@ -89,7 +86,7 @@ func writeMode(w io.Writer, m model.Mode) error {
 	return tw.Flush()
 }
 
-// describe is a flag, what it means, and its default.
+// describe returns a flag with its help and its default.
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {
@@ -114,9 +111,7 @@ func writeModesJSON(w io.Writer, modes []model.Mode) error {
 	for i, m := range modes {
 		rows[i] = modeJSON{m.Name, m.Summary, m.Axes, m.Imitates, m.Wins, m.Starves, append([]string{}, m.Flags...)}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return record.WriteJSON(w, struct {
 		Schema int        `json:"schema"`
 		Modes  []modeJSON `json:"modes"`
 	}{1, rows})

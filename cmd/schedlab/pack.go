@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,47 +17,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// packName stands for all embedded scenarios.
-const packName = "all"
-
-// named turns a command line's arguments into scenarios: "all" into the embedded
-// ones, a directory into its YAML files.
-func named(args []string) (names []string, err error) {
-	for _, arg := range args {
-		info, statErr := os.Stat(arg)
-		switch {
-		case slices.Contains(scenarioNames(), arg):
-			names = append(names, arg)
-		case arg == packName:
-			names = append(names, scenarioNames()...)
-		case statErr == nil && info.IsDir():
-			files, err := inDirectory(arg)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, files...)
-		default:
-			names = append(names, arg)
-		}
-	}
-	return names, nil
-}
-
-// inDirectory are the scenario files of a directory.
-func inDirectory(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		return nil, usagef("reading directory %q: %w", dir, err)
-	}
-	if len(files) == 0 {
-		return nil, usagef("directory %q holds no scenario, no file *.yaml", dir)
-	}
-	slices.Sort(files)
-	return files, nil
-}
-
-// plans reads every scenario and finds what is wrong before anything runs. In a
-// pack, one that this machine is too small for is refused and not wrong.
+// plans reads and plans every scenario, so that mistakes are found before anything runs. In a pack a
+// scenario that needs a larger machine is no mistake: it is left out.
 func (f *compareFlags) plans(names []string) (experiment.Pack, error) {
 	all, from := experiment.Pack{Total: f.total}, map[string]string{}
 	for _, name := range names {
@@ -109,8 +68,8 @@ func about(name string, err error) error {
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
 
-// pack runs scenarios one after the other, each with a record of its own, and
-// writes what every assertion came to. An interrupt keeps what was done.
+// pack runs scenarios one after the other, each with its own record, and prints the outcome of every
+// expectation. After an interrupt the records are kept.
 func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
@@ -137,8 +96,8 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	return packOutcome(entries, failed, f.strict)
 }
 
-// entry is what the report says of one scenario, whose files it writes; the error is one
-// that the whole pack ends with.
+// entry writes the files of one scenario and returns its row of the report. An error ends the pack with
+// a failure.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Expect}
 	if r.NotRun != nil {
@@ -186,8 +145,8 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	return nil
 }
 
-// writePlans prints what a pack would do, how long it would take, and what of it would
-// not fit into --total if all that runs takes as long as planned.
+// writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total if
+// each of the others takes as long as planned.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	total, late := time.Duration(0), []string{}
 	for _, s := range all.Scenarios {

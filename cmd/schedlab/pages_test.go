@@ -150,7 +150,7 @@ func TestEveryScenarioHasAPage(t *testing.T) {
 			t.Errorf("docs/experiments/README.md has no line about %s", p.name)
 		}
 	}
-	for _, name := range scenarioNames() {
+	for _, name := range library.Names() {
 		if !slices.Contains(named, name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
 			t.Errorf("the scenario %s has no page", name)
 		}

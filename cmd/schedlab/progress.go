@@ -18,7 +18,7 @@ import (
 // plainEvery is how often progress is printed where a line cannot be redrawn.
 const plainEvery = 10 * time.Second
 
-// A progress tells on stderr what runs, how far it is and how long it takes.
+// A progress prints which step runs, how far it is and how long it still takes.
 type progress struct {
 	w    io.Writer
 	live bool // redraw one line
@@ -27,19 +27,16 @@ type progress struct {
 	told map[string]bool // what note has said
 }
 
-func newProgress(w io.Writer, kind string) (*progress, error) {
-	p := &progress{w: w}
-	switch kind {
-	case "none":
-		p.off = true
-	case "plain":
-	case "auto":
-		f, ok := w.(*os.File)
-		p.live = ok && term.IsTerminal(int(f.Fd()))
-	default:
-		return nil, usagef("--progress %q is none of auto, plain, none", kind)
+// progressKinds are the values of --progress.
+var progressKinds = []string{"auto", "plain", "none"}
+
+// newProgress returns a progress of one of progressKinds on w: auto redraws one line on a terminal.
+func newProgress(w io.Writer, kind string) *progress {
+	p := &progress{w: w, off: kind == "none"}
+	if f, ok := w.(*os.File); ok && kind == "auto" {
+		p.live = term.IsTerminal(int(f.Fd()))
 	}
-	return p, nil
+	return p
 }
 
 func (p *progress) update(doing string, done, total int, left time.Duration) {
@@ -54,7 +51,7 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// note says a sentence on a line of its own, once for each key.
+// note prints a sentence on its own line, once for each key.
 func (p *progress) note(key, text string) {
 	if p.off || p.told[key] {
 		return
@@ -73,14 +70,12 @@ func (p *progress) soFar(r *record.Result) {
 	p.note(text, text)
 }
 
-// trouble says what takes CPU time from server or load; several comparisons in a row say
-// it once.
+// trouble prints which program takes CPU time from server or load, once for several comparisons.
 func (p *progress) trouble(t record.Trouble) {
 	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), report.Say(judge.TroubleSoFar(t)))
 }
 
-// cannot says what of a comparison that is about to start cannot be decided, and by which
-// flags it could.
+// cannot prints which metrics the coming comparison cannot decide, and the flags that would help.
 func (p *progress) cannot(f record.Feasibility) {
 	for _, u := range experiment.Undecided(f, false) {
 		text := report.Say(u)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -29,9 +28,6 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatNames()); err != nil && checkFormat(output, mapFormatNames()) != nil {
-				return err
-			}
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
@@ -69,15 +65,15 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 		return recorded(root), cobra.ShellCompDirectiveDefault
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
-	cmd.Flags().StringVar(&output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm")
+	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
-	complete(cmd, "output", formatNames()...)
 	return cmd
 }
 
+// checkFormat refuses a format in which only the other of a run and a map can be rendered.
 func checkFormat(name string, names []string) error {
 	if !slices.Contains(names, name) {
-		return usagef("--output %q is none of %s", name, strings.Join(names, ", "))
+		return usagef("--output %q is %w", name, notAmong(names))
 	}
 	return nil
 }

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/load/null"
 )
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
@@ -40,6 +48,9 @@ and no expectation decided), 130 interrupted.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if _, listed := errors.AsType[notAmong](err); listed {
+			return usage(plainly(err))
+		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
 	configured := []*cobra.Command{newCompare(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
@@ -51,6 +62,7 @@ and no expectation decided), 130 interrupted.`,
 	addHelp(root)
 	for _, cmd := range root.Commands() {
 		refuse(cmd)
+		completeChoices(cmd)
 		for _, sub := range cmd.Commands() {
 			refuse(sub)
 		}
@@ -69,7 +81,7 @@ and no expectation decided), 130 interrupted.`,
 	return root
 }
 
-// addHelp adds cobra's own commands now, and has them refuse what they do not know.
+// addHelp adds cobra's own commands, and makes them refuse unknown topics.
 func addHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -88,7 +100,7 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// refuse makes arguments that a command does not take the user's mistake.
+// refuse gives a command's errors about arguments the exit code of wrong usage.
 func refuse(cmd *cobra.Command) {
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, got []string) error {
@@ -99,8 +111,8 @@ func refuse(cmd *cobra.Command) {
 	}
 }
 
-// version and revision are set by make build; otherwise they are the module's,
-// which go build does not know everywhere (in a git worktree, or without git).
+// version and revision are set by make build. Without it they come from the build information, which
+// go build leaves out in a git worktree or without git.
 var version, revision = "", ""
 
 func programVersion() string {
@@ -138,4 +150,48 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
+}
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages into a directory",
+		Example: `  schedlab man /usr/local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
+			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// newNullServer makes the command by which the load measures itself. People do not call it.
+func newNullServer() *cobra.Command {
+	var addr string
+	var service time.Duration
+	var stations int
+	cmd := &cobra.Command{
+		Use:    experiment.NullServer,
+		Short:  "Serve the same short reply to everything, for the load's own floor",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ln, err := net.Listen("tcp4", addr)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "{\"addr\":%q}\n", ln.Addr()) // for tools/peers
+			return null.Serve(cmd.Context(), ln.(*net.TCPListener), service, stations)
+		},
+	}
+	cmd.Flags().DurationVar(&service, "service", 0, "how long a request takes")
+	cmd.Flags().IntVar(&stations, "stations", 0, "how many requests are served at a time (0: any number)")
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on")
+	return cmd
 }

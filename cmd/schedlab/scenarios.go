@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -45,16 +42,14 @@ the same, and marked; only compare refuses it.`,
 			switch {
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
-			case output != "yaml":
-				return usagef("--output %q is none of yaml, vegeta", output)
 			case cmd.Flags().Changed("target"):
 				return usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
-			names, err := named(args)
+			names, err := library.Expand(args)
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			for _, arg := range names {
 				s, embedded, err := findScenario(arg)
@@ -70,16 +65,15 @@ the same, and marked; only compare refuses it.`,
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, s.Name, s.Question)
 				}
-				if lacks != nil { // beside the YAML, not in it
+				if lacks != nil { // on stderr, so that stdout is the YAML alone
 					fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: not on this machine: %v\n", lacks)
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "yaml", "yaml or vegeta")
+	oneOf(cmd.Flags(), &output, "output", "yaml", "yaml or vegeta", "yaml", "vegeta")
 	cmd.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "of --output vegeta: the server to ask")
-	complete(cmd, "output", "yaml", "vegeta")
 	return cmd
 }
 
@@ -105,7 +99,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
-// checkScenario plans s. lacks is why this machine cannot run what another could.
+// checkScenario plans s. lacks is the reason why this machine is too small for it, nil if it is not.
 func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)
@@ -117,7 +111,7 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for _, name := range scenarioNames() {
+	for _, name := range library.Names() {
 		s, _, err := findScenario(name)
 		if err != nil {
 			return err
@@ -134,48 +128,15 @@ func listScenarios(cmd *cobra.Command) error {
 	return tw.Flush()
 }
 
-func scenarioNames() (names []string) {
-	files, err := fs.Glob(loadtests.Scenarios, "*.yaml")
-	if err != nil {
-		panic(err) // the pattern is ours
-	}
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f, ".yaml"))
-	}
-	return names
-}
+// library has the embedded scenarios.
+var library = scenario.Library{FS: loadtests.Scenarios}
 
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scenarioNames(), cobra.ShellCompDirectiveDefault
-}
-
-// readFile reads a scenario file, not more of it than is needed to refuse it.
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, scenario.MaxScenario+1))
+	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // findScenario reads an embedded scenario by name or one from a file.
-func findScenario(arg string) (s scenario.Scenario, embedded bool, err error) {
-	text, err := loadtests.Scenarios.ReadFile(arg + ".yaml")
-	if err == nil {
-		s, err = scenario.Parse(arg, text)
-		return s, true, usage(err)
-	}
-	if !strings.ContainsAny(arg, "./") {
-		return s, false, usagef("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(scenarioNames(), ", "), arg)
-	}
-	text, err = readFile(arg)
-	if err != nil {
-		if path, ok := errors.AsType[*fs.PathError](err); ok {
-			err = path.Err
-		}
-		return s, false, usagef("reading scenario %q: %w", arg, err)
-	}
-	s, err = scenario.Parse(arg, text)
-	return s, false, usage(err)
+func findScenario(arg string) (scenario.Scenario, bool, error) {
+	s, embedded, err := library.Find(arg)
+	return s, embedded, usage(err)
 }

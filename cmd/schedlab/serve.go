@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -52,16 +53,14 @@ A second signal exits at once.`,
 			if f.Mode == "" {
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
-			log, err := newLog(cmd, f.logFormat, f.logLevel)
-			if err != nil {
-				return err
-			}
+			log := newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
 			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
 			if f.child >= 0 {
+				var err error
 				f.Log = log.With("process", f.child)
 				if f.Child, err = server.NewChild(f.child, server.ChildFD); err != nil {
 					return usage(err)
@@ -83,14 +82,7 @@ A second signal exits at once.`,
 	f.bind(cmd.Flags())
 	complete(cmd, "mode", modeNames()...)
 	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
-	complete(cmd, "deal", "hash", "random")
-	complete(cmd, "batch", "in-order", "newest-first")
 	complete(cmd, "queue", "rr", "least", "p2c")
-	complete(cmd, "job", "func", "closure")
-	complete(cmd, "executor", "own", "ring")
-	complete(cmd, "pprof", "auto", "on", "off")
-	complete(cmd, "stamps", "off", "basic", "full")
-	complete(cmd, "log-format", "text", "json")
 	return cmd
 }
 
@@ -99,7 +91,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Mode, "mode", "", "scheduling model; see 'schedlab modes'")
 	fl.StringVar(&f.Addr, "addr", f.Addr, "address to serve on")
 	fl.StringVar(&f.Admin, "admin", f.Admin, "address of metrics, health and profiles, or off")
-	fl.StringVar(&f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off")
+	oneOf(fl, &f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off", "auto", "on", "off")
 	fl.IntVar(&f.Workers, "workers", 0, "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)")
 	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)")
 	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
@@ -107,16 +99,16 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Queue, "queue", "", "which worker's queue of pool-perworker: rr, least or p2c (default rr)")
 	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
 	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
-	fl.StringVar(&f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)")
-	fl.StringVar(&f.Executor, "executor", "", "whose workers run pool-request's handlers: own, or own behind a lock-free ring (default own)")
+	oneOf(fl, &f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)", "func", "closure")
+	oneOf(fl, &f.Executor, "executor", "", "whose workers run pool-request's handlers: own, or own behind a lock-free ring (default own)", "own", "ring")
 	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
 	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
 	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)")
 	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)")
 	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
 	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets, and loops, that share the address (default GOMAXPROCS)")
-	fl.StringVar(&f.Deal, "deal", "", "how the kernel deals connections out among the listeners: hash, of the client's address and port, or random, on Linux (default hash)")
-	fl.StringVar(&f.Batch, "batch", "", "in which order a loop serves the connections that one poll found ready: in-order, or newest-first, as goroutines on Go's poller are served (default in-order)")
+	oneOf(fl, &f.Deal, "deal", "", "how the kernel deals connections out among the listeners: hash, of the client's address and port, or random, on Linux (default hash)", "hash", "random")
+	oneOf(fl, &f.Batch, "batch", "", "in which order a loop serves the connections that one poll found ready: in-order, or newest-first, as goroutines on Go's poller are served (default in-order)", "in-order", "newest-first")
 	fl.IntVar(&f.Processes, "processes", 0, "processes of prefork (default GOMAXPROCS)")
 	fl.IntVar(&f.Threads, "threads", 0, "GOMAXPROCS of each process of prefork (default 1)")
 	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)")
@@ -133,15 +125,15 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Silently, "close-silently", false, "with --close-after, the last answer does not say that the connection closes")
 	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
 	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
-	fl.StringVar(&f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it")
+	oneOf(fl, &f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it", stampKinds...)
 	fl.IntVar(&f.Timeline, "timeline", f.Timeline, "requests whose stamps are kept for /debug/timeline")
 	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
 	fl.Float64Var(&f.PlantCPU, "plant-cpu", 0, "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)")
 	fl.Lookup("plant-cpu").Hidden = true // tools/honesty gives it to a challenger
 	fl.StringVar(&f.Plant.Name, "plant", "", "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)")
 	fl.Lookup("plant").Hidden = true
-	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	oneOf(fl, &f.logFormat, "log-format", "text", "text or json", "text", "json")
+	oneOf(fl, &f.logLevel, "log-level", "info", "debug, info, warn or error", "debug", "info", "warn", "error")
 }
 
 // respawn is the command of this program with cmd's flags, wherever they came
@@ -162,10 +154,8 @@ var plant func(name string) (server.Fault, error)
 
 // check refuses values that mean "the default" when they were given.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
-	for _, flag := range []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"} {
-		if v := fl.Lookup(flag).Value.String(); fl.Changed(flag) && (v == "0" || v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", flag, v)
-		}
+	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
+		return err
 	}
 	if fl.Changed("iters") && f.Iters == 0 {
 		return usagef("--iters 0 must be above 0; leave it out to measure")
@@ -199,7 +189,7 @@ func checkArm(mode string, flags map[string]string) error {
 	f.Mode, f.Stamps = mode, "basic" // the planner's
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if err := fl.Set(name, flags[name]); err != nil {
-			return err
+			return plainly(err)
 		}
 	}
 	if err := f.check(fl); err != nil {
@@ -208,22 +198,16 @@ func checkArm(mode string, flags map[string]string) error {
 	return f.Config.Check()
 }
 
-// newLog makes the program's log on stderr.
-func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, error) {
-	var opts slog.HandlerOptions
-	var lv slog.Level
-	if err := lv.UnmarshalText([]byte(level)); err != nil {
-		return nil, usagef("--log-level %q is none of debug, info, warn, error", level)
+// newLog returns the program's log on w.
+func newLog(w io.Writer, format, level string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		panic(err) // --log-level offers a level that slog does not know: a bug here
 	}
-	opts.Level = lv
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &opts)), nil
-	case "json":
-		opts.ReplaceAttr = spellDuration
-		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &opts)), nil
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spellDuration}))
 	}
-	return nil, usagef("--log-format %q is none of text, json", format)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
 // spellDuration has JSON say 10s as text does, where it would say nanoseconds

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,13 +15,16 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
+	"schedlab/internal/workload"
 )
 
-// sizeFlags are what a person says about the pool to be sized.
+// sizeFlags describe the load of the pool to be sized.
 type sizeFlags struct {
 	verbose          bool
 	rate             perSecond
@@ -39,8 +44,8 @@ type sizeFlags struct {
 	output, progress string
 }
 
-// sizedModes are those whose workers take requests, or connections of a request each,
-// from one queue: what the theory here is of. Those that take requests come first.
+// sizedModes lists the modes that the theory is about: workers take requests, or connections of one
+// request each, from one queue. The modes that take requests come first.
 func sizedModes() (names []string) {
 	var sticky []string
 	for _, m := range model.Modes() {
@@ -91,10 +96,6 @@ decide.`,
 		RunE: f.run,
 	}
 	f.bind(cmd.Flags())
-	complete(cmd, "unit", "s", "ms", "us", "ns")
-	complete(cmd, "mode", sizedModes()...)
-	complete(cmd, "output", "text", "json", "markdown")
-	complete(cmd, "progress", "auto", "plain", "none")
 	for _, flag := range []string{"histogram", "csv"} {
 		if err := cmd.MarkFlagFilename(flag); err != nil {
 			panic(err) // the flag does not exist: a bug here
@@ -113,21 +114,21 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, beside those of the Go runtime, the process and schedlab)")
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
-	fl.StringVar(&f.unit, "unit", "s", "unit of its times: s, ms, us or ns")
+	oneOf(fl, &f.unit, "unit", "s", "unit of its times: s, ms, us or ns", "s", "ms", "us", "ns")
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
-	fl.StringVar(&f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "))
+	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
 	fl.DurationVar(&f.options.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
 	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	fl.StringVar(&f.output, "output", "text", "text, json or markdown")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
-	fl.StringVar(&f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 }
 
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
@@ -139,10 +140,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err != nil {
-		return err
-	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	s, err := f.advise(d, slo)
 	if err != nil {
 		return err
@@ -163,8 +161,8 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	return s.exit()
 }
 
-// check finds what is missing or impossible in the flags, and returns the SLO with the
-// term it is given, nil without one.
+// check refuses missing and impossible flags. It returns the SLO, with the term that Objective adds;
+// nil without --slo.
 func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	given := func(names ...string) (all []string) {
 		for _, name := range names {
@@ -189,10 +187,6 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		return nil, usagef("--cores %d; give 1 or more", f.cores)
 	case !(f.margin >= 0 && f.margin <= 1):
 		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
-	case !slices.Contains(sizedModes(), f.mode):
-		return nil, usagef("--mode %q is none of %s", f.mode, strings.Join(sizedModes(), ", "))
-	case !slices.Contains([]string{"text", "json", "markdown"}, f.output):
-		return nil, usagef("--output %q is none of text, json, markdown", f.output)
 	case f.verify && f.slo == "":
 		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
 	}
@@ -206,40 +200,15 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	return f.objective()
 }
 
-// assumed is the errors term of an SLO that has none.
-const assumed = "errors<=0.1%"
-
 func (f *sizeFlags) objective() (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
 	}
-	slo, err := stats.ParseSLO(f.slo)
-	if err != nil {
-		return nil, usagef("--slo: %w", err)
-	}
-	for _, t := range slo {
-		if t.Metric == "goodput" && t.Limit > f.rate.PerSecond {
-			return nil, usagef("--slo %s asks for more than --rate %s brings", t, f.rate.String())
-		}
-		if t.Quantile > 0.9999 {
-			return nil, usagef("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
-		}
-		if f.verify && f.csv+f.histogram != "" && t.Quantile > sizing.TestedUpTo {
-			return nil, usagef("--verify cannot test %s: samples become a mix of a few values, of which the slowest %.3g %% are one; ask for p%g at most, or give the tail as --workload",
-				t, 100*(1-sizing.TestedUpTo), 100*sizing.TestedUpTo)
-		}
-	}
-	if !slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
-		more, err := stats.ParseSLO(assumed)
-		if err != nil {
-			return nil, err
-		}
-		slo = append(slo, more...)
-	}
-	return slo, nil
+	slo, err := sizing.Objective(f.slo, f.rate.PerSecond, f.verify && f.csv+f.histogram != "")
+	return slo, usage(err)
 }
 
-// demand reads what a request asks.
+// demand reads the cost of a request.
 func (f *sizeFlags) demand(cmd *cobra.Command) (d sizing.Demand, err error) {
 	switch {
 	case f.workload != "":
@@ -277,7 +246,7 @@ const (
 	keptIn = "FILE" // stands for a file of what came there
 )
 
-// command is what was asked, as a line to type, with --verify.
+// command returns the command line of this size with --verify.
 func (f *sizeFlags) command(cmd *cobra.Command) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
@@ -290,4 +259,134 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 		}
 	})
 	return command.Join(append(argv, "--verify"))
+}
+
+// A sized pool is the page with the answer, and the flags that asked for it.
+type sized struct {
+	sizing.Page
+	flags *sizeFlags
+}
+
+// advise computes the answer.
+func (f *sizeFlags) advise(d sizing.Demand, slo stats.SLO) (*sized, error) {
+	cores := f.cores
+	if cores == 0 {
+		var err error
+		if cores, err = experiment.ServerCPUs(f.options); err != nil {
+			return nil, usage(err)
+		}
+	}
+	a, err := sizing.Advise(d, slo, sizing.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: f.options.Seed})
+	page := sizing.Page{Answer: a, Rate: f.rate.String()}
+	if slo != nil && !strings.Contains(f.slo, "errors") {
+		page.Assumed = sizing.Assumed
+	}
+	if f.histogram == stdin || f.csv == stdin {
+		page.Stdin = keptIn
+	}
+	return &sized{page, f}, err
+}
+
+// exit returns the error with the exit code of the answer, nil for 0.
+func (s *sized) exit() error {
+	switch {
+	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == sizing.AdviceWrong:
+		return &exitError{code: exitExpectation}
+	case s.Verified != nil && s.Verified.Verdict != sizing.AdviceRight:
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// fromFileOf calls read with a file, or with standard input for -.
+func fromFileOf(cmd *cobra.Command, name string, read func(io.Reader, string) (sizing.Demand, error)) (sizing.Demand, error) {
+	if name == stdin {
+		return read(cmd.InOrStdin(), "standard input")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return sizing.Demand{}, err
+	}
+	defer file.Close()
+	d, err := read(file, name)
+	if info, bad := file.Stat(); err != nil && bad == nil && info.IsDir() {
+		err = errors.New(name + " is a directory; name a file")
+	}
+	return d, err
+}
+
+// compare runs the advised workers against fewer workers. The advice is right if the first keep the
+// SLO and the second break it.
+func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verification, error) {
+	var c compareFlags
+	planned, err := s.plan(&c, show)
+	if err != nil {
+		return nil, err
+	}
+	planned.Aim(judge.Aim{SLO: s.SLO})
+	dir, run, err := planned.Run(ctx, c.out, show.update)
+	show.done()
+	if err != nil {
+		return nil, c.failure(err, dir, run)
+	}
+	if err := writeReports(dir, run.Result); err != nil {
+		return nil, err
+	}
+	kept, err := judge.Keep(dir, run, s.SLO)
+	if err != nil {
+		return nil, err
+	}
+	v := s.Verify(kept)
+	v.Dir, v.Window = dir.Path(), run.Plan.Window
+	return v, nil
+}
+
+// plan plans that comparison, and sets the flags in c for it.
+func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, error) {
+	f := s.flags
+	here, err := experiment.ServerCPUs(f.options)
+	if err != nil {
+		return nil, usage(err)
+	}
+	if s.Ask.Service > 0 && here != s.Ask.Cores {
+		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
+	}
+	mode, err := model.Lookup(f.mode)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.Scenario(f.tested(mode))
+	if err != nil {
+		return nil, usage(err)
+	}
+	scenario, err := scenario.Parse("size", []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
+	}
+	c.Options, c.out = f.options, f.out
+	c.OnTrouble, c.OnCannot, c.OnDoubt = show.trouble, show.cannot, show.doubt
+	c.Asks = s.asks()
+	if err := knowSelf(&c.Options); err != nil {
+		return nil, err
+	}
+	c.Note = "tests the advice of: " + s.Test
+	c.Iters = workload.Calibrate()
+	return c.plan(scenario)
+}
+
+// tested returns how to test the advice on servers of a mode.
+func (f *sizeFlags) tested(mode model.Mode) sizing.Test {
+	return sizing.Test{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.options.Budget}
+}
+
+// asks returns the objective's quantiles that a comparison can judge too. The windows are long enough
+// for the others.
+func (s *sized) asks() []string {
+	names := []string{}
+	for _, t := range s.SLO {
+		if slices.Contains(experiment.Quantiles(), t.Metric) {
+			names = append(names, t.Metric)
+		}
+	}
+	return names
 }

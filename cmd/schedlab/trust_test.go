@@ -52,7 +52,7 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 		t.Errorf("another machine: got %v, want --allow-remote", err)
 	}
 
-	if err := sign(dir, plan); err != nil {
+	if err := dir.Sign(plan); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(plan)
@@ -60,7 +60,7 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read record.Plan
-	if err := json.Unmarshal(text, &read); err != nil || !signed(dir, read) {
+	if err := json.Unmarshal(text, &read); err != nil || !dir.Signed(read) {
 		t.Errorf("a signed plan, read from its record: %v, want it known", err)
 	}
 	for _, text := range foreign {
@@ -77,11 +77,11 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(configured, "schedlab", keyFile)
+	path := filepath.Join(configured, "schedlab", "record.key")
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Fatalf("the key: %v, %v, want mode 0600", info, err)
 	}
-	for _, key := range [][]byte{nil, bytes.Repeat([]byte("k"), keyBytes)} { // cut short, of another user
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte("k"), 32)} { // cut short, of another user
 		if err := os.WriteFile(path, key, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func TestScenariosPrintForVegeta(t *testing.T) {
 	find := exec.Command("go", "tool", "-n", "vegeta") // once; it takes longer than an attack
 	find.Dir = moduleRoot(t)
 	tool := strings.TrimSpace(output(t, find))
-	for _, name := range scenarioNames() {
+	for _, name := range library.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := output(t, exec.Command("schedlab", "scenarios", name, "--output", "vegeta", "--target", "http://"+addr))

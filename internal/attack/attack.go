@@ -1,5 +1,5 @@
-// Package attack sums up what became of an attack on one server. It sends nothing, and
-// compares nothing.
+// Package attack plans what an attack on one server asks and when, keeps its files, and sums up
+// what became of it. It sends nothing, and compares nothing.
 package attack
 
 import (

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -28,10 +27,7 @@ func (r Report) Write(w io.Writer, format string, verbose bool) error {
 	case "markdown":
 		b.WriteString(r.Document(true).Markdown())
 	case "json":
-		enc := json.NewEncoder(&b)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(r); err != nil {
+		if err := record.WriteJSON(&b, r); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	default:

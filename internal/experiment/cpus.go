@@ -19,8 +19,6 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
 	told := o.ServerCPUs != "" || o.LoadCPUs != ""
 	switch {
-	case o.Pin != "" && o.Pin != "auto" && o.Pin != "none":
-		return sets, impossible("--pin %q is none of auto, none", o.Pin)
 	case o.Pin == "none" && told:
 		return sets, impossible("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
 	case errors.Is(err, host.ErrNoAffinity) && told:

@@ -77,7 +77,6 @@ func TestChooseCPUs(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Pin: "some"}, `--pin "some" is none of auto, none`},
 		{Options{Pin: "none", LoadCPUs: "0"}, "--pin none leaves no use for --server-cpus and --load-cpus; drop one of them"},
 		{Options{ServerCPUs: "zero"}, `--server-cpus "zero" is not a list of CPUs like 0-3,5`},
 	} {

@@ -215,7 +215,6 @@ func TestImpossible(t *testing.T) {
 		{demo.Text, func(o *Options) { o.Window = 99 * time.Millisecond }, "--window 99ms is outside 100ms to 24h0m0s"},
 		{demo.Text, func(o *Options) { o.Window = 87600 * time.Hour }, "--window 87600h0m0s is outside 100ms to 24h0m0s"},
 		{demo.Text, func(o *Options) { o.Warmup = -1 }, "--warmup -1ns is outside 0 to 24h0m0s"},
-		{demo.Text, func(o *Options) { o.Protocol = "slow" }, `--protocol "slow" is none of quick, full`},
 		{demo.Text, func(o *Options) {
 			o.Rate, o.Window, o.Budget = scenario.Rate{PerSecond: 1e6}, 10*time.Second, time.Hour
 		},

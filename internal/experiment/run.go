@@ -114,8 +114,8 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	run.Trials = r.trials
 	// First without a result: how the run ended is known whatever judging comes to.
 	wrote := dir.WriteRun(run)
-	if c.opts.Sign != nil {
-		wrote = errors.Join(wrote, c.opts.Sign(dir, run.Plan))
+	if c.opts.Sign {
+		wrote = errors.Join(wrote, dir.Sign(run.Plan))
 	}
 	if run.Result, err = judge.FromRecord(dir, run); err != nil {
 		return dir, run, errors.Join(runErr, wrote, err)

@@ -187,8 +187,5 @@ func (o *Options) check() error {
 	case o.OpenRate > 0 && vegeta:
 		return errors.New("connections opened at a rate, and the engine vegeta opens none beforehand; use spin")
 	}
-	if err := CheckEngine(o.Engine); err != nil {
-		return err
-	}
 	return CheckConnections(max(0, o.Connections) + o.Idle) // without a limit the number is not known beforehand
 }

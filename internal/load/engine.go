@@ -1,11 +1,5 @@
 package load
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // The engines that can send an open loop. Both share schedules, targets and
 // results; docs/engines.md says what each is for.
 const (
@@ -15,11 +9,3 @@ const (
 
 // Engines are the names of all engines, the default first.
 func Engines() []string { return []string{EngineSpin, EngineVegeta} }
-
-// CheckEngine refuses an unknown name. "" is the default.
-func CheckEngine(name string) error {
-	if name != "" && !slices.Contains(Engines(), name) {
-		return fmt.Errorf("engine %q is none of %s", name, strings.Join(Engines(), ", "))
-	}
-	return nil
-}

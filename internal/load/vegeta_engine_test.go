@@ -76,7 +76,6 @@ func TestVegetaRefusesWhatItCannotDo(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"holds no idle connections": func(o *Options) { o.Idle = 1 },
 		"opens none beforehand":     func(o *Options) { o.OpenRate = 1 },
-		`engine "wrk" is none of`:   func(o *Options) { o.Engine = "wrk" },
 	} {
 		o := Options{Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: "http://server/work"}}, Trace: arrivals.Trace{At: []time.Duration{0}}, KeepAlive: true}
 		change(&o)

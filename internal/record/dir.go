@@ -180,7 +180,7 @@ func (d *Dir) Full() bool { return d.full }
 // WriteRun replaces run.json atomically. r.Schema and r.Name are filled in.
 func (d *Dir) WriteRun(r Run) error {
 	r.Schema, r.Name = Schema, d.Name()
-	return d.WriteFile(runFile, func(w io.Writer) error { return writeJSON(w, r) })
+	return d.WriteFile(runFile, func(w io.Writer) error { return WriteJSON(w, r) })
 }
 
 // WriteFile writes name (bench.txt, report.html) in the run directory with
@@ -276,7 +276,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 		if err := writeTo(filepath.Join(temp, responseFile), t.Histogram(requests).WriteHGRM); err != nil {
 			return err
 		}
-		if err := writeTo(filepath.Join(temp, trialFile), func(w io.Writer) error { return writeJSON(w, t) }); err != nil {
+		if err := writeTo(filepath.Join(temp, trialFile), func(w io.Writer) error { return WriteJSON(w, t) }); err != nil {
 			return err
 		}
 		return os.Rename(temp, path)
@@ -288,7 +288,8 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	return nil
 }
 
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON writes v indented, in one Write, with <, > and & as they are.
+func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

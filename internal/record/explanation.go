@@ -12,7 +12,7 @@ const whyFile = "why.json"
 
 // WriteExplanation keeps an explanation of the run; one that was there before is replaced.
 func (d *Dir) WriteExplanation(x *Explanation) error {
-	return d.WriteFile(whyFile, func(w io.Writer) error { return writeJSON(w, x) })
+	return d.WriteFile(whyFile, func(w io.Writer) error { return WriteJSON(w, x) })
 }
 
 // Explanation is the one that is kept; nil for none.

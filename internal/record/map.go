@@ -158,7 +158,7 @@ func (d *Dir) CellRoot(x, y int) string {
 // WriteMap replaces map.json atomically, with m.Schema, m.Name and m.Dir filled in.
 func (d *Dir) WriteMap(m *Map) error {
 	m.Schema, m.Name, m.Dir = Schema, d.Name(), d.path
-	return d.WriteFile(mapFile, func(w io.Writer) error { return writeJSON(w, m) })
+	return d.WriteFile(mapFile, func(w io.Writer) error { return WriteJSON(w, m) })
 }
 
 // OpenMap finds and reads a map as [Open] does a run. The error wraps

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -151,9 +150,7 @@ func attackTimes(a *record.Attack) document.Part {
 func AttackJSON(w io.Writer, a *record.Attack) error {
 	full := *a
 	full.Doubts = Texts(a.Doubts)
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(full)
+	return record.WriteJSON(w, full)
 }
 
 // generated says what the load side did.

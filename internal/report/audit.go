@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -43,10 +42,7 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	for i := range full.Findings {
 		full.Findings[i].Message = Say(full.Findings[i].Fact())
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(full)
+	return record.WriteJSON(w, full)
 }
 
 func auditDocument(a *record.Audit, verbose bool) document.Document {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -41,10 +40,7 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c = choiceInWords(c)
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return record.WriteJSON(w, c)
 	case "markdown":
 		_, err := io.WriteString(w, choiceDocument(c).Markdown())
 		return err

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -28,10 +27,7 @@ func JSON(w io.Writer, r *record.Result) error {
 
 func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
-	e := json.NewEncoder(&raw)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(of); err != nil {
+	if err := record.WriteJSON(&raw, of); err != nil {
 		return fmt.Errorf("writing json report: %w", err)
 	}
 	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })

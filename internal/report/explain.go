@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -42,15 +40,7 @@ func ExplainJSON(w io.Writer, x *record.Explanation) error {
 	for i := range all.Causes {
 		say(&all.Causes[i].Fact)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return record.WriteJSON(w, all)
 }
 
 // ExplainHTML writes it as a page of its own, without a script.

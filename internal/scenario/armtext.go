@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -61,4 +62,31 @@ func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, err
 	}
 	set(&a, words)
 	return a, a.check()
+}
+
+// Select replaces the arms of s by those with the names, in their order: of added, of its own, or else
+// parsed by ParseArm. Without names its own stay. The rest of added follow.
+func (s *Scenario) Select(names []string, added []Arm) error {
+	own, added := s.Arms, slices.Clone(added)
+	if len(names) > 0 {
+		s.Arms = nil
+	}
+	for _, name := range names {
+		called := func(a Arm) bool { return a.Name == name }
+		if i := slices.IndexFunc(added, called); i >= 0 {
+			s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
+			continue
+		}
+		if i := slices.IndexFunc(own, called); i >= 0 {
+			s.Arms = append(s.Arms, own[i])
+			continue
+		}
+		a, err := ParseArm(name)
+		if err != nil {
+			return err
+		}
+		s.Arms = append(s.Arms, a)
+	}
+	s.Arms = append(s.Arms, added...)
+	return nil
 }

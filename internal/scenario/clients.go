@@ -110,9 +110,7 @@ func (l Load) Check() *FieldError {
 // CheckEngine refuses a load that the engine cannot send.
 func CheckEngine(engine string, l Load) error {
 	vegeta := engine == load.EngineVegeta
-	switch err := load.CheckEngine(engine); {
-	case err != nil:
-		return fmt.Errorf("--%w", err)
+	switch {
 	case vegeta && l.Loop == "closed":
 		return errors.New("--engine vegeta sends open loops, and its load is a closed one; leave out --engine")
 	case vegeta && l.Idle > 0:

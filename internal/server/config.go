@@ -132,7 +132,7 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	mc.Held = c.Plant.Queue
 	maxConns := c.MaxConns
 	for _, check := range []func(model.Mode) error{
-		c.checkModeFlags, c.checkNumbers, c.checkWords, c.checkQueue, c.checkLimits, c.checkConns,
+		c.checkModeFlags, c.checkNumbers, c.checkWatch, c.checkQueue, c.checkLimits, c.checkConns,
 		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
 	} {
 		if err := check(mode); err != nil {
@@ -204,24 +204,8 @@ func (c *Config) checkNumbers(mode model.Mode) error {
 	return nil
 }
 
-// checkWords checks the settings that are one word of a few.
-func (c *Config) checkWords(model.Mode) error {
-	for _, w := range []struct {
-		flag, value string
-		needed      bool
-		words       []string
-	}{
-		{"deal", c.Deal, false, []string{"hash", dealRandom}},
-		{"batch", c.Batch, false, []string{"in-order", newestFirst}},
-		{"job", c.Job, false, []string{"func", "closure"}},
-		{"executor", c.Executor, false, []string{"own", "ring"}},
-		{"pprof", c.Pprof, true, []string{"auto", "on", "off"}},
-		{"stamps", c.Stamps, true, []string{"off", "basic", "full"}},
-	} {
-		if (w.needed || w.value != "") && !slices.Contains(w.words, w.value) {
-			return badConfig("--%s %q is none of %s", w.flag, w.value, strings.Join(w.words, ", "))
-		}
-	}
+// checkWatch checks how the server is watched: its timeline and its profiles.
+func (c *Config) checkWatch(model.Mode) error {
 	if c.Stamps == "full" && runtime.GOOS != "linux" {
 		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
 	}

@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 
@@ -137,10 +136,7 @@ func (s *Page) json() sizeJSON {
 func (s *Page) Write(w io.Writer, format string, verbose bool) error {
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(s.json())
+		return record.WriteJSON(w, s.json())
 	case "markdown":
 		_, err := io.WriteString(w, s.document(true).Markdown())
 		return err

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func TestExplanationsThatAreKept(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			both, keep, err := beside(dir, &c.x)
+			both, keep, err := Beside(dir, &c.x)
 			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") || (both.Profiles != nil) != c.profiles {
 				t.Fatalf("got %+v, keep %v, %v", both, keep, err)
 			}

@@ -1,4 +1,4 @@
-package main
+package attack
 
 import (
 	"errors"
@@ -10,58 +10,53 @@ import (
 	"schedlab/internal/record"
 )
 
-// partSuffix marks results of an attack that is not over, or was killed.
+// partSuffix ends the name of results whose attack is not over, or was killed.
 const partSuffix = ".part"
 
-// attackFiles are opened before the load starts, so that a bad path costs
-// nothing. Results are written as requests end, under a name that says that more
-// is to come; what a killed attack leaves is readable.
-type attackFiles struct {
+// Files are the results and the distribution of response times that an attack writes. They are
+// opened before the load starts, so that a bad path costs nothing. Results are written as requests
+// end, under a partial name; what a killed attack leaves is readable. The zero value writes nothing.
+type Files struct {
 	results, hgrm *os.File
 	name          string // of results when whole; "" when there is nothing to rename
 	plain         bool   // hgrm is a file, not a pipe or a terminal
 	writer        *load.VegetaWriter
 }
 
-func (f *attackFlags) openFiles(targets []load.Target, which []uint32) (*attackFiles, error) {
-	files := &attackFiles{}
-	if f.results != "" && f.loop == "closed" && len(targets) > 1 {
-		return nil, usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
-	}
-	stamp := load.ScheduledStamp
-	if f.timestamps == "sent" {
-		stamp = load.SentStamp
-	}
+// OpenFiles opens what --results and --hgrm name, each of which may be "". Which tells for each
+// request the target it asks, nil for all in turn. Errors name the flag.
+func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stamp load.Stamp) (*Files, error) {
+	files := &Files{}
 	err := func() (err error) {
-		if f.results != "" {
-			if files.results, files.name, err = newFile("results", f.results, partSuffix); err != nil {
+		if results != "" {
+			if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
 				return err
 			}
 			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, stamp); err != nil {
-				return usage(err)
+				return err
 			}
 			files.writer.Which = which
 		}
-		if f.hgrm != "" {
+		if hgrm != "" {
 			var final string
-			files.hgrm, final, err = newFile("hgrm", f.hgrm, "")
+			files.hgrm, final, err = newFile("hgrm", hgrm, "")
 			files.plain = final != ""
 		}
 		return err
 	}()
 	if err != nil {
-		return nil, errors.Join(err, files.discard())
+		return nil, errors.Join(err, files.Discard())
 	}
 	return files, nil
 }
 
-// newFile creates a file that does not exist, with suffix at its name's end; or
-// opens what is no file to overwrite, like a pipe or a terminal.
+// newFile creates a file that does not exist, with suffix at its name's end. A pipe or a terminal
+// exists already and is opened.
 func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.Mode().IsRegular():
-		return nil, "", usagef("--%s: %s exists and is never overwritten; remove it or give another name", flag, name)
+		return nil, "", fmt.Errorf("--%s: %s exists and is never overwritten; remove it or give another name", flag, name)
 	case err == nil:
 		f, err = os.OpenFile(name, os.O_WRONLY, 0)
 	default:
@@ -72,19 +67,20 @@ func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 		}
 	}
 	if err != nil {
-		return nil, "", usagef("--%s: %w", flag, err)
+		return nil, "", fmt.Errorf("--%s: %w", flag, err)
 	}
 	return f, final, nil
 }
 
-// start takes the attack's start.
-func (a *attackFiles) start(at time.Time) {
+// Start tells when the attack started. It comes before the first Write.
+func (a *Files) Start(at time.Time) {
 	if a.writer != nil {
 		a.writer.Start = at
 	}
 }
 
-func (a *attackFiles) write(seq int, r record.Request) error {
+// Write adds a request to the results.
+func (a *Files) Write(seq int, r record.Request) error {
 	if a.writer == nil {
 		return nil
 	}
@@ -95,8 +91,8 @@ func (a *attackFiles) write(seq int, r record.Request) error {
 	return err
 }
 
-// finish writes the distribution and gives the results their name.
-func (a *attackFiles) finish(result *load.Result) (err error) {
+// Finish writes the distribution and gives the results their name.
+func (a *Files) Finish(result *load.Result) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
 			if err = a.results.Sync(); err == nil {
@@ -121,8 +117,8 @@ func (a *attackFiles) finish(result *load.Result) (err error) {
 	return err
 }
 
-// give renames a file, to a name that nobody else has taken meanwhile: an empty file
-// of our own holds the name, and no other, for the rename to replace.
+// give renames a file and overwrites nobody else's: it first takes the name with an empty file, which
+// the rename replaces.
 func give(part, name string) error {
 	mine, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
@@ -134,8 +130,8 @@ func give(part, name string) error {
 	return errors.Join(mine.Close(), os.Rename(part, name))
 }
 
-// discard removes the files of an attack that did not begin.
-func (a *attackFiles) discard() (err error) {
+// Discard removes the files of an attack that did not begin.
+func (a *Files) Discard() (err error) {
 	for _, f := range []*os.File{a.results, a.hgrm} {
 		if f == nil {
 			continue
@@ -147,7 +143,8 @@ func (a *attackFiles) discard() (err error) {
 	return err
 }
 
-func (a *attackFiles) close() {
+// Close closes the files.
+func (a *Files) Close() {
 	for _, f := range []*os.File{a.results, a.hgrm} {
 		if f != nil {
 			_ = f.Close() // written through, or its failure is told

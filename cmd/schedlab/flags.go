@@ -1,0 +1,268 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/arrivals"
+	"schedlab/internal/experiment"
+	"schedlab/internal/mode"
+	"schedlab/internal/model"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// A choice is a flag that takes one of a few words, which the shell completes. Its present value is
+// also accepted, such as "" for a default that is decided later.
+type choice struct {
+	value *string
+	of    []string
+}
+
+func (c choice) String() string {
+	if c.value == nil { // pflag asks a zero choice
+		return ""
+	}
+	return *c.value
+}
+
+func (c choice) Type() string { return "string" }
+
+func (c choice) Set(s string) error {
+	if s != *c.value && !slices.Contains(c.of, s) {
+		return notAmong(c.of)
+	}
+	*c.value = s
+	return nil
+}
+
+// notAmong is the error of a value that is none of these.
+type notAmong []string
+
+func (n notAmong) Error() string { return "none of " + strings.Join(n, ", ") }
+
+// oneOf gives fl a flag that takes one of the words in of.
+func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...string) {
+	*value = initial
+	fl.Var(choice{value, of}, name, usage)
+}
+
+// stampKinds are the values of --stamps.
+var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
+
+// completeChoices has the shell complete every choice among the flags of cmd.
+func completeChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			complete(cmd, f.Name, c.of...)
+		}
+	})
+}
+
+// complete offers fixed values for a flag in the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag does not exist: a bug here
+	}
+}
+
+// completeFactors offers the factors that a flag varies, to be followed by values.
+func completeFactors(cmd *cobra.Command, flag string) {
+	var names []string
+	for _, factor := range scenario.VaryFactors() {
+		names = append(names, factor+"=")
+	}
+	fixed := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
+		panic(err) // as in complete
+	}
+}
+
+// recorded lists the names of the records below root, the link to the newest included.
+func recorded(root string) (names []string) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil // nothing to offer
+	}
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(root, e.Name()))
+		if err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// bindRun declares the flags of the commands that start servers and load them.
+func (f *compareFlags) bindRun(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half, or as many as the scenario needs)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
+	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
+	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
+	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+}
+
+// prepare completes the options for a plan: where progress goes, a seed, this program and its modes.
+func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
+	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
+	drawSeed(cmd, &f.Seed)
+	return show, knowSelf(&f.Options)
+}
+
+// drawSeed draws a seed if none was given.
+func drawSeed(cmd *cobra.Command, seed *uint64) {
+	if !cmd.Flags().Changed("seed") {
+		*seed = uint64(rand.Uint32())
+	}
+}
+
+// knowSelf tells a plan about this program and its modes, and has records signed.
+func knowSelf(o *experiment.Options) (err error) {
+	if o.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	o.Version, o.Modes, o.Sign = programVersion(), modeFacts(), true
+	return nil
+}
+
+// modeFacts are the modes by name, with a check of an arm's flags.
+func modeFacts() map[string]mode.Mode {
+	facts := map[string]mode.Mode{}
+	for _, m := range model.Modes() {
+		m.Check = func(flags map[string]string) error { return checkArm(m.Name, flags) }
+		facts[m.Name] = m.Mode
+	}
+	return facts
+}
+
+// checkVary refuses a factor that another flag sets as well. A value in the scenario gives way to it.
+func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
+	varied := map[string]bool{}
+	for _, text := range f.vary {
+		factor, _, _ := strings.Cut(text, "=")
+		if factor == "keepalive" && f.close {
+			return usagef("--close and --vary %s both say keepalive; drop one", text)
+		}
+		if varied[factor] {
+			return usagef("--vary has %s twice; give all its values in one", factor)
+		}
+		varied[factor] = true
+		if fl.Changed(factor) {
+			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
+		}
+		for _, given := range slices.Concat(f.addArms, f.arms) {
+			if a, err := scenario.ParseArm(given); err == nil && a.Sets(factor) {
+				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
+			}
+		}
+	}
+	return nil
+}
+
+// adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file.
+type adhocFlags struct {
+	path, targets, log, speed string
+}
+
+// given reports whether the flags replace a scenario.
+func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
+
+// names lists the flags that were given.
+func (f *adhocFlags) names() (given []string) {
+	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
+		if flag[1] != "" {
+			given = append(given, flag[0])
+		}
+	}
+	return given
+}
+
+// bind declares the two flags that compare, capacity and map share.
+func (f *adhocFlags) bind(fl *pflag.FlagSet) {
+	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
+	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
+}
+
+// checkAboveZero refuses the named flags if one was given 0 or less.
+func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s" || v[0] == '-') {
+			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+		}
+	}
+	return nil
+}
+
+// checkEmpty refuses the named flags if one was given an empty value.
+func checkEmpty(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		}
+	}
+	return nil
+}
+
+// check refuses flags that do not go together, or with the scenarios on the command line.
+func (f *adhocFlags) check(scenarios []string) error {
+	given := f.names()
+	switch {
+	case len(given) > 1:
+		return usagef("%s each say what is asked; give one of them", strings.Join(given, " and "))
+	case len(given) > 0 && len(scenarios) > 0:
+		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
+	case f.speed != "" && f.log == "":
+		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
+	case f.speed != "":
+		factor, ok := strings.CutSuffix(f.speed, "x")
+		if v, err := strconv.ParseFloat(factor, 64); !ok || err != nil || !(v > 0) {
+			return usagef("--speed %q is not a factor like 10x", f.speed)
+		}
+	}
+	return nil
+}
+
+// scenario returns a scenario without arms that asks what the flags name, over kept connections at 0.7
+// of the slowest arm's throughput, or at the pace of a log.
+func (f *adhocFlags) scenario() (scenario.Scenario, error) {
+	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
+	name, asks := "path", fmt.Sprintf("%q", f.path)
+	w := scenario.Workload{Path: f.path, Targets: f.targets}
+	switch {
+	case f.targets != "":
+		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
+	case f.log != "":
+		name, asks = "log", fmt.Sprintf("what was asked in %q", f.log)
+		l.Rate = scenario.Rate{}
+		l.Arrivals = (arrivals.Process{Kind: arrivals.KindLog, File: f.log}).String()
+		if f.speed != "" {
+			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
+		}
+	}
+	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
+	return s, usage(err)
+}
+
+// question returns the named scenario, or the one that the flags describe.
+func (f *compareFlags) question(name string) (scenario.Scenario, error) {
+	if f.adhoc.given() {
+		return f.adhoc.scenario()
+	}
+	s, _, err := findScenario(name)
+	return s, err
+}

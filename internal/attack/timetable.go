@@ -1,0 +1,90 @@
+package attack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"schedlab/internal/arrivals"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/workload"
+)
+
+// A Timetable tells when the requests of an open loop are sent.
+type Timetable struct {
+	Scenario *scenario.Scenario // nil without one
+	Arrivals arrivals.Process
+	Given    bool // Arrivals come before those of the scenario
+	Rate     float64
+	Duration time.Duration
+	Whole    bool // a trace or a log is replayed to its end, and Draw sets Duration to that
+	Seed     uint64
+	Log      *arrivals.AccessLog // set by Draw if the requests come from a log
+}
+
+// MostRequests limits an open attack to 3.3 GB of memory: a request takes about 165 bytes (a
+// record.Request, its stamps and its place in the schedule).
+const MostRequests = 20_000_000
+
+// Draw draws the arrivals, with the demands of a scenario, and notes in sum what is offered. Errors
+// name the flag to change.
+func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace, err error) {
+	s, process, rate := f.Scenario, f.Arrivals, f.Rate
+	given := scenario.Rate{PerSecond: f.Rate}
+	if s != nil && !f.Given {
+		if process, err = arrivals.Parse(s.Load.Arrivals); err != nil {
+			return t, err
+		}
+	}
+	switch {
+	case process.Fixed() && rate > 0:
+		return t, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", given, process)
+	case process.Fixed():
+	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
+	case rate == 0 && s != nil:
+		if rate = s.Load.Rate.PerSecond; rate == 0 {
+			return t, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
+		}
+	case rate == 0:
+		rate = 100
+	}
+	if process.Kind == arrivals.KindTrace {
+		if process, err = process.Open(workload.Calibrate()); err != nil {
+			return t, fmt.Errorf("--arrivals: %w", err)
+		}
+		if f.Whole {
+			f.Duration = process.Span()
+		}
+	}
+	if process.Kind == arrivals.KindLog {
+		if process, err = process.Open(0); err != nil {
+			return t, fmt.Errorf("--arrivals: %w", err)
+		}
+		switch f.Log = process.Log(); {
+		case rate == 0:
+			rate = process.OwnRate()
+		case process.Speed > 0:
+			return t, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", given, process)
+		}
+		if f.Whole {
+			f.Duration = process.LogSpan(rate)
+		}
+	}
+	process = process.WithConnections(connections)
+	if err := process.Check(rate); err != nil {
+		return t, err
+	}
+	sum.Offered, sum.Arrivals = process.MeanRate(rate, f.Duration), process.String()
+	if sum.Offered*f.Duration.Seconds() > MostRequests {
+		return t, fmt.Errorf("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.Duration, MostRequests)
+	}
+	t = process.Draw(rate, f.Duration, rand.New(rand.NewPCG(f.Seed, 1)))
+	if len(t.At) == 0 {
+		return t, fmt.Errorf("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.Duration)
+	}
+	if s != nil && t.Demand == nil {
+		t.Demand = s.Demands(len(t.At), f.Seed, workload.Calibrate())
+	}
+	return t, nil
+}

@@ -1,0 +1,68 @@
+package choose
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"schedlab/internal/sizing"
+	"schedlab/internal/workload"
+)
+
+// A Request is what one request costs. CPU and Sleep are distributions as scenarios write them,
+// "" for none; Lock is CPU time under one lock, beside CPU.
+type Request struct {
+	CPU, Sleep string
+	Lock       time.Duration
+}
+
+// Demand returns the demand, with Lock as CPU time. Errors name the flag.
+func (r Request) Demand() (sizing.Demand, error) {
+	cpu, err := parse("cpu", r.CPU)
+	if err != nil {
+		return sizing.Demand{}, err
+	}
+	if _, err := parse("sleep", r.Sleep); err != nil {
+		return sizing.Demand{}, err
+	}
+	var parts []string
+	switch {
+	case r.Lock > 0:
+		parts = append(parts, "cpu="+(cpu.Mean()+r.Lock).String())
+	case r.CPU != "":
+		parts = append(parts, "cpu="+r.CPU)
+	}
+	if r.Sleep != "" {
+		parts = append(parts, "sleep="+r.Sleep)
+	}
+	d, err := sizing.ParseWorkload(strings.Join(parts, ","))
+	if err != nil {
+		return d, fmt.Errorf("--cpu and --sleep: %w", err)
+	}
+	return d, nil
+}
+
+func parse(flag, text string) (d workload.Dist, err error) {
+	if text == "" {
+		return d, nil
+	}
+	if d, err = workload.ParseDist(text); err != nil {
+		return d, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return d, nil
+}
+
+// Path returns the path that asks /work for the request.
+func (r Request) Path() string {
+	var query []string
+	if r.CPU != "" {
+		query = append(query, "cpu="+strings.ReplaceAll(r.CPU, " ", ""))
+	}
+	if r.Sleep != "" {
+		query = append(query, "sleep="+strings.ReplaceAll(r.Sleep, " ", ""))
+	}
+	if r.Lock > 0 {
+		query = append(query, "lock="+r.Lock.String())
+	}
+	return "/work?" + strings.Join(query, "&")
+}

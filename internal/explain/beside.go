@@ -1,0 +1,24 @@
+package explain
+
+import "schedlab/internal/record"
+
+// Beside merges a new explanation with the one in the record. Tests and profiles of the same two
+// arms stay until they run again. keep is false if the old one has tests of other arms and the new one none.
+func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
+	old, err := dir.Explanation()
+	switch {
+	case err != nil || old == nil:
+		return x, err == nil, err
+	case old.From != x.From || old.To != x.To:
+		return x, old.Tests == nil || x.Tests != nil, nil
+	}
+	newer := *x
+	if x.Tests == nil && old.Tests != nil {
+		newer = *old
+		newer.Profiles = x.Profiles
+	}
+	if newer.Profiles == nil {
+		newer.Profiles = old.Profiles
+	}
+	return &newer, true, nil
+}

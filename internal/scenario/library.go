@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// All stands for every scenario of a library.
+const All = "all"
+
+// A Library holds scenarios in files NAME.yaml at its root. The program embeds one.
+type Library struct{ fs.FS }
+
+// Names lists the scenarios in alphabetical order.
+func (l Library) Names() (names []string) {
+	files, err := fs.Glob(l, "*.yaml")
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f, ".yaml"))
+	}
+	return names
+}
+
+// Expand replaces All by every name of the library and a directory by its scenario files.
+func (l Library) Expand(args []string) (names []string, err error) {
+	for _, arg := range args {
+		info, statErr := os.Stat(arg)
+		switch {
+		case slices.Contains(l.Names(), arg):
+			names = append(names, arg)
+		case arg == All:
+			names = append(names, l.Names()...)
+		case statErr == nil && info.IsDir():
+			files, err := filepath.Glob(filepath.Join(arg, "*.yaml")) // sorted
+			if err != nil {
+				return nil, fmt.Errorf("reading directory %q: %w", arg, err)
+			}
+			if len(files) == 0 {
+				return nil, fmt.Errorf("directory %q holds no scenario, no file *.yaml", arg)
+			}
+			names = append(names, files...)
+		default:
+			names = append(names, arg)
+		}
+	}
+	return names, nil
+}
+
+// Find reads a scenario of the library by name, or one from a file by its path. embedded tells
+// that it is from the library.
+func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
+	text, err := fs.ReadFile(l, arg+".yaml")
+	if err == nil {
+		s, err = Parse(arg, text)
+		return s, true, err
+	}
+	if !strings.ContainsAny(arg, "./") {
+		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
+	}
+	if text, err = readFile(arg); err != nil {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			err = path.Err
+		}
+		return s, false, fmt.Errorf("reading scenario %q: %w", arg, err)
+	}
+	s, err = Parse(arg, text)
+	return s, false, err
+}
+
+// readFile reads a scenario file, or as much of a larger file as Parse needs to refuse it.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxScenario+1))
+}
