@@ -132,7 +132,7 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	mc.Held = c.Plant.Queue
 	maxConns := c.MaxConns
 	for _, check := range []func(model.Mode) error{
-		c.checkModeFlags, c.checkNumbers, c.checkReports, c.checkQueue, c.checkLimits, c.checkConns,
+		c.checkModeFlags, c.checkNumbers, c.checkWatch, c.checkQueue, c.checkLimits, c.checkConns,
 		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
 	} {
 		if err := check(mode); err != nil {
@@ -204,8 +204,8 @@ func (c *Config) checkNumbers(mode model.Mode) error {
 	return nil
 }
 
-// checkReports checks what the server is to report of itself.
-func (c *Config) checkReports(model.Mode) error {
+// checkWatch checks how the server is watched: its timeline and its profiles.
+func (c *Config) checkWatch(model.Mode) error {
 	if c.Stamps == "full" && runtime.GOOS != "linux" {
 		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
 	}

@@ -362,7 +362,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	defer file.Close()
 	theirs = os.NewFile(uintptr(pair[1]), "parent")
 	if ours, err = net.FileConn(file); err != nil {
-		theirs.Close()
+		_ = theirs.Close()
 	}
 	return ours, theirs, err
 }
