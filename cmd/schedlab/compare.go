@@ -390,7 +390,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
 		}
 		for _, u := range experiment.Undecided(*f, false) {
-			fmt.Fprintf(w, "undecided   %s\n", report.Say(u))
+			fmt.Fprintf(w, "undecided   %s\n", u.String())
 		}
 	}
 	for _, text := range p.Expect {

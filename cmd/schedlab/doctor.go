@@ -245,7 +245,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			m.Noise = doctor.NoNoise(f.scenario, record.Fact{Code: record.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
+			m.Noise = doctor.NoNoise(f.scenario, record.Fact{Code: doctor.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
 			return nil
 		}
 		measured = append(measured, a)
@@ -336,7 +336,7 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 	}
 	if r := run.Result.Refused; len(r) > 0 {
 		a.Refused = record.Fact{
-			Code: record.BlockRefused, Arm: r[0].Arm, Names: record.Names{"rule": r[0].Rule},
+			Code: doctor.BlockRefused, Arm: r[0].Arm, Names: record.Names{"rule": r[0].Rule},
 			Values: record.Values{"block": float64(r[0].Block), "value": r[0].Value, "limit": r[0].Limit},
 		}
 	}

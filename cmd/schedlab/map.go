@@ -270,7 +270,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {
-		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), prose.Plural(len(r.Map.Cells), "cell"), report.Say(experiment.Undecided(o.Cannot[0], false)[0]))
+		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), prose.Plural(len(r.Map.Cells), "cell"), experiment.Undecided(o.Cannot[0], false)[0].String())
 	}
 	if o.Once > f.Budget {
 		need := (o.Once + time.Minute - 1).Truncate(time.Minute)

@@ -37,32 +37,32 @@ func pathologies(loadCPU int) []pathology {
 		{
 			name: "single slow acceptor", planted: "`--plant accept=1ms`: the acceptor sleeps between two connections",
 			load:  "workload: {cpu: 20us}\nload: {rate: 600/s, keepalive: false}",
-			clean: "mode: nethttp", planter: "mode: nethttp, plant: accept=1ms", cause: record.CauseAcceptor,
+			clean: "mode: nethttp", planter: "mode: nethttp, plant: accept=1ms", cause: "cause-acceptor",
 		},
 		{
 			name: "tiny backlog", planted: "`--backlog 1`, bursts of 3",
 			load:  "workload: {cpu: 300us}\nload: {rate: 60/s, arrivals: burst(3), keepalive: false, timeout: 5s}",
-			clean: "mode: nethttp", planter: "mode: nethttp, backlog: 1", cause: record.CauseBacklog,
+			clean: "mode: nethttp", planter: "mode: nethttp, backlog: 1", cause: "cause-backlog",
 		},
 		{
 			name: "contended queue", planted: "`--plant queue=1ms`: each job keeps the shared queue's lock for so long",
 			load:  "workload: {cpu: 20us}\nload: {rate: 550/s, keepalive: false}",
-			clean: "mode: pool, workers: 8", planter: "mode: pool, workers: 8, plant: queue=1ms", cause: record.CauseQueueLock,
+			clean: "mode: pool, workers: 8", planter: "mode: pool, workers: 8, plant: queue=1ms", cause: "cause-queue-lock",
 		},
 		{
 			name: "slow request at the head of the line", planted: "a queue for each of 8 workers, nobody steals, 5 % of requests wait 40 ms",
 			load:  "workload: {sleep: 0.95*1ms+0.05*40ms}\nload: {rate: 600/s, keepalive: false, timeout: 5s}",
-			clean: "mode: pool-perworker, workers: 8, steal: true", planter: "mode: pool-perworker, workers: 8", cause: record.CauseOwnQueues,
+			clean: "mode: pool-perworker, workers: 8, steal: true", planter: "mode: pool-perworker, workers: 8", cause: "cause-own-queues",
 		},
 		{
 			name: "all connections at one of four loops", planted: "`--plant pin`; handlers wait 2 ms on the loop",
 			load:  "workload: {sleep: 2ms}\nload: {rate: 300/s, keepalive: false, timeout: 5s}",
-			clean: "mode: loop, listeners: 4", planter: "mode: loop, listeners: 4, plant: pin", cause: record.CauseUneven, also: []record.Code{record.CauseInline},
+			clean: "mode: loop, listeners: 4", planter: "mode: loop, listeners: 4, plant: pin", cause: "cause-uneven", also: []record.Code{"cause-inline"},
 		},
 		{
 			name: "garbage collection", planted: "`GOGC=1`",
 			load:  "workload: {path: '/work?cpu=20us&alloc=65536'}\nload: {rate: 1000/s, connections: 32, keepalive: true}",
-			clean: "mode: nethttp", planter: "mode: nethttp, env: {GOGC: 1}", cause: record.CauseGC,
+			clean: "mode: nethttp", planter: "mode: nethttp, env: {GOGC: 1}", cause: "cause-gc",
 		},
 		{
 			name: "silent drop", planted: "`--overflow drop` with two places in the queue",
@@ -72,17 +72,17 @@ func pathologies(loadCPU int) []pathology {
 		{
 			name: "blocking call on the event loop", planted: "handlers wait 2 ms in `loop-single`",
 			load:  "workload: {sleep: 2ms}\nload: {rate: 300/s, connections: 32, keepalive: true, timeout: 5s}",
-			clean: "mode: goroutine", planter: "mode: loop-single", cause: record.CauseInline,
+			clean: "mode: goroutine", planter: "mode: loop-single", cause: "cause-inline",
 		},
 		{
 			name: "lock convoy", planted: "`--plant lock=1ms`: a request keeps the one lock of `/kv` for so long",
 			load:  "workload: {path: '/kv/key?keys=4096', method: PUT, body: value}\nload: {rate: 400/s, arrivals: burst(16), connections: 64, keepalive: true, timeout: 5s}",
-			clean: "mode: goroutine", planter: "mode: goroutine, plant: lock=1ms", cause: record.CauseLock,
+			clean: "mode: goroutine", planter: "mode: goroutine, plant: lock=1ms", cause: "cause-lock",
 		},
 		{
 			name: "starved load", planted: fmt.Sprintf("`--plant hog=%d`: a thread of the server computes on the load's CPU", loadCPU),
 			load:  "workload: {cpu: 20us}\nload: {rate: 1000/s, connections: 32, keepalive: true}",
-			clean: "mode: nethttp", planter: fmt.Sprintf("mode: nethttp, plant: hog=%d", loadCPU), cause: record.CauseLoad,
+			clean: "mode: nethttp", planter: fmt.Sprintf("mode: nethttp, plant: hog=%d", loadCPU), cause: "cause-load",
 		},
 	}
 }

@@ -76,14 +76,14 @@ func (p *progress) soFar(r *record.Result) {
 // trouble says what takes CPU time from server or load; several comparisons in a row say
 // it once.
 func (p *progress) trouble(t record.Trouble) {
-	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), report.Say(judge.TroubleSoFar(t)))
+	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t).String())
 }
 
 // cannot says what of a comparison that is about to start cannot be decided, and by which
 // flags it could.
 func (p *progress) cannot(f record.Feasibility) {
 	for _, u := range experiment.Undecided(f, false) {
-		text := report.Say(u)
+		text := u.String()
 		p.note(text, text)
 	}
 }

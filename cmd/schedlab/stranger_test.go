@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // stranger builds the service of testdata/stranger, whose requests cost so much
@@ -64,7 +63,7 @@ func saidOf(r *record.Result, arm string) string {
 	var all []string
 	for _, d := range r.Doubts {
 		if d.Arm == arm {
-			all = append(all, report.Say(d))
+			all = append(all, d.String())
 		}
 	}
 	return strings.Join(all, "\n")
@@ -125,7 +124,7 @@ func TestRunningServerAsArm(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "nethttp")
 	r, dir := compareArms(t, "--path", "/plaintext", "--arm", "prod=http://"+s.addr, "--arm", "nethttp")
-	if said := saidOf(r, "prod"); !strings.Contains(said, "runs already: its trials share its state") {
+	if said := saidOf(r, "prod"); !strings.Contains(said, "was running already: its trials share its state") {
 		t.Errorf("got the doubts %s", said)
 	}
 	if r.Arms[0].Command != "http://"+s.addr {

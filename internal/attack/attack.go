@@ -40,7 +40,7 @@ func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed *load.ClosedRe
 		sum.Sessions = load.SumSessions(closed.Sessions)
 	}
 	if o.Rate == 0 {
-		doubt(sum, record.Fact{Code: record.AttackClosedLoop})
+		doubt(sum, record.Fact{Code: attackClosedLoop})
 	}
 	noteGenerator(sum, closed.Proof, o.Rate)
 }

@@ -24,21 +24,21 @@ func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
 	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
-		doubt(sum, record.Fact{Code: record.AttackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}})
+		doubt(sum, record.Fact{Code: attackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}})
 	}
 	if p.LongestLag > stoodStill && sum.Loop == "open" {
-		doubt(sum, record.Fact{Code: record.AttackStoodStill, Values: record.Values{
+		doubt(sum, record.Fact{Code: attackStoodStill, Values: record.Values{
 			"at": p.LagAt.Round(time.Millisecond).Seconds(), "late": p.LongestLag.Round(time.Millisecond).Seconds(),
 		}})
 	}
 	if share := p.Away.Seconds() / max(p.Elapsed.Seconds(), 1e-9); share > awayMost {
-		doubt(sum, record.Fact{Code: record.AttackKeptAway, Values: record.Values{"share": share}})
+		doubt(sum, record.Fact{Code: attackKeptAway, Values: record.Values{"share": share}})
 	}
 	if p.Rest != "" && p.Busy > fullFrom {
-		doubt(sum, record.Fact{Code: record.AttackAtLimit, Values: record.Values{"share": p.Busy}})
+		doubt(sum, record.Fact{Code: attackAtLimit, Values: record.Values{"share": p.Busy}})
 	}
 	if i := sum.Idle; i != nil && (i.Lost > 0 || i.Answered < i.Asked) {
-		doubt(sum, record.Fact{Code: record.AttackIdleLost, Values: record.Values{
+		doubt(sum, record.Fact{Code: attackIdleLost, Values: record.Values{
 			"asked": float64(i.Asked), "answered": float64(i.Answered), "lost": float64(i.Lost),
 		}})
 	}

@@ -91,27 +91,27 @@ func noteFate(a *record.Attack, result *load.Result) {
 	add := func(code record.Code, values record.Values) { doubt(a, record.Fact{Code: code, Values: values}) }
 	ended, answered := a.Sent-a.CutOff, a.Outcomes[record.Answered.String()]
 	if a.Starved > 0 {
-		add(record.AttackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})
+		add(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})
 	}
 	if float64(a.Failed) > unanswered*float64(ended) {
-		add(record.AttackLost, record.Values{"lost": float64(a.Failed), "scheduled": float64(ended), "timeout": a.Timeout})
+		add(attackLost, record.Values{"lost": float64(a.Failed), "scheduled": float64(ended), "timeout": a.Timeout})
 	}
 	if bad := answered - a.Good; float64(bad) > unanswered*float64(ended) {
-		add(record.AttackFailed, record.Values{"failed": float64(bad)})
+		add(attackFailed, record.Values{"failed": float64(bad)})
 	}
 	if p99 := record.Duration(a.Lag.P99); p99 > lagDoubt {
-		add(record.AttackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})
+		add(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})
 	}
 	if result.Exhausted > 0 {
-		add(record.AttackExhausted, record.Values{"connections": float64(result.Exhausted)})
+		add(attackExhausted, record.Values{"connections": float64(result.Exhausted)})
 	}
 	if a.Sent < stats.MinRequests(.99) {
-		add(record.AttackShort, record.Values{"sent": float64(a.Sent), "needed": float64(stats.MinRequests(.99))})
+		add(attackShort, record.Values{"sent": float64(a.Sent), "needed": float64(stats.MinRequests(.99))})
 	}
 	if a.CutOff > 0 {
-		add(record.AttackCutOff, record.Values{"requests": float64(a.CutOff)})
+		add(attackCutOff, record.Values{"requests": float64(a.CutOff)})
 	}
 	if share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean); float64(a.Waited) > waitedShare*float64(a.Sent) && share > waitShare {
-		add(record.AttackCrowded, record.Values{"waited": float64(a.Waited), "sent": float64(a.Sent), "share": share})
+		add(attackCrowded, record.Values{"waited": float64(a.Waited), "sent": float64(a.Sent), "share": share})
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // Requests that were sent 5 ms late are the generator's fault in an open loop alone:
@@ -43,7 +42,7 @@ func writtenAtOnce(result *load.Result) *load.Result {
 
 func doubtsOf(a record.Attack) (texts []string) {
 	for _, d := range a.Doubts {
-		texts = append(texts, report.Say(d))
+		texts = append(texts, d.String())
 	}
 	return texts
 }

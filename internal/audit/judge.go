@@ -26,26 +26,26 @@ var rules = []struct {
 	law   string
 	codes []record.Code
 }{
-	{record.Impossible, lawLittle, []record.Code{record.AuditLittle, record.AuditTwoReports}},
-	{record.Impossible, lawUtilisation, []record.Code{record.AuditUtilisation}},
-	{record.Impossible, lawFlow, []record.Code{record.AuditNotAdded, record.AuditRateTime, record.AuditBytesTime, record.AuditDoneAccepted}},
+	{record.Impossible, lawLittle, []record.Code{auditLittle, auditTwoReports}},
+	{record.Impossible, lawUtilisation, []record.Code{auditUtilisation}},
+	{record.Impossible, lawFlow, []record.Code{auditNotAdded, auditRateTime, auditBytesTime, auditDoneAccepted}},
 	{record.Impossible, lawArithmetic, []record.Code{
-		record.AuditOrder, record.AuditMeanBounds, record.AuditSpread, record.AuditSum, record.AuditSaidTwice, record.AuditTooLong, record.AuditChange,
+		auditOrder, auditMeanBounds, auditSpread, auditSum, auditSaidTwice, auditTooLong, auditChange,
 	}},
 
-	{record.Suspicious, lawSurvivors, []record.Code{record.AuditDead, record.AuditStatuses, record.AuditFailed}},
-	{record.Suspicious, lawFlow, []record.Code{record.AuditUnsteady, record.AuditOfferedMissed, record.AuditBacklogGrows}},
-	{record.Suspicious, lawLittle, []record.Code{record.AuditLittlePlan}},
-	{record.Suspicious, lawPlan, []record.Code{record.AuditBursts, record.AuditFewerConns, record.AuditCalibration, record.AuditUneven}},
-	{record.Suspicious, lawRepeats, []record.Code{record.AuditIdentical}},
+	{record.Suspicious, lawSurvivors, []record.Code{auditDead, auditStatuses, auditFailed}},
+	{record.Suspicious, lawFlow, []record.Code{auditUnsteady, auditOfferedMissed, auditBacklogGrows}},
+	{record.Suspicious, lawLittle, []record.Code{auditLittlePlan}},
+	{record.Suspicious, lawPlan, []record.Code{auditBursts, auditFewerConns, auditCalibration, auditUneven}},
+	{record.Suspicious, lawRepeats, []record.Code{auditIdentical}},
 
-	{record.CannotTell, lawLittle, []record.Code{record.AuditBackFilled, record.AuditConnectionsUntold, record.AuditDepthUntold}},
-	{record.CannotTell, lawArithmetic, []record.Code{record.AuditInterpolated}},
-	{record.CannotTell, lawUtilisation, []record.Code{record.AuditCoresUntold, record.AuditSpinning}},
-	{record.CannotTell, lawInteractive, []record.Code{record.AuditInverse, record.AuditTurnaround, record.AuditGrowth}},
-	{record.CannotTell, lawFlow, []record.Code{record.AuditSameRate}},
-	{record.CannotTell, lawLittle, []record.Code{record.AuditOneInFlight}},
-	{record.CannotTell, lawRepeats, []record.Code{record.AuditWithinNoise, record.AuditOneTrial, record.AuditApproximate}},
+	{record.CannotTell, lawLittle, []record.Code{auditBackFilled, auditConnectionsUntold, auditDepthUntold}},
+	{record.CannotTell, lawArithmetic, []record.Code{auditInterpolated}},
+	{record.CannotTell, lawUtilisation, []record.Code{auditCoresUntold, auditSpinning}},
+	{record.CannotTell, lawInteractive, []record.Code{auditInverse, auditTurnaround, auditGrowth}},
+	{record.CannotTell, lawFlow, []record.Code{auditSameRate}},
+	{record.CannotTell, lawLittle, []record.Code{auditOneInFlight}},
+	{record.CannotTell, lawRepeats, []record.Code{auditWithinNoise, auditOneTrial, auditApproximate}},
 }
 
 // ruleOf returns the position of a finding in a report, its class and its law.
@@ -94,7 +94,7 @@ func Judge(text *Text, given Given) *record.Audit {
 	}
 	for i, c := range text.Claims {
 		for _, two := range c.clashes {
-			a.add(i, c.twice(record.AuditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
+			a.add(i, c.twice(auditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
 		}
 		for _, part := range c.parts() {
 			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
@@ -186,7 +186,7 @@ func offeredMissed(c *Claim) *finding {
 		}
 		v["missing"] = max(0, offered.Value*planned-c.value(Requests))
 	}
-	return &finding{record.AuditOfferedMissed, v, nil}
+	return &finding{auditOfferedMissed, v, nil}
 }
 
 // little checks Little's law: rate × response time is the number of requests in flight,
@@ -197,12 +197,12 @@ func little(c *Claim) *finding {
 		return nil
 	}
 	l := rate.times(c.get(Mean))
-	code, v := record.AuditLittle, record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}
+	code, v := auditLittle, record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}
 	if n == 0 {
 		if !slices.Contains(formats, c.Tool) {
 			return nil
 		}
-		return &finding{record.AuditConnectionsUntold, v, record.Names{"tool": c.Tool}}
+		return &finding{auditConnectionsUntold, v, record.Names{"tool": c.Tool}}
 	}
 	if l.low() <= n*(1+slack) {
 		return nil
@@ -210,13 +210,13 @@ func little(c *Claim) *finding {
 	v["connections"], v["depth"] = n, c.value(Depth)
 	switch most := backFilled(c); {
 	case c.Tool == "wrk" && c.get(Mean).low() <= most*(1+2*slack):
-		code = record.AuditBackFilled
+		code = auditBackFilled
 	case c.Tool == "wrk":
 		v["back_filled"], v["max"] = most, c.value(Max)
 	case c.Loop == openLoop:
-		code = record.AuditLittlePlan
+		code = auditLittlePlan
 	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has(Depth):
-		code = record.AuditDepthUntold
+		code = auditDepthUntold
 	}
 	return &finding{code, v, record.Names{"tool": c.Tool}}
 }
@@ -245,10 +245,10 @@ func utilisation(c *Claim) *finding {
 	switch {
 	case !c.has(Cores):
 		v["needed"] = math.Ceil(busy.Value * (1 - slack))
-		return &finding{record.AuditCoresUntold, v, nil}
+		return &finding{auditCoresUntold, v, nil}
 	case exceeds(busy, c.get(Cores)):
 		v["cores"] = c.value(Cores)
-		return &finding{record.AuditUtilisation, v, nil}
+		return &finding{auditUtilisation, v, nil}
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func spinning(c *Claim) *finding {
 	if c.Tool != "httperf" || rate <= 0 || c.value(CPU) < .9 {
 		return nil
 	}
-	return &finding{record.AuditSpinning, record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}, nil}
+	return &finding{auditSpinning, record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}, nil}
 }
 
 // closedCycle applies R = N / X - Z: in a closed loop of N connections the response time R
@@ -279,9 +279,9 @@ func closedCycle(c *Claim) *finding {
 	switch {
 	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
 	case l.high() >= allOfCycle*n:
-		return &finding{record.AuditInverse, v, nil}
+		return &finding{auditInverse, v, nil}
 	case l.high() >= busy*n:
-		return &finding{record.AuditTurnaround, v, record.Names{"loop": c.Loop}}
+		return &finding{auditTurnaround, v, record.Names{"loop": c.Loop}}
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func order(c *Claim) *finding {
 		if low.low()*(1-.005) <= high.high() { // HDR histograms keep three digits
 			return nil
 		}
-		return &finding{record.AuditOrder, record.Values{"less": low.Value, "more": high.Value}, c.names(record.Names{"less": low.name, "more": high.name})}
+		return &finding{auditOrder, record.Values{"less": low.Value, "more": high.Value}, c.names(record.Names{"less": low.name, "more": high.name})}
 	}
 	longest, next := quantile{name: Min}, 0
 	for _, q := range all {
@@ -353,9 +353,9 @@ func meanBounds(c *Claim) *finding {
 		v["high"] = high
 	}
 	if c.Tool == "fortio" {
-		return &finding{record.AuditInterpolated, v, nil}
+		return &finding{auditInterpolated, v, nil}
 	}
-	return &finding{record.AuditMeanBounds, v, c.names(record.Names{})}
+	return &finding{auditMeanBounds, v, c.names(record.Names{})}
 }
 
 // spread: of values between a and b with mean m the deviation is at most
@@ -371,7 +371,7 @@ func spread(c *Claim) *finding {
 	if c.get(Stdev).low() <= limit*(1+slack) {
 		return nil
 	}
-	return &finding{record.AuditSpread, record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(record.Names{})}
+	return &finding{auditSpread, record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(record.Names{})}
 }
 
 // names adds what the figures are about and their unit.
@@ -385,7 +385,7 @@ func tooLong(c *Claim) *finding {
 	if !c.has(Max, Seconds) || c.get(Max).low() <= c.get(Seconds).high()*1.05 {
 		return nil
 	}
-	return &finding{record.AuditTooLong, record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}, nil}
+	return &finding{auditTooLong, record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}, nil}
 }
 
 // fewFailed is the share of requests without a good reply that a comparison tolerates.
@@ -409,7 +409,7 @@ func failed(c *Claim) *finding {
 		times = "all"
 	}
 	share := lost / ended
-	return &finding{record.AuditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
+	return &finding{auditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
 }
 
 // refused: replies that refuse or fail are quick and no work.
@@ -418,7 +418,7 @@ func refused(c *Claim) *finding {
 	if requests <= 0 || bad <= fewFailed*requests {
 		return nil
 	}
-	return &finding{record.AuditStatuses, record.Values{"bad": bad, "requests": requests, "share": bad / requests}, nil}
+	return &finding{auditStatuses, record.Values{"bad": bad, "requests": requests, "share": bad / requests}, nil}
 }
 
 // dead: if a load of wrk2 lacks some of its rate, whole connections wait for a reply that
@@ -435,7 +435,7 @@ func dead(c *Claim) *finding {
 	if c.has(Seconds) {
 		v["seconds"], v["looks"] = c.value(Seconds), c.value(Seconds)/recount
 	}
-	return &finding{record.AuditDead, v, nil}
+	return &finding{auditDead, v, nil}
 }
 
 // fewerConnections: wrk gives each thread the same number of connections, rounded down.
@@ -444,7 +444,7 @@ func fewerConnections(c *Claim) *finding {
 	if !c.isWrk() || !c.has(Threads) || opened >= n {
 		return nil
 	}
-	return &finding{record.AuditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
+	return &finding{auditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
 }
 
 // bursts: wrk2 paces each connection by itself, and a thread starts all of its own at once.
@@ -455,7 +455,7 @@ func bursts(c *Claim) *finding {
 	if c.Tool != "wrk2" || n == 0 || threads == 0 || share == 0 || sample <= together*share {
 		return nil
 	}
-	return &finding{record.AuditBursts, record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
+	return &finding{auditBursts, record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
 }
 
 // calibration: wrk2 discards its first seconds, so a run that is different before and
@@ -466,7 +466,7 @@ func calibration(c *Claim) *finding {
 	if ratio := before / mean; c.Tool != "wrk2" || !c.has(Calibration+".mean", Mean) || ratio > .5 && ratio < 2 {
 		return nil
 	}
-	return &finding{record.AuditCalibration, record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}, nil}
+	return &finding{auditCalibration, record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}, nil}
 }
 
 // uneven: threads that send the same load met servers that differ.
@@ -476,5 +476,5 @@ func uneven(c *Claim) *finding {
 	if !c.has(Calibration+".min") || most <= unlike*least {
 		return nil
 	}
-	return &finding{record.AuditUneven, record.Values{"least": least, "most": most}, nil}
+	return &finding{auditUneven, record.Values{"least": least, "most": most}, nil}
 }

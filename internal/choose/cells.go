@@ -129,10 +129,10 @@ var belowCapacity = []string{"backlog", "survivors"}
 func lacks(c record.ChoiceCell) (why []record.Fact) {
 	names := record.Names{"scenario": c.Scenario, "mode": c.Arms[0].Mode}
 	if !slices.ContainsFunc(c.Arms, func(a record.ChoiceArm) bool { return a.Mode != c.Arms[0].Mode }) {
-		why = append(why, record.Fact{Code: record.ChooseOneMode, Names: names})
+		why = append(why, record.Fact{Code: chooseOneMode, Names: names})
 	}
 	if c.Matters == Overload && slices.Contains(belowCapacity, c.Scenario) {
-		why = append(why, record.Fact{Code: record.ChooseBelow, Names: names})
+		why = append(why, record.Fact{Code: chooseBelow, Names: names})
 	}
 	return why
 }

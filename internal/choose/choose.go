@@ -139,9 +139,9 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 		c.Known, c.Cell, c.Why = record.KnownMeasured, &cell, measured(cell)
 		if does != c.Does {
 			c.Known = record.KnownNear
-			near := record.Fact{Code: record.ChooseNear, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why}}
+			near := record.Fact{Code: chooseNear, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why}}
 			if does == kinds[0] {
-				near.Code, near.Values = record.ChooseCrowded, record.Values{"connections": float64(a.Connections + a.Idle)}
+				near.Code, near.Values = chooseCrowded, record.Values{"connections": float64(a.Connections + a.Idle)}
 			}
 			c.Why = near
 		}
@@ -150,7 +150,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
 	if !ok {
 		mode = candidates[0]
-		c.Known, c.Why = record.KnownNothing, record.Fact{Code: record.ChooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
+		c.Known, c.Why = record.KnownNothing, record.Fact{Code: chooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
 		if a.Matters == Tail && a.busy() < 1 {
 			c.Known = record.KnownPredicted
 			mode, c.Why = a.predict(candidates, sized.workers)
@@ -165,13 +165,13 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 			c.Queue = sized.queue
 		}
 	case mode.Loops:
-		c.Size = record.Fact{Code: record.ChooseLoops, Values: record.Values{"cores": float64(a.Cores)}}
+		c.Size = record.Fact{Code: chooseLoops, Values: record.Values{"cores": float64(a.Cores)}}
 	default:
-		c.Size = record.Fact{Code: record.ChooseNoSize}
+		c.Size = record.Fact{Code: chooseNoSize}
 	}
-	c.Answer = record.Fact{Code: record.ChooseAdvice, Names: names, Values: record.Values{"workers": float64(c.Workers), "queue": float64(c.Queue)}}
+	c.Answer = record.Fact{Code: chooseAdvice, Names: names, Values: record.Values{"workers": float64(c.Workers), "queue": float64(c.Queue)}}
 	c.Asked = record.Fact{
-		Code: record.ChooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
+		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
 		Values: record.Values{
 			"cpu": a.Demand.CPU.Mean().Seconds(), "sleep": (a.Demand.Held() - a.Demand.CPU.Mean()).Seconds(), "lock": a.Lock.Seconds(), "rate": a.Rate,
 			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(), "http": a.http(),
@@ -179,7 +179,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	}
 	c.Unless = unless(kinds[0])
 	if a.busy() >= 1 && a.Matters != Overload {
-		c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFull, Values: record.Values{"busy": a.busy()}})
+		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
 	}
 	if c.Cell != nil {
 		c.Doubts = append(c.Doubts, c.Cell.Lacks...)
@@ -188,9 +188,9 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 			return stands.Name == mode.Name && b.Mode != mode.Name
 		})
 		if i >= 0 {
-			doubt := record.Fact{Code: record.ChooseKept, Names: record.Names{"mode": mode.Name}}
+			doubt := record.Fact{Code: chooseKept, Names: record.Names{"mode": mode.Name}}
 			if !modes[rank(modes, c.Cell.Best[i].Mode)].Sticky {
-				doubt.Code = record.ChooseWaits
+				doubt.Code = chooseWaits
 			}
 			c.Doubts = append(c.Doubts, doubt)
 		}
@@ -202,7 +202,7 @@ func Advise(a Ask, pack Pack, modes []Mode) (record.Choice, Test, error) {
 	c.Metrics = t.Metrics
 	for _, term := range a.SLO {
 		if term.Quantile > 0 && !a.tells(term.Metric) {
-			c.Doubts = append(c.Doubts, record.Fact{Code: record.ChooseFewRequests, Metric: term.Metric, Values: record.Values{"rate": a.Rate}, Names: record.Names{"slo": term.String()}})
+			c.Doubts = append(c.Doubts, record.Fact{Code: chooseFewRequests, Metric: term.Metric, Values: record.Values{"rate": a.Rate}, Names: record.Names{"slo": term.String()}})
 		}
 	}
 	return c, t, nil
@@ -275,7 +275,7 @@ func (a Ask) candidatesOf(cell record.ChoiceCell, modes []Mode) (all []Mode) {
 // measured is the reason that a cell is: its outcome, and how the first
 // of the best stands to the others.
 func measured(cell record.ChoiceCell) record.Fact {
-	f := record.Fact{Code: record.ChooseMeasured, Names: record.Names{
+	f := record.Fact{Code: chooseMeasured, Names: record.Names{
 		"scenario": cell.Scenario, "commit": cell.Commit, "outcome": string(cell.Outcome),
 	}}
 	var names []string
@@ -295,7 +295,7 @@ func measured(cell record.ChoiceCell) record.Fact {
 // Said is a verdict as a fact.
 func Said(v record.Verdict) record.Fact {
 	return record.Fact{
-		Code: record.ChooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": v.Verdict},
+		Code: chooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": v.Verdict},
 		Values: record.Values{"ratio": v.Ratio, "low": v.Low, "high": v.High}, Because: []record.Fact{v.Reason}[:stats.Count(!v.Reason.None())],
 	}
 }
@@ -326,7 +326,7 @@ func (a Ask) size() (size, error) {
 	if err != nil || len(waits.Waits) == 0 {
 		return size{}, fmt.Errorf("sizing a pool: %w", err)
 	}
-	s := size{workers: waits.Waits[waits.Knee].Workers, queue: deep, fact: record.Fact{Code: record.ChooseKnee}}
+	s := size{workers: waits.Waits[waits.Knee].Workers, queue: deep, fact: record.Fact{Code: chooseKnee}}
 	if a.Matters == Tail {
 		s.workers = waits.Waits[len(waits.Waits)-1].Workers
 	}
@@ -338,10 +338,10 @@ func (a Ask) size() (size, error) {
 		if err != nil {
 			return s, fmt.Errorf("sizing a pool: %w", err)
 		}
-		s.fact = record.Fact{Code: record.ChooseHopeless, Names: record.Names{"slo": a.SLO.String()}}
+		s.fact = record.Fact{Code: chooseHopeless, Names: record.Names{"slo": a.SLO.String()}}
 		if w := advice.Advice.Workers; w > 0 {
 			s.workers, s.queue = max(s.workers, w), max(advice.Advice.Queue, 2*max(s.workers, w))
-			s.fact.Code = record.ChooseSized
+			s.fact.Code = chooseSized
 			s.fact.Values = record.Values{"least": float64(w), "queue": float64(advice.Advice.Queue)}
 		}
 	}
@@ -365,7 +365,7 @@ func (a Ask) predict(candidates []Mode, workers int) (Mode, record.Fact) {
 		l.Trace[i].Conn = i % max(a.Connections, 1)
 	}
 	p99 := make([]float64, len(candidates))
-	why := record.Fact{Code: record.ChoosePredicted}
+	why := record.Fact{Code: choosePredicted}
 	for i, m := range candidates {
 		s := queueing.Station{Kind: queueing.Goroutines, Cores: a.Cores, Turn: queueing.GoTurn}
 		switch {
@@ -380,7 +380,7 @@ func (a Ask) predict(candidates []Mode, workers int) (Mode, record.Fact) {
 		} else if p := queueing.Twin(s, l.Trace); p.P99 != nil {
 			p99[i] = *p.P99
 		}
-		why.Because = append(why.Because, record.Fact{Code: record.ChooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
+		why.Because = append(why.Because, record.Fact{Code: chooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
 	}
 	least := slices.Min(p99)
 	first := slices.IndexFunc(p99, func(v float64) bool { return v <= least*(1+stats.MetricOf("p99").Same) })

@@ -59,7 +59,7 @@ func rows(scenario, text string) (p Pack) {
 			v.Ratio, _ = strconv.ParseFloat(f[4], 64)
 		}
 		if v.Verdict == string(stats.Refused) {
-			v.Ratio, v.Low, v.High, v.Reason = 0, 0, 0, record.Fact{Code: record.CauseErrors, Arm: v.Arm}
+			v.Ratio, v.Low, v.High, v.Reason = 0, 0, 0, record.Fact{Code: "errors", Arm: v.Arm}
 		}
 		p = append(p, Row{scenario, "abc1234", v})
 	}
@@ -159,7 +159,7 @@ func TestCellsSayWhatTheyLack(t *testing.T) {
 	if len(test.Arms) < 2 {
 		t.Errorf("tested by %v alone", test.Arms)
 	}
-	for _, want := range []record.Code{record.ChooseOneMode, record.ChooseBelow} {
+	for _, want := range []record.Code{chooseOneMode, chooseBelow} {
 		if !slices.ContainsFunc(got.Doubts, func(f record.Fact) bool { return f.Code == want }) {
 			t.Errorf("no doubt %s in %v", want, got.Doubts)
 		}
@@ -241,13 +241,13 @@ func TestMemoryOfConnections(t *testing.T) {
 		mode              string
 		why, doubt        record.Code
 	}{
-		{"cpu=1ms", Memory, 127, 0, record.KnownMeasured, "goroutine", record.ChooseMeasured, ""},
-		{"cpu=1ms", Memory, 128, 0, record.KnownNear, "loop", record.ChooseCrowded, ""},
-		{"cpu=1ms", Memory, 64, 64, record.KnownNear, "loop", record.ChooseCrowded, ""},
-		{"sleep=1ms", Memory, 127, 0, record.KnownMeasured, "fasthttp", record.ChooseMeasured, ""},
-		{"sleep=1ms", Memory, 128, 0, record.KnownNear, "loop-offload", record.ChooseCrowded, record.ChooseWaits},
-		{"cpu=1ms", Memory, 64, 4000, record.KnownMeasured, "loop", record.ChooseMeasured, ""},
-		{"cpu=1ms", Tail, 128, 0, record.KnownPredicted, "nethttp", record.ChoosePredicted, ""},
+		{"cpu=1ms", Memory, 127, 0, record.KnownMeasured, "goroutine", chooseMeasured, ""},
+		{"cpu=1ms", Memory, 128, 0, record.KnownNear, "loop", chooseCrowded, ""},
+		{"cpu=1ms", Memory, 64, 64, record.KnownNear, "loop", chooseCrowded, ""},
+		{"sleep=1ms", Memory, 127, 0, record.KnownMeasured, "fasthttp", chooseMeasured, ""},
+		{"sleep=1ms", Memory, 128, 0, record.KnownNear, "loop-offload", chooseCrowded, chooseWaits},
+		{"cpu=1ms", Memory, 64, 4000, record.KnownMeasured, "loop", chooseMeasured, ""},
+		{"cpu=1ms", Tail, 128, 0, record.KnownPredicted, "nethttp", choosePredicted, ""},
 	} {
 		got, test, err := Advise(asking(t, c.workload, 100, func(a *Ask) { a.Matters, a.Connections, a.Idle = c.matters, c.connections, c.idle }), pack, someModes())
 		if err != nil {
@@ -291,10 +291,10 @@ func TestSizeOfAPool(t *testing.T) {
 	knee, tail := sizeOf(func(a *Ask) { a.Matters = Memory }), sizeOf(nil)
 	kept := sizeOf(func(a *Ask) { a.SLO = slo })
 	hopeless := sizeOf(func(a *Ask) { a.SLO = stats.SLO{{Metric: "mean", Limit: 1e-3}} })
-	if !(6 < knee.workers && knee.workers < tail.workers) || tail.queue != deep || kept.workers < tail.workers || kept.fact.Code != record.ChooseSized {
+	if !(6 < knee.workers && knee.workers < tail.workers) || tail.queue != deep || kept.workers < tail.workers || kept.fact.Code != chooseSized {
 		t.Errorf("knee %+v, tail %+v, kept %+v", knee, tail, kept)
 	}
-	if hopeless.fact.Code != record.ChooseHopeless || hopeless.workers != tail.workers {
+	if hopeless.fact.Code != chooseHopeless || hopeless.workers != tail.workers {
 		t.Errorf("got %+v", hopeless)
 	}
 	if full := sizeOf(func(a *Ask) { a.Demand, a.Matters = asking(t, "cpu=4ms", 1, nil).Demand, Overload }); full.workers < 1 || full.queue != 2*full.workers {

@@ -28,7 +28,7 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
 	}
 	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, SLO: slo, Why: record.Fact{
-		Code: record.ChooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
+		Code: chooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
 	}}
 	for _, v := range verdicts {
 		t.Why.Because = append(t.Why.Because, Said(v))
@@ -37,14 +37,14 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	_, best := judge.Leaders(&r, metrics)
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
-		t.Answer, t.Why.Code = record.NoAnswer, record.ChooseOpen
+		t.Answer, t.Why.Code = record.NoAnswer, chooseOpen
 	case !slices.Contains(best, arms[0]):
 	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
-		t.Why.Code = record.ChooseBroken
+		t.Why.Code = chooseBroken
 	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
-		t.Answer, t.Why.Code = record.NoAnswer, record.ChooseShed
+		t.Answer, t.Why.Code = record.NoAnswer, chooseShed
 	default:
-		t.Answer, t.Why.Code = record.Passed, record.ChooseHeld
+		t.Answer, t.Why.Code = record.Passed, chooseHeld
 	}
 	return &t
 }

@@ -90,9 +90,9 @@ func (m *Machine) clockSteps() seen {
 	if c.Watched == 0 {
 		return seen{}
 	}
-	s := fine(record.ClockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
+	s := fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
 	if c.Count > 0 {
-		s = fine(record.ClockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil)
+		s = fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil)
 	}
 	return s.graded(false, c.Count > 0)
 }
@@ -107,9 +107,9 @@ func (m *Machine) clockSource() seen {
 		return untold(nil)
 	}
 	if !slices.Contains(slowClocks, source) {
-		return fine(record.ClockSource, nil, record.Names{"source": source})
+		return fine(clockSource, nil, record.Names{"source": source})
 	}
-	s := fine(record.ClockSlow, nil, record.Names{"source": source}).graded(false, true)
+	s := fine(clockSlow, nil, record.Names{"source": source}).graded(false, true)
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
 			s.fact.Names["faster"], s.fact.Names["file"] = other, "/"+dir+"current_clocksource"

@@ -31,17 +31,17 @@ func (m *Machine) cpus() seen {
 		return untold(nil)
 	case len(used) == 1:
 		names["online"] = listed(online)
-		return fine(record.CPUsOne, record.Values{"online": float64(len(online))}, names).graded(true, false)
+		return fine(cpusOne, record.Values{"online": float64(len(online))}, names).graded(true, false)
 	case partly != "" && m.Pinned:
 		names["shared"] = partly
-		return fine(record.CPUsPartlyShared, nil, names).graded(false, true)
+		return fine(cpusPartlyShared, nil, names).graded(false, true)
 	case m.shared() && m.Pinned:
 		names["first"], names["second"] = listed(used[:half]), listed(used[half:])
-		return fine(record.CPUsShared, nil, names).graded(true, false)
+		return fine(cpusShared, nil, names).graded(true, false)
 	case !m.Pinned:
-		return fine(record.CPUsUnpinned, nil, names).graded(false, true)
+		return fine(cpusUnpinned, nil, names).graded(false, true)
 	}
-	return fine(record.CPUsApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
+	return fine(cpusApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
 }
 
 // siblings looks for a core of which the server has one hardware thread and the
@@ -63,9 +63,9 @@ func (m *Machine) siblings() seen {
 		if half := len(cores) / 2; half > 0 {
 			names["first"], names["second"] = listed(flat(cores[:half])), listed(flat(cores[half:]))
 		}
-		return fine(record.CoreShared, nil, names).graded(false, true)
+		return fine(coreShared, nil, names).graded(false, true)
 	}
-	return fine(record.CoresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
+	return fine(coresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
 }
 
 // together is the CPU on which the threads of server and load that are looked at take
@@ -112,10 +112,10 @@ func (m *Machine) cpuLimit() seen {
 	}
 	least, where, limited := cgroup.Least(cgroup.CPU(m.text), m.text)
 	if !limited {
-		return fine(record.CPULimit, nil, nil)
+		return fine(cpuLimit, nil, nil)
 	}
 	used := float64(len(m.used()))
-	return fine(record.CPULimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
+	return fine(cpuLimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
 }
 
 func (m *Machine) governor() seen {
@@ -128,7 +128,7 @@ func (m *Machine) governor() seen {
 	var good, bad []record.Fact
 	values, names := record.Values{}, record.Names{}
 	for _, g := range slices.Sorted(maps.Keys(governors)) {
-		f := record.Fact{Code: record.Governor, Names: record.Names{"governor": g, "cpus": listed(governors[g])}}
+		f := record.Fact{Code: governor, Names: record.Names{"governor": g, "cpus": listed(governors[g])}}
 		if g == "performance" {
 			good = append(good, f)
 		} else {
@@ -137,7 +137,7 @@ func (m *Machine) governor() seen {
 		}
 	}
 	turbo := func(now string) record.Fact {
-		return record.Fact{Code: record.Governor, Names: record.Names{"turbo": now}}
+		return record.Fact{Code: governor, Names: record.Names{"turbo": now}}
 	}
 	for _, t := range []struct{ file, on, off string }{
 		{"sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1"},
@@ -154,5 +154,5 @@ func (m *Machine) governor() seen {
 	if len(bad)+len(good) == 0 {
 		return untold(nil)
 	}
-	return fine(record.ClockRate, values, names, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
+	return fine(clockRate, values, names, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
 }

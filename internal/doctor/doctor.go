@@ -10,7 +10,6 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // A State is what a check came to.
@@ -91,9 +90,12 @@ func Examine(m *Machine) Report {
 			s.fact.Names = record.Names{}
 		}
 		s.fact.Names["check"] = c.name
-		f := Finding{Check: c.name, State: s.state, Fact: s.fact, Found: report.Say(s.fact), Spoils: report.Spoils(c.name)}
+		if s.state == Unknown {
+			s.fact.Names["untold"] = c.untold
+		}
+		f := Finding{Check: c.name, State: s.state, Fact: s.fact, Found: s.fact.String(), Spoils: c.spoils}
 		if f.wrong() {
-			f.Fix = report.Fix(s.fact)
+			f.Fix = s.fact.Part("fix")
 		}
 		if s.state == Bad {
 			r.Verdict = Unfit
@@ -102,7 +104,7 @@ func Examine(m *Machine) Report {
 		}
 		r.Findings = append(r.Findings, f)
 	}
-	r.Sentence = report.Say(r.Summary(len(r.Findings)))
+	r.Sentence = r.Summary(len(r.Findings)).String()
 	return r
 }
 
@@ -119,7 +121,7 @@ func (r Report) Summary(most int) record.Fact {
 	}
 	shown := min(len(because), most)
 	return record.Fact{
-		Code: record.MachineVerdict, Names: record.Names{"verdict": r.Verdict},
+		Code: machineVerdict, Names: record.Names{"verdict": r.Verdict},
 		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
 	}
 }

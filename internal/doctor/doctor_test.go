@@ -202,7 +202,7 @@ func TestPausesOfTakingTurns(t *testing.T) {
 }
 
 func refused(block, replies float64) record.Fact {
-	return record.Fact{Code: record.BlockRefused, Arm: "nethttp", Names: record.Names{"rule": "replies"}, Values: record.Values{"block": block, "value": replies, "limit": 8}}
+	return record.Fact{Code: BlockRefused, Arm: "nethttp", Names: record.Names{"rule": "replies"}, Values: record.Values{"block": block, "value": replies, "limit": 8}}
 }
 
 // Blocks that were left out are told of, with the reason, on a fit machine too.

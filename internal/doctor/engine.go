@@ -37,7 +37,7 @@ func (m *Machine) engine() seen {
 	case e.Rate == 0:
 		return seen{}
 	}
-	return fine(record.EngineAdds, record.Values{"p50": e.P50.Seconds(), "p99": e.P99.Seconds(), "rate": e.Rate}, nil, m.turns()...).
+	return fine(engineAdds, record.Values{"p50": e.P50.Seconds(), "p99": e.P99.Seconds(), "rate": e.Rate}, nil, m.turns()...).
 		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
 }
 

@@ -27,5 +27,5 @@ func (m *Machine) environment() seen {
 	}
 	slices.Sort(set)
 	slices.Sort(names)
-	return fine(record.GoSettings, nil, record.Names{"set": strings.Join(set, ", "), "unset": strings.Join(names, " -u ")}).graded(false, len(set) > 0)
+	return fine(goSettings, nil, record.Names{"set": strings.Join(set, ", "), "unset": strings.Join(names, " -u ")}).graded(false, len(set) > 0)
 }

@@ -28,7 +28,7 @@ func (m *Machine) descriptors() seen {
 		return seen{}
 	}
 	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
-	return fine(record.Descriptors, record.Values{"soft": float64(m.Files.Soft), "hard": float64(m.Files.Hard), "connections": float64(connections)}, nil).
+	return fine(descriptors, record.Values{"soft": float64(m.Files.Soft), "hard": float64(m.Files.Hard), "connections": float64(connections)}, nil).
 		graded(connections < fewConnections, connections < mostConnections)
 }
 
@@ -55,7 +55,7 @@ func (m *Machine) ports() seen {
 			values["waiting"] = float64(waiting)
 		}
 	}
-	return fine(record.LocalPorts, values, nil).graded(n < tooFewPorts, n < fewPorts)
+	return fine(localPorts, values, nil).graded(n < tooFewPorts, n < fewPorts)
 }
 
 const (
@@ -77,7 +77,7 @@ func (m *Machine) backlog() seen {
 	if known && syn < smallSyn {
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
-	return fine(record.ListenBacklog, record.Values{"accept": float64(accept), "syn": float64(syn)}, record.Names{"settings": strings.Join(fixes, " ")}).
+	return fine(listenBacklog, record.Values{"accept": float64(accept), "syn": float64(syn)}, record.Names{"settings": strings.Join(fixes, " ")}).
 		graded(accept < tinyBacklog, len(fixes) > 0)
 }
 
@@ -91,7 +91,7 @@ func (m *Machine) memory() seen {
 	if !ok {
 		return untold(nil)
 	}
-	return fine(record.MemoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
+	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
 }
 
 const littleSwap = 16 << 20
@@ -103,7 +103,7 @@ func (m *Machine) swap() seen {
 		return untold(nil)
 	}
 	used := total - min(total, free)
-	return fine(record.SwapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
+	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
 }
 
 // leastRoom is what a record proves to be there before load starts, twice.
@@ -114,7 +114,7 @@ func (m *Machine) output() seen {
 		return seen{}
 	}
 	blocked := func(err error, readOnly string) seen {
-		return fine(record.OutputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
+		return fine(outputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
 	}
 	dir, err := existing(m.Out)
 	if err == nil {
@@ -129,7 +129,7 @@ func (m *Machine) output() seen {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return seen{Unknown, record.Fact{Code: record.OutputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
+		return seen{Unknown, record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
 	if disk.Blocks == 0 {
 		return blocked(errors.New("its file system has no room for files"), "")
@@ -137,9 +137,9 @@ func (m *Machine) output() seen {
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
 	values, names := record.Values{"free": float64(free), "needed": float64(m.Need)}, record.Names{"dir": m.Out}
 	if free >= max(leastRoom, m.Need) {
-		return fine(record.OutputRoom, values, names)
+		return fine(outputRoom, values, names)
 	}
-	return fine(record.OutputFull, values, names).graded(free < leastRoom, true)
+	return fine(outputFull, values, names).graded(free < leastRoom, true)
 }
 
 // existing is path, or the nearest directory above it that exists: where it would

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
@@ -53,7 +52,7 @@ type Noise struct {
 
 // NoNoise is where a comparison cannot tell of a scenario's load, and why.
 func NoNoise(scenario string, why record.Fact) *Noise {
-	return &Noise{Scenario: scenario, Err: report.Say(why), err: why}
+	return &Noise{Scenario: scenario, Err: why.String(), err: why}
 }
 
 // A Judgement is what a protocol can say of a metric. Times are seconds.
@@ -87,11 +86,11 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 		n.Ran += a.Ran
 		n.Blocks += a.blocks()
 		if n.refused.None() {
-			n.refused, n.Refused = a.Refused, report.Say(a.Refused)
+			n.refused, n.Refused = a.Refused, a.Refused.String()
 		}
 		if a.blocks() < fewestBlocks {
-			n.err = record.Fact{Code: record.NoiseFewBlocks, Values: record.Values{"blocks": float64(a.blocks()), "ran": float64(a.Ran)}, Because: some(a.Refused)}
-			n.Err = report.Say(n.err)
+			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(a.blocks()), "ran": float64(a.Ran)}, Because: some(a.Refused)}
+			n.Err = n.err.String()
 			return n
 		}
 	}
@@ -220,21 +219,21 @@ func (m *Machine) noise() seen {
 	case !m.Noise.err.None():
 		return seen{Bad, m.Noise.err}
 	}
-	told, undecided := record.Fact{Code: record.NoiseList}, record.Fact{Code: record.NoiseList}
+	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
 	for _, j := range m.Noise.Judges {
 		if _, timed := tails[j.Metric]; !timed {
 			continue
 		}
-		told.Because = append(told.Because, j.fact(record.NoiseOf))
+		told.Because = append(told.Because, j.fact(noiseOf))
 		if j.HalfWidth == nil || *j.HalfWidth > sameLimit {
-			undecided.Because = append(undecided.Because, j.fact(record.NoiseOpen))
+			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
 		}
 	}
 	if len(undecided.Because) == 0 {
-		return fine(record.NoiseKnown, nil, nil, append(some(told), m.Noise.left()...)...)
+		return fine(noiseKnown, nil, nil, append(some(told), m.Noise.left()...)...)
 	}
 	nothing := len(undecided.Because) == len(told.Because)
-	return fine(record.NoiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append(some(undecided), m.Noise.left()...)...).
+	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append(some(undecided), m.Noise.left()...)...).
 		graded(nothing, true)
 }
 
@@ -263,7 +262,7 @@ func (n *Noise) left() []record.Fact {
 	if n.Blocks >= n.Ran {
 		return nil
 	}
-	return some(record.Fact{Code: record.NoiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: some(n.refused)})
+	return some(record.Fact{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: some(n.refused)})
 }
 
 // some is a list of the fact, if it says anything.

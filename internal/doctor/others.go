@@ -41,7 +41,7 @@ func (m *Machine) others() seen {
 		if len(pids) < mostNamed && p.CPUs > someForeign/mostNamed {
 			pids = append(pids, strconv.Itoa(p.PID))
 			found = append(found, record.Fact{
-				Code: record.ProgramNow, Names: record.Names{"program": p.Name},
+				Code: programNow, Names: record.Names{"program": p.Name},
 				Values: record.Values{"pid": float64(p.PID), "share": p.CPUs, "cpu": float64(p.CPU)},
 			})
 		}
@@ -50,13 +50,13 @@ func (m *Machine) others() seen {
 		pids = nil
 	}
 	if u.Unseen > muchForeign {
-		found = append(found, record.Fact{Code: record.UnseenNow, Values: record.Values{"cpus": u.Unseen}})
+		found = append(found, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
 		sum += u.Unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
-		found = append(found, record.Fact{Code: record.LoadAverage, Names: record.Names{"average": average}})
+		found = append(found, record.Fact{Code: loadAverage, Names: record.Names{"average": average}})
 	}
-	return fine(record.OthersNow, record.Values{"watched": u.Interval.Seconds()}, record.Names{"pids": strings.Join(pids, " ")}, found...).
+	return fine(othersNow, record.Values{"watched": u.Interval.Seconds()}, record.Names{"pids": strings.Join(pids, " ")}, found...).
 		graded(sum > muchForeign, sum > least)
 }
 
@@ -70,7 +70,7 @@ func (m *Machine) steal() seen {
 	if m.Usage.Interval == 0 {
 		return untold(nil)
 	}
-	return fine(record.StealNow, record.Values{"share": m.Usage.Steal, "watched": m.Usage.Interval.Seconds()}, nil).
+	return fine(stealNow, record.Values{"share": m.Usage.Steal, "watched": m.Usage.Interval.Seconds()}, nil).
 		graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal)
 }
 
@@ -87,7 +87,7 @@ func (m *Machine) pressure() seen {
 		return untold(nil)
 	}
 	values := record.Values{"cpu": cpu / 100, "memory": memory / 100, "short_of_memory": float64(stats.Count(memory > memoryPressure))}
-	return fine(record.Pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
+	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
 }
 
 // pressed reads avg10 of the line "some avg10=0.00 avg60=...".

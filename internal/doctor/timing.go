@@ -33,7 +33,7 @@ func (m *Machine) timer() seen {
 		return seen{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine(record.TimerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
+	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
 }
 
 // quickWindow is the window of quick comparisons.
@@ -46,7 +46,7 @@ func (m *Machine) pause() seen {
 	case m.Pause < 0:
 		return untold(nil)
 	}
-	return m.paused(record.ThreadPaused, m.Pause, record.Values{})
+	return m.paused(threadPaused, m.Pause, record.Values{})
 }
 
 // paused judges a pause by the windows whose p99 it is: those of which it takes more than
@@ -79,5 +79,5 @@ func (m *Machine) gap() seen {
 	case m.Gap.Longest == 0:
 		return seen{}
 	}
-	return m.paused(record.ReplyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
+	return m.paused(replyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
@@ -57,7 +55,7 @@ func (r Report) Document(verbose bool) document.Document {
 	wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.wrong() })
 	slices.SortStableFunc(wrong, func(a, b Finding) int { return stats.Count(b.State == Bad) - stats.Count(a.State == Bad) })
 	for most := min(mostShown, len(wrong)); ; most-- {
-		d := r.document(report.Say(r.Summary(mostShown)), wrong[:most], r.below(len(wrong)-most))
+		d := r.document(r.Summary(mostShown).String(), wrong[:most], r.below(len(wrong)-most))
 		if most <= 1 || strings.Count(d.Text(document.Options{}), "\n") <= briefLines {
 			return d
 		}
@@ -139,7 +137,7 @@ func (r Report) table() (rows [][]string) {
 			last[0] = j.Metric
 			rows = append(rows, last)
 		}
-		last[at[j.Protocol]] = report.Say(j.fact(record.NoiseWidth))
+		last[at[j.Protocol]] = j.fact(noiseWidth).String()
 		if j.Scaled && j.HalfWidth != nil {
 			last[at[j.Protocol]] += " (estimated)"
 		}

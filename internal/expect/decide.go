@@ -104,7 +104,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			return both[i]
 		}
 	}
-	return Finding{first.Outcome, record.Fact{Code: record.Both, Because: []record.Fact{first.Reason, second.Reason}}}
+	return Finding{first.Outcome, record.Fact{Code: bothFact, Because: []record.Fact{first.Reason, second.Reason}}}
 }
 
 // state puts one statement to the valid blocks, in order, and looks at it when verdicts
@@ -163,17 +163,17 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	case verdict != record.Undecided:
 		return Finding{verdict, evidence}
 	case unsure > 0:
-		return Finding{record.Undecided, record.Fact{Code: record.OneProbe, Values: record.Values{"within": ProbeDoubt}, Names: names}}
+		return Finding{record.Undecided, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: names}}
 	case !Looked(blocks, alpha):
 		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
 	}
-	return Finding{record.Undecided, record.Fact{Code: record.BorderOpen, Because: []record.Fact{evidence}}}
+	return Finding{record.Undecided, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
 }
 
 // without is the answer when a figure is missing: open if more blocks may bring it, else refused.
 func without(why record.Fact) record.Answer {
 	switch why.Code {
-	case record.VerdictOpen, record.NoInterval, record.NeitherSide, record.IntervalOpen:
+	case verdictOpen, noInterval, neitherSide, intervalOpen:
 		return record.Undecided
 	}
 	return record.NoAnswer
@@ -199,7 +199,7 @@ func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
 	if band && low+high > 0 {
 		values["outside"], values["below"], values["above"] = float64(low+high), float64(low), float64(high)
 	}
-	return record.Fact{Code: record.Tally, Values: values}
+	return record.Fact{Code: tally, Values: values}
 }
 
 // withinOf returns the arguments of within, nil for any other statement.

@@ -24,7 +24,7 @@ type fake struct {
 	pairs    [][2]string
 }
 
-var errUnknown = record.Fact{Code: record.NoChallenger}
+var errUnknown = record.Fact{Code: noChallenger}
 
 func (f fake) Rate() float64   { return 100 }
 func (f fake) Window() float64 { return 2 }
@@ -118,12 +118,12 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 			}
 			tally := got.Reason
 			if want == record.Undecided && looked {
-				if tally.Code != record.BorderOpen {
+				if tally.Code != borderOpen {
 					t.Fatalf("%s, true in %v: %+v, want the border open", text, yes, tally)
 				}
 				tally = tally.Because[0]
 			}
-			if !looked && tally.Code != record.TooFewBlocks || looked && (tally.Code != record.Tally || tally.Values["yes"] != float64(r.blocks-untrue)) || tally.Values["blocks"] != float64(r.blocks) {
+			if !looked && tally.Code != record.TooFewBlocks || looked && (tally.Code != "tally" || tally.Values["yes"] != float64(r.blocks-untrue)) || tally.Values["blocks"] != float64(r.blocks) {
 				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, tally)
 			}
 			denied := finding(t, r, "not ("+text+")")
@@ -216,7 +216,7 @@ func TestDecideJoins(t *testing.T) {
 	}
 	for text, want := range map[string]int{yes + " and " + yes: 2, no + " or " + no: 2, yes + " or " + no: 0, no + " and " + yes: 0} {
 		got := finding(t, r, text)
-		if got.Reason.Code == record.Both != (want == 2) || len(got.Reason.Because) != want {
+		if got.Reason.Code == bothFact != (want == 2) || len(got.Reason.Because) != want {
 			t.Errorf("%s: reason %+v, want that of both: %v", text, got.Reason, want == 2)
 		}
 	}
@@ -247,10 +247,10 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 	}
 	// Where one block is in doubt, and one must not be against it, nothing is decided.
 	r.blocks, r.figures = 10, map[string][]float64{"p50 a": slices.Concat([]float64{901}, slices.Repeat([]float64{899}, 9))}
-	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != record.Undecided || got.Reason.Code != record.OneProbe {
+	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != record.Undecided || got.Reason.Code != oneProbe {
 		t.Errorf("one block of ten in doubt: %v %+v", got.Outcome, got.Reason)
 	}
-	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != record.OneProbe {
+	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != oneProbe {
 		t.Errorf("the reason is %+v, want that there is one probe", got.Reason)
 	}
 	if got := finding(t, r, `x_max("absent") > 1`); got.Reason.Code != record.Unreadable {
@@ -277,39 +277,39 @@ func TestDecideVerdicts(t *testing.T) {
 		{v("SLOWER", 2, 3), `slower("p99", "b")`, record.Passed, ""},
 		{v("SLOWER", 2, 3), `faster("p99", "b")`, record.Failed, ""},
 		{v("INCONCLUSIVE", .9, 1.05-off), `slower("p99", "b")`, record.Failed, ""}, // short of an effect of 5 %
-		{v("INCONCLUSIVE", .9, 1.05+off), `slower("p99", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", .9, 1.05+off), `slower("p99", "b")`, record.Undecided, intervalOpen},
 		{v("INCONCLUSIVE", 1/1.05+off, 1.2), `faster("p99", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 1/1.05-off, 1.2), `faster("p99", "b")`, record.Undecided, record.IntervalOpen},
-		{v("INCONCLUSIVE", 0, 0), `faster("p99", "b")`, record.Undecided, record.NoInterval},
+		{v("INCONCLUSIVE", 1/1.05-off, 1.2), `faster("p99", "b")`, record.Undecided, intervalOpen},
+		{v("INCONCLUSIVE", 0, 0), `faster("p99", "b")`, record.Undecided, noInterval},
 		{v("HIGHER", 1.1, 1.2), `faster("goodput", "b")`, record.Passed, ""},
 		{v("LOWER", .8, .9), `faster("goodput", "b")`, record.Failed, ""},
 		{v("LOWER", .8, .9), `slower("goodput", "b")`, record.Passed, ""},
 		{v("INCONCLUSIVE", .99, 1.02-off), `faster("goodput", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", .99, 1.02+off), `faster("goodput", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", .99, 1.02+off), `faster("goodput", "b")`, record.Undecided, intervalOpen},
 		{v("INCONCLUSIVE", 1/1.02+off, 1.2), `slower("goodput", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 1/1.02-off, 1.2), `slower("goodput", "b")`, record.Undecided, record.IntervalOpen},
+		{v("INCONCLUSIVE", 1/1.02-off, 1.2), `slower("goodput", "b")`, record.Undecided, intervalOpen},
 		{v("SAME", 1/1.1, 1.1), `same("p99")`, record.Passed, ""},
-		{v("INCONCLUSIVE", 1/1.1-off, 1.1), `same("p99")`, record.Undecided, record.NeitherSide},
-		{v("INCONCLUSIVE", 1/1.1, 1.1+off), `same("p99")`, record.Undecided, record.NeitherSide},
+		{v("INCONCLUSIVE", 1/1.1-off, 1.1), `same("p99")`, record.Undecided, neitherSide},
+		{v("INCONCLUSIVE", 1/1.1, 1.1+off), `same("p99")`, record.Undecided, neitherSide},
 		{v("SLOWER", 1.1+off, 1.3), `same("p99")`, record.Failed, ""},
 		{v("FASTER", .8, 1/1.1-off), `same("p99")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 0, 0), `same("p99")`, record.Undecided, record.NoInterval},
+		{v("INCONCLUSIVE", 0, 0), `same("p99")`, record.Undecided, noInterval},
 		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SAME"`, record.Passed, ""},
 		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SLOWER"`, record.Failed, ""},
-		{v("INCONCLUSIVE", .9, 1.2), `verdict("p99", "b") == "SAME"`, record.Undecided, record.VerdictOpen},
+		{v("INCONCLUSIVE", .9, 1.2), `verdict("p99", "b") == "SAME"`, record.Undecided, verdictOpen},
 		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, record.Passed, ""},
-		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, record.Undecided, record.NoInterval},
+		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, record.Undecided, noInterval},
 		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, record.Passed, ""},
-		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.NoAnswer, record.NoChallenger},
-		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.NoAnswer, record.NoChallenger},
-		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.NoAnswer, record.NoChallenger},
+		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.NoAnswer, noChallenger},
+		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.NoAnswer, noChallenger},
+		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.NoAnswer, noChallenger},
 	} {
 		r := fake{blocks: 12, verdicts: map[string]record.Verdict{"p99 b": c.verdict, "goodput b": c.verdict}, pairs: [][2]string{{"b", "a"}}}
 		got := finding(t, r, c.text)
 		if got.Outcome != c.want || c.code != "" && got.Reason.Code != c.code {
 			t.Errorf("%s of %s %v to %v: %v %+v, want %v %s", c.text, c.verdict.Verdict, c.verdict.Low, c.verdict.High, got.Outcome, got.Reason, c.want, c.code)
 		}
-		if got.Outcome == record.Undecided && c.code != record.NoChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
+		if got.Outcome == record.Undecided && c.code != noChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
 			t.Errorf("%s: the reason %+v does not tell the interval", c.text, got.Reason)
 		}
 	}
@@ -352,7 +352,7 @@ func TestDecideExplained(t *testing.T) {
 			t.Errorf("%s: %v %+v, want %v", text, got.Outcome, got.Reason, want)
 		}
 	}
-	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: record.NothingExplain, `explained("queue", "absent") > 0`: record.NoChallenger} {
+	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: nothingExplain, `explained("queue", "absent") > 0`: noChallenger} {
 		if got := finding(t, r, text); got.Reason.Code != code {
 			t.Errorf("%s: %+v, want %s", text, got.Reason, code)
 		}

@@ -137,7 +137,7 @@ func (s *scope) xmax(arm string) (float64, error) {
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Verdict == string(stats.Inconclusive) {
-		err = s.cannot(bounds(record.VerdictOpen, v))
+		err = s.cannot(bounds(verdictOpen, v))
 	}
 	return v.Verdict, err
 }
@@ -157,11 +157,11 @@ func (s *scope) same(metric string) (bool, error) {
 		}
 		switch low, high := math.Log(v.Low), math.Log(v.High); {
 		case v.Low == 0:
-			open = s.cannot(bounds(record.NoInterval, v))
+			open = s.cannot(bounds(noInterval, v))
 		case low > band || high < -band:
 			return false, nil
 		case low < -band || high > band:
-			neither := bounds(record.NeitherSide, v)
+			neither := bounds(neitherSide, v)
 			neither.Values["same"] = m.Same
 			open = s.cannot(neither)
 		}
@@ -181,7 +181,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 		return err == nil, err
 	}
 	if v.Low == 0 {
-		return false, s.cannot(bounds(record.NoInterval, v))
+		return false, s.cannot(bounds(noInterval, v))
 	}
 	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
 	short := high < effect // more is wanted, and not had
@@ -191,7 +191,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	if short {
 		return false, nil
 	}
-	return false, s.cannot(bounds(record.IntervalOpen, v))
+	return false, s.cannot(bounds(intervalOpen, v))
 }
 
 // ratio is a challenger's figure over the baseline's, in the block.
@@ -207,7 +207,7 @@ func (s *scope) ratio(metric, arm string) (float64, error) {
 func (s *scope) interval(metric, arm string) ([]float64, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Low == 0 {
-		err = s.cannot(bounds(record.NoInterval, v))
+		err = s.cannot(bounds(noInterval, v))
 	}
 	return []float64{v.Low, v.High}, err
 }
@@ -241,12 +241,12 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		}
 		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
 		if math.Abs(whole) < leastDifference.Seconds() {
-			return 0, s.cannot(record.Fact{Code: record.NothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}})
+			return 0, s.cannot(record.Fact{Code: nothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}})
 		}
 		least = min(least, (part-own)/whole)
 	}
 	if math.IsInf(least, 1) {
-		return 0, s.cannot(record.Fact{Code: record.NoChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}})
+		return 0, s.cannot(record.Fact{Code: noChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}})
 	}
 	return least, nil
 }

@@ -31,7 +31,7 @@ func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side
 	}
 	text, err := p.Scrape(ctx)
 	if err != nil {
-		side.Doubts = append(side.Doubts, record.Fact{Code: record.MetricsUnreadable, Names: record.Names{"error": p.General(prose.FirstLine(err.Error()))}})
+		side.Doubts = append(side.Doubts, record.Fact{Code: metricsUnreadable, Names: record.Names{"error": p.General(prose.FirstLine(err.Error()))}})
 	}
 	return text
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
@@ -75,7 +74,7 @@ func TestDecide(t *testing.T) {
 // undecided are the sentences about what cannot be decided.
 func undecided(f record.Feasibility, all bool) (lines []string) {
 	for _, u := range Undecided(f, all) {
-		lines = append(lines, report.Say(u))
+		lines = append(lines, u.String())
 	}
 	return lines
 }

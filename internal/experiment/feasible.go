@@ -153,7 +153,7 @@ func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 			continue
 		}
 		said := record.Fact{
-			Code: record.CannotBeDecided, Metric: u.Metric, Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
+			Code: cannotBeDecided, Metric: u.Metric, Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
 			Names: record.Names{"short": string(u.Code), "asked": "no"},
 		}
 		if u.Asked {

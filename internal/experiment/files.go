@@ -20,7 +20,7 @@ func (p *plan) openFiles() error {
 		p.doubt(record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"file": p.scenario.Log.File, "said": said}})
 	}
 	if l.Whole {
-		p.doubt(record.Fact{Code: record.WholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})
+		p.doubt(record.Fact{Code: wholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})
 	}
 	return nil
 }

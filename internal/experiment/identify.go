@@ -48,22 +48,22 @@ func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) {
 	if mode.Has("workers") {
 		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
 		if most > 0 && most < workers {
-			add(record.Fact{Code: record.IdleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
+			add(record.Fact{Code: idleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
 		}
 		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
-			add(record.Fact{Code: record.QueueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
+			add(record.Fact{Code: queueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
 		}
 	}
 	procs, cpus := p.procs(a), len(p.cpus.Server)
 	if procs == 1 && mode.QueuesRequests && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
-		add(record.Fact{Code: record.QueueUnused})
+		add(record.Fact{Code: queueUnused})
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
 		switch n := p.number(a, flag, 1); {
 		case n > 1 && cpus == 1:
-			add(record.Fact{Code: record.OneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
+			add(record.Fact{Code: oneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
 		case n > 1 && procs == 1 && flag == "listeners":
-			add(record.Fact{Code: record.OnePShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
+			add(record.Fact{Code: onePShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
 		}
 	}
 }
@@ -112,10 +112,10 @@ func (p *plan) differentLoads() {
 		}
 	}
 	if len(differ) > 0 {
-		p.doubt(record.Fact{Code: record.ClientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
+		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
 	}
 	if slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
-		p.doubt(record.Fact{Code: record.ClosedLoop})
+		p.doubt(record.Fact{Code: closedLoop})
 	}
 }
 

@@ -60,7 +60,7 @@ func TestIdentifiability(t *testing.T) {
 		p.cpus.Server = c.cpus
 		p.Doubts = nil
 		p.cannotMatter(p.arms[2].asked, p.Arms[2].Clients)
-		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.QueueUnused }); told != c.told {
+		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == queueUnused }); told != c.told {
 			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, doubts(p.Plan), c.told)
 		}
 	}

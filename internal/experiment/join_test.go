@@ -83,7 +83,7 @@ func TestPipelineBeyondStamps(t *testing.T) {
 			t.Errorf("%s accounts: %v, want %v", name, got, want)
 		}
 	}
-	if got := strings.Join(doubts(p.Plan), "\n"); strings.Count(got, "at most 64 requests under way") != 1 || !strings.Contains(got, "deep: where its time went is not told") {
+	if got := strings.Join(doubts(p.Plan), "\n"); strings.Count(got, "at most 64 requests in flight") != 1 || !strings.Contains(got, "deep: there is no breakdown of its time") {
 		t.Errorf("doubts:\n%s", got)
 	}
 }

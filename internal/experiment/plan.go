@@ -171,7 +171,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	if !o.Machine.None() {
-		p.doubt(record.Fact{Code: record.MachineUnfit, Because: []record.Fact{o.Machine}})
+		p.doubt(record.Fact{Code: machineUnfit, Because: []record.Fact{o.Machine}})
 	}
 	p.warn()
 	p.identify()
@@ -194,7 +194,7 @@ func (p *plan) takeExpectations() {
 		p.Expect = append(p.Expect, text)
 	}
 	if absent > 0 {
-		p.doubt(record.Fact{Code: record.ExpectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
+		p.doubt(record.Fact{Code: expectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
 	}
 }
 
@@ -260,11 +260,11 @@ func (p *plan) takeArms(o Options) error {
 				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
 			}
 			if role == record.Challenger || i == 0 {
-				p.doubt(record.Fact{Code: record.OtherProgram, Arm: a.Name, Names: record.Names{"path": strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
+				p.doubt(record.Fact{Code: otherProgram, Arm: a.Name, Names: record.Names{"path": strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
 			}
 		}
 		if a.URL != "" && role != record.Copy {
-			p.doubt(record.Fact{Code: record.RunsAlready, Arm: a.Name})
+			p.doubt(record.Fact{Code: runsAlready, Arm: a.Name})
 		}
 		l, err := s.Clients(a)
 		if err != nil {
@@ -283,7 +283,7 @@ func (p *plan) takeArms(o Options) error {
 		if l.Pipeline > timeline.MaxPending {
 			stamps = record.StampsOff
 			if role != record.Copy {
-				p.doubt(record.Fact{Code: record.PipelineTooDeep, Arm: a.Name, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
+				p.doubt(record.Fact{Code: pipelineTooDeep, Arm: a.Name, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
 			}
 		}
 		p.Arms[i] = record.PlanArm{

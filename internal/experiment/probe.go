@@ -45,7 +45,7 @@ func (r *runner) probeAll(ctx context.Context) error {
 		}
 		r.run.Apart[a.Name] = spread
 		if spread > expect.ProbeDoubt && r.plan.slo == nil {
-			r.plan.doubt(record.Fact{Code: record.UnevenProbe, Arm: a.Name, Values: record.Values{"apart": spread}})
+			r.plan.doubt(record.Fact{Code: unevenProbe, Arm: a.Name, Values: record.Values{"apart": spread}})
 		}
 	}
 	return nil

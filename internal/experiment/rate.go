@@ -74,7 +74,7 @@ func (p *plan) lowerRates(slowest float64, name string) {
 			continue
 		}
 		told[rate] = true
-		p.doubt(record.Fact{Code: record.RateLowered, Values: record.Values{"rate": bound, "asked": rate, "most": slowest}, Names: record.Names{"slowest": name}})
+		p.doubt(record.Fact{Code: rateLowered, Values: record.Values{"rate": bound, "asked": rate, "most": slowest}, Names: record.Names{"slowest": name}})
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 	}
 	p.spareServers()
 	if p.Sendable > 0 {
-		p.doubt(record.Fact{Code: record.RateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
+		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
 	p.settleWindow()
 	if err := p.settleArrivals(); err != nil {

@@ -324,7 +324,7 @@ func (r *runner) runBlock(ctx context.Context, block int, soFar *judge.Judge, fi
 func (r *runner) budgetEnded(soFar *judge.Judge, blocks int, each time.Duration) {
 	p := r.plan
 	if blocks < scenario.MinBlocks {
-		p.doubt(record.Fact{Code: record.BudgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
+		p.doubt(record.Fact{Code: budgetTooShort, Names: record.Names{"lingers": r.slowToEnd}, Values: record.Values{
 			"budget": p.budget.Seconds(), "blocks": float64(blocks), "first": float64(scenario.MinBlocks),
 			"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
 		}})
@@ -353,7 +353,7 @@ func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 	if open == 0 {
 		return
 	}
-	f := record.Fact{Code: record.BudgetEnded, Values: record.Values{
+	f := record.Fact{Code: budgetEnded, Values: record.Values{
 		"budget": r.plan.budget.Seconds(), "blocks": float64(blocks), "open": float64(open), "most": float64(scenario.MaxBlocks),
 	}}
 	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {

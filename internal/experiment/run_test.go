@@ -73,7 +73,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 				}
 				time.Sleep(after(r.trials))
 				took := time.Since(r.began)
-				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetTooShort }) {
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == budgetTooShort }) {
 					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, doubts(p.Plan))
 				}
 			})
@@ -206,7 +206,7 @@ func TestServerDiesInTrial(t *testing.T) {
 	}
 	run := readable(t, dir)
 	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d record.Fact) bool {
-		return d.Arm == "two" && strings.HasSuffix(report.Say(d), "its log ends with: out of requests")
+		return d.Arm == "two" && strings.HasSuffix(d.String(), "its log ends with: out of requests")
 	}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
 	}

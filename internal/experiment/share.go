@@ -106,6 +106,6 @@ func (p *plan) spareServers() {
 			continue
 		}
 		told[rate] = true
-		p.doubt(record.Fact{Code: record.RateShared, Values: record.Values{"rate": a.Clients.Rate, "asked": rate, "share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()}})
+		p.doubt(record.Fact{Code: rateShared, Values: record.Values{"rate": a.Clients.Rate, "asked": rate, "share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()}})
 	}
 }

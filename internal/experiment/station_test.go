@@ -74,7 +74,7 @@ func TestNoStation(t *testing.T) {
 	t.Parallel()
 	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = scenario.Mode{} })
 	arm := p.Arms[2]
-	if _, _, why := judge.TwinOf(arm); arm.Station != nil || why.Code != record.TwinNotRecorded {
+	if _, _, why := judge.TwinOf(arm); arm.Station != nil || why.Code != "twin-not-recorded" {
 		t.Errorf("got station %+v, %q", arm.Station, why)
 	}
 }

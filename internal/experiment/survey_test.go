@@ -69,7 +69,7 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := func() *Comparison {
-		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: record.MachineVerdict, Names: record.Names{"verdict": "unfit"}}})
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]scenario.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestShorten(t *testing.T) {
 	if want := 4*3*(whole.Warmup+whole.Window+(trialCost+judging).Seconds()) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > .3 {
 		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
 	}
-	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == record.MachineUnfit }) {
+	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == machineUnfit }) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
 	}
 }

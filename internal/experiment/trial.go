@@ -109,7 +109,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	t.Server.LoopBusy = clocks.LoopBusy()
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
-		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.CPUTimeUnknown})
+		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
 	}
 	t.server.Place(p.cpus, &t.Server)
 	t.Client = got.client
@@ -148,7 +148,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
-		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: record.Lingered, Names: record.Names{"error": slow.Error()}})
+		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: lingered, Names: record.Names{"error": slow.Error()}})
 		t.slowToEnd = t.arm.Name
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // warn adds what can be told before anything runs.
 func (p *plan) warn() {
 	if p.cpus.Shared {
-		f := record.Fact{Code: record.SharedCPUs}
+		f := record.Fact{Code: sharedCPUs}
 		if shared := p.cpus.SharedCPUs(); len(shared) > 0 {
 			f.Names, f.Values = record.Names{"cpus": shared.Words()}, record.Values{"share": window.ShareLimit}
 		}
@@ -60,7 +60,7 @@ func (p *plan) warnShort() {
 		}
 		rate := a.Clients.Rate
 		if w, need := p.workers(a.asked), queueing.Workers(rate, held); w < need {
-			p.doubt(record.Fact{Code: record.TooFewWorkers, Arm: a.Name, Values: record.Values{
+			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: record.Values{
 				"workers": float64(w), "rate": rate, "held": held, "needed": float64(need),
 			}})
 		}

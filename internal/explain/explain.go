@@ -117,7 +117,7 @@ func (c *Case) Explain(from, to string, modes map[string]scenario.Mode) (*record
 	x.Witnesses = told(f.figures(), t.figures())
 	all := c.whatDiffers(x)
 	if len(all) == 0 {
-		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
+		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: hardlyDiffer}
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -219,6 +219,6 @@ func conclude(x *record.Explanation) {
 	case len(x.Causes) > 0:
 		x.Outcome = record.Correlated
 	default:
-		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: record.NoRuleApplies}
+		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: noRuleApplies}
 	}
 }

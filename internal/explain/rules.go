@@ -49,21 +49,21 @@ func whole(name string, stretches ...string) record.Stretch {
 // rules are all there are. The limits of witnesses are wide: they rule out, the test confirms.
 var rules = []rule{
 	{
-		code: record.CauseWorkers, part: whole("the wait for a worker", "queue", "kernel"),
+		code: causeWorkers, part: whole("the wait for a worker", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
 		witnesses: []says{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("workers", strconv.Itoa(4*s.workers())) },
 		control:   another,
 	},
 	{
-		code: record.CauseInline, part: whole("the wait for the event loop", "kernel", "run queue"),
+		code: causeInline, part: whole("the wait for the event loop", "kernel", "run queue"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.Inline] != "" && s.sleeps },
 		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.Inline, nil) },
 		control:   another,
 	},
 	{
-		code: record.CauseThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
+		code: causeThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.Locked] != "" || s.asked.Flags["locked"] == "true" },
 		witnesses: []says{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -75,7 +75,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
+		code: causeQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.SharedQueue] != "" },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Without stealing, requests would wait behind others.
@@ -85,21 +85,21 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
+		code: causeHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
 		applies:   func(s *side) bool { return s.mode.Without[scenario.HandOff] != "" },
 		witnesses: []says{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(scenario.HandOff, nil) },
 		control:   another,
 	},
 	{
-		code: record.CauseOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
+		code: causeOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
 		witnesses: []says{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("steal", "true") },
 		control:   another,
 	},
 	{
-		code: record.CauseLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
+		code: causeLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []says{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -111,21 +111,21 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
+		code: causeGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []says{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.withEnv("GOGC", "400") },
 		control:   another,
 	},
 	{
-		code: record.CauseBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
+		code: causeBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []says{{witness: overflows, times: 1.5, least: 1, must: true}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("backlog", "4096") },
 		control:   another,
 	},
 	{
-		code: record.CauseUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
+		code: causeUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
 		// One loop would have all connections, as the fullest of several has too many.
@@ -138,7 +138,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
+		code: causeAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[scenario.OneAcceptor] != "" },
 		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -147,7 +147,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
-		code: record.CauseBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
+		code: causeBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
 		applies: func(s *side) bool {
 			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[scenario.NewestFirst] != "" && !s.sleeps)
 		},
@@ -179,13 +179,13 @@ var rules = []rule{
 		control: func(s *side) (scenario.Arm, bool) { return s.with("max-conns", "8192") },
 	},
 	{
-		code: record.CauseLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
+		code: causeLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
 		witnesses: []says{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
 		shown:     true,
 	},
 	{
-		code: record.CauseCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
+		code: causeCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []says{{witness: cpuCost, times: 1.1, must: true}},
 	},

@@ -75,59 +75,59 @@ var evidence = map[record.Code]struct {
 	pro, against seen
 	knob         string // of the test; "" for none
 }{
-	record.CauseWorkers: {
+	causeWorkers: {
 		mode: scenario.Mode{Flags: []string{"workers"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 3.6e-3), cpu: .2, workers: 4}, knob: "made,workers=16",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), cpu: .2, workers: 4},
 	},
-	record.CauseInline: {
+	causeInline: {
 		mode: scenario.Mode{Without: map[string]string{scenario.Inline: "plain"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), cpu: .2}, knob: "plain",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), cpu: .99},
 	},
-	record.CauseThreads: {
+	causeThreads: {
 		mode: scenario.Mode{Without: map[string]string{scenario.Locked: "plain"}},
 		pro:  seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "plain",
 		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
 	},
-	record.CauseQueueLock: {
+	causeQueueLock: {
 		mode: scenario.Mode{Without: map[string]string{scenario.SharedQueue: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 0}},
 	},
-	record.CauseHandOff: {
+	causeHandOff: {
 		mode: scenario.Mode{Without: map[string]string{scenario.HandOff: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "plain",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 6e-3), workers: 8},
 	},
-	record.CauseOwnQueues: {
+	causeOwnQueues: {
 		mode: scenario.Mode{Flags: []string{"steal"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "made,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 7.9e-3), workers: 8},
 	},
-	record.CauseLock: {
+	causeLock: {
 		path: "/kv/key", pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "made,kv-locks=64",
 		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1e-3}},
 	},
-	record.CauseGC: {
+	causeGC: {
 		pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .3}}, knob: "made,env.GOGC=400",
 		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .03}},
 	},
-	record.CauseBacklog: {
+	causeBacklog: {
 		pro: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 5}}, knob: "made,backlog=4096",
 		against: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 0}},
 	},
-	record.CauseUneven: {
+	causeUneven: {
 		mode: scenario.Mode{Flags: []string{"deal"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), fullest: 9}, knob: "made,deal=random",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), fullest: 5},
 	},
-	record.CauseAcceptor: {
+	causeAcceptor: {
 		mode: scenario.Mode{Without: map[string]string{scenario.OneAcceptor: "plain"}},
 		pro:  seen{parts: parts(timeline.Accept, 2e-3), cpu: .2}, knob: "plain,listeners=4",
 		against: seen{parts: parts(timeline.Accept, 2e-3), cpu: .99},
 	},
-	record.CauseBatches: {
+	causeBatches: {
 		mode:  scenario.Mode{Flags: []string{"batch"}},
 		asked: scenario.Arm{Flags: map[string]string{"batch": "newest-first"}},
 		pro:   seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .5}, knob: "made,batch=in-order",
@@ -138,11 +138,11 @@ var evidence = map[record.Code]struct {
 		pro:  seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
 		against: seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
 	},
-	record.CauseLoad: {
+	causeLoad: {
 		pro:     seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-3}, away: .1},
 		against: seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-6}},
 	},
-	record.CauseCost: {
+	causeCost: {
 		pro:     seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 2e-3}},
 		against: seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}},
 	},
@@ -200,13 +200,13 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 // loss; not those of an arm that is faster for what it loses.
 func TestTimesBesideLosses(t *testing.T) {
 	t.Parallel()
-	e := evidence[record.CauseWorkers]
+	e := evidence[causeWorkers]
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	slow := e.pro
 	slow.values = map[string]float64{"errors": .04}
 	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
 	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
-	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == record.CauseWorkers }) {
+	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == causeWorkers }) {
 		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
 	}
 	gains := quick // loses requests, and is quicker for it
@@ -220,7 +220,7 @@ func TestTimesBesideLosses(t *testing.T) {
 // What the baseline and its own copy may differ by, or the load itself adds, is not explained.
 func TestNoCauseOfNoise(t *testing.T) {
 	t.Parallel()
-	e := evidence[record.CauseWorkers]
+	e := evidence[causeWorkers]
 	modes := map[string]scenario.Mode{"made": e.mode, "plain": {}}
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	apart := quick
@@ -273,11 +273,11 @@ func TestConfirm(t *testing.T) {
 			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
 		}
 		before := &record.Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: record.Correlated, Causes: []record.Suspect{
-			{Code: record.CauseWorkers, State: record.Untested, Knob: "knob", Control: "control"},
-			{Code: record.CauseCost, State: record.Untestable},
+			{Code: causeWorkers, State: record.Untested, Knob: "knob", Control: "control"},
+			{Code: causeCost, State: record.Untestable},
 		}}
 		x := (&Case{}).Confirm(before, test)
-		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == record.CauseWorkers })
+		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == causeWorkers })
 		if got := x.Causes[i].State; got != c.state || x.Outcome != c.outcome {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
 		}

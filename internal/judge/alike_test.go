@@ -29,7 +29,7 @@ func TestArmsOfOtherLoads(t *testing.T) {
 	if r.Winner != "undecided" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
 		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
 	}
-	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(words(v.Reason), "loads differ") {
+	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(words(v.Reason), "different loads") {
 		t.Errorf("a map's cell of it: got %+v", v)
 	}
 }

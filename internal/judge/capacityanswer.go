@@ -13,7 +13,7 @@ import (
 func (a *searched) losing(rate float64) []record.Fact {
 	for _, w := range a.windows {
 		if !w.Refused && w.Rate == rate && w.Errors > errorLimit {
-			return []record.Fact{{Code: record.LosingRequests, Values: record.Values{"share": w.Errors}}}
+			return []record.Fact{{Code: losingRequests, Values: record.Values{"share": w.Errors}}}
 		}
 	}
 	return nil
@@ -32,51 +32,51 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	case capacity.Between:
 		var recovers []record.Fact
 		if yes, known := f.Recovers(); known && !yes {
-			recovers = append(recovers, record.Fact{Code: record.NoRecovery, Values: record.Values{"rate": f.Low}})
+			recovers = append(recovers, record.Fact{Code: noRecovery, Values: record.Values{"rate": f.Low}})
 		}
 		if a.diedOverloaded(f) {
-			recovers = append(recovers, record.Fact{Code: record.DiedOverloaded, Values: record.Values{"rate": a.end.Rate}, Names: record.Names{"error": a.end.Why}})
+			recovers = append(recovers, record.Fact{Code: diedOverloaded, Values: record.Values{"rate": a.end.Rate}, Names: record.Names{"error": a.end.Why}})
 		}
-		return answer(record.CapacityBetween, recovers, a.recovery(f), a.losing(f.Low))
+		return answer(capacityBetween, recovers, a.recovery(f), a.losing(f.Low))
 	case capacity.Beyond:
-		return answer(record.CapacityBeyond, a.above(f), a.recovery(f), a.losing(f.Low))
+		return answer(capacityBeyond, a.above(f), a.recovery(f), a.losing(f.Low))
 	case capacity.Below:
-		return answer(record.CapacityBelow, a.under(f))
+		return answer(capacityBelow, a.under(f))
 	case capacity.Never:
-		never := answer(record.CapacityNever)
+		never := answer(capacityNever)
 		never.Names["wants"] = wants.String()
 		return never
 	case slow:
-		slow := answer(record.CapacitySlow)
+		slow := answer(capacitySlow)
 		slow.Names["said"] = TooSlow(a.options, a.window, xmax)
 		return slow
 	case died:
-		died := answer(record.CapacityDied)
+		died := answer(capacityDied)
 		died.Names["error"], died.Values["rate"] = a.end.Why, a.end.Rate
 		return died
 	}
 	switch {
 	case a.end != nil:
-		ended := answer(record.CapacityEnded)
+		ended := answer(capacityEnded)
 		ended.Names["error"] = a.end.Why
 		return ended
 	case f.Low == 0 && f.High > 0 && wants.AtLeast:
-		open := answer(record.CapacityWants, a.why(f))
+		open := answer(capacityWants, a.why(f))
 		open.Names["wants"], open.Values["wants"] = wants.String(), wants.Limit
 		return open
 	case f.Used == 0 && f.Refused > 0:
-		all := answer(record.CapacityRefused, []record.Fact{a.lastRefusal()}, a.helps(), a.stopped())
+		all := answer(capacityRefused, []record.Fact{a.lastRefusal()}, a.helps(), a.stopped())
 		all.Values["refused"] = float64(f.Refused)
 		return all
 	case f.Low > 0:
-		return answer(record.CapacityVerified, a.why(f))
+		return answer(capacityVerified, a.why(f))
 	case f.High > 0:
-		return answer(record.CapacityRefuted, a.why(f))
+		return answer(capacityRefuted, a.why(f))
 	}
 	if cut := a.stopped(); cut != nil {
-		return answer(record.CapacityCut, cut, a.refusals(f))
+		return answer(capacityCut, cut, a.refusals(f))
 	}
-	open := answer(record.CapacityOpen, a.why(f))
+	open := answer(capacityOpen, a.why(f))
 	open.Values["windows"] = float64(len(a.windows))
 	return open
 }
@@ -89,23 +89,23 @@ func (a *searched) above(f capacity.Finding) []record.Fact {
 	upTo := record.Values{"rate": f.Low}
 	switch f.Stop {
 	case capacity.AtBudget:
-		return one(record.NothingBroke, upTo, record.Fact{Code: record.SearchBudget})
+		return one(nothingBroke, upTo, record.Fact{Code: searchBudget})
 	case capacity.AtCeiling:
-		return one(record.AtCeiling, record.Values{"rate": a.options.Ceiling})
+		return one(atCeiling, record.Values{"rate": a.options.Ceiling})
 	case capacity.AtBench:
 		for i, w := range a.windows {
 			if !w.Refused || w.Purpose != capacity.Reach || w.Rate <= f.Low {
 				continue
 			}
 			why := a.extras[i].refused
-			refused := record.Fact{Code: record.RateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{why}}
+			refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{why}}
 			if ofGenerator(why) {
-				return one(record.NothingOffered, nil, refused)
+				return one(nothingOffered, nil, refused)
 			}
-			return one(record.NothingBroke, upTo, refused, record.Fact{Code: record.SearchOthers})
+			return one(nothingBroke, upTo, refused, record.Fact{Code: searchOthers})
 		}
 	}
-	return one(record.NothingBroke, upTo, a.ended()...)
+	return one(nothingBroke, upTo, a.ended()...)
 }
 
 // ended says what ended the search where it came to no limit.
@@ -113,19 +113,19 @@ func (a *searched) ended() []record.Fact {
 	if cut := a.stopped(); cut != nil {
 		return cut
 	}
-	return []record.Fact{{Code: record.SearchEnded}}
+	return []record.Fact{{Code: searchEnded}}
 }
 
 // under says why no lower rate was offered than those that broke the objective.
 func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 	if f.Least < f.High {
-		all = append(all, record.Fact{Code: record.NoneKeeps, Values: record.Values{"rate": f.Least}})
+		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": f.Least}})
 	}
 	switch f.Stop {
 	case capacity.AtFloor:
-		return append(all, record.Fact{Code: record.AtFloor, Values: record.Values{"window": a.window, "twice": 2 * a.window}})
+		return append(all, record.Fact{Code: atFloor, Values: record.Values{"window": a.window, "twice": 2 * a.window}})
 	case capacity.AtBudget:
-		return append(all, record.Fact{Code: record.SearchBudget})
+		return append(all, record.Fact{Code: searchBudget})
 	}
 	return append(all, a.ended()...)
 }
@@ -153,15 +153,15 @@ func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 		baseLow, baseHigh := base.Bounds()
 		switch {
 		case low > baseHigh:
-			facts = append(facts, record.Fact{Code: record.MoreCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": low, "baseline": baseHigh}})
+			facts = append(facts, record.Fact{Code: moreCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": low, "baseline": baseHigh}})
 		case high < baseLow:
-			facts = append(facts, record.Fact{Code: record.LessCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": high, "baseline": baseLow}})
+			facts = append(facts, record.Fact{Code: lessCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": high, "baseline": baseLow}})
 		default:
 			alike = append(alike, a.Name)
 		}
 	}
 	if len(alike) > 0 {
-		facts = append(facts, record.Fact{Code: record.NotToldApart, Baseline: arms[0].Name, Names: record.Names{"arms": strings.Join(alike, ", ")}})
+		facts = append(facts, record.Fact{Code: notToldApart, Baseline: arms[0].Name, Names: record.Names{"arms": strings.Join(alike, ", ")}})
 	}
 	return facts
 }

@@ -101,7 +101,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		j.doubts = append(j.doubts, leftOut(t.Trial, failed(t.Trial)))
 		return
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
-		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: record.TrialOfNoSearch}))
+		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoSearch}))
 		return
 	}
 	j.servers.note(t.Trial, planned(j.run.Plan, t.Arm))
@@ -120,14 +120,14 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			return
 		}
 	}
-	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}))
+	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoArm, Arm: t.Arm}))
 }
 
 // tooFew is the reason against a window that cannot tell one of the terms.
 func tooFew(w capacity.Window, slo stats.SLO) (why record.Fact) {
 	for i, t := range slo {
 		if math.IsNaN(w.Values[i]) && w.Purpose != capacity.Overload {
-			return record.Fact{Code: record.TooFewForTerm, Metric: t.Metric}
+			return record.Fact{Code: tooFewForTerm, Metric: t.Metric}
 		}
 	}
 	return why
@@ -210,7 +210,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 		all = append(all, notComplete(run))
 	}
 	if oneCPU(r) {
-		all = append(all, record.Fact{Code: record.OneCPU})
+		all = append(all, record.Fact{Code: onlyOneCPU})
 	}
 	for _, a := range arms {
 		refused := 0
@@ -219,7 +219,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 		}
 		if refused > 0 {
 			all = append(all, record.Fact{
-				Code: record.WindowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
+				Code: windowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
 				Because: append([]record.Fact{a.lastRefusal()}, a.generatorLimit()...),
 			})
 		}

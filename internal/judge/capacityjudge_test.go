@@ -230,8 +230,8 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		w.Refused = true
 		return w
 	}
-	rateOff := record.Fact{Code: record.RateOff, Values: record.Values{"value": .1, "limit": .01}}
-	steal := record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": "steal (ratio)"}, Values: record.Values{"value": .2, "limit": .01}}
+	rateOff := record.Fact{Code: rateOff, Values: record.Values{"value": .1, "limit": .01}}
+	steal := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "steal (ratio)"}, Values: record.Values{"value": .2, "limit": .01}}
 	times := func(n int, w capacity.Window) []capacity.Window { return slices.Repeat([]capacity.Window{w}, n) }
 	kept := func(rate float64) []capacity.Window {
 		return append(times(5, window(capacity.Curve, rate, .005)), times(3, window(capacity.Verify, rate, .005))...)
@@ -281,7 +281,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: "between", Low: low, High: high, Answer: record.Fact{Code: record.CapacityBetween}}
+		return record.ArmCapacity{Name: name, Outcome: "between", Low: low, High: high, Answer: record.Fact{Code: capacityBetween}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),

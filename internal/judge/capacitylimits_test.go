@@ -53,8 +53,8 @@ func TestCapacitiesThatTouch(t *testing.T) {
 		other record.ArmCapacity
 		want  record.Code
 	}{
-		{between("b", 1100, 1200), record.NotToldApart}, {between("b", 1101, 1200), record.MoreCapacity},
-		{between("b", 900, 1000), record.NotToldApart}, {between("b", 900, 999), record.LessCapacity},
+		{between("b", 1100, 1200), notToldApart}, {between("b", 1101, 1200), moreCapacity},
+		{between("b", 900, 1000), notToldApart}, {between("b", 900, 999), lessCapacity},
 	} {
 		if got := comparedCapacities([]record.ArmCapacity{base, c.other}); len(got) != 1 || got[0].Code != c.want {
 			t.Errorf("%v to %v against 1,000 to 1,100: %+v, want %q", c.other.Low, c.other.High, got, c.want)
@@ -82,7 +82,7 @@ func TestAboveTheHighestKept(t *testing.T) {
 	} {
 		a := arm(t, c.w)
 		got := a.above(capacity.Finding{Low: 1000, Stop: capacity.AtBench})
-		if len(got) != 1 || got[0].Code != record.NothingBroke || len(got[0].Because) != c.want {
+		if len(got) != 1 || got[0].Code != nothingBroke || len(got[0].Because) != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -97,13 +97,13 @@ func TestOpenAnswers(t *testing.T) {
 		slo  string
 		want record.Code
 	}{
-		{capacity.Finding{High: 900}, "p99<=10ms,goodput>=500/s", record.CapacityWants},
-		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", record.CapacityOpen},
-		{capacity.Finding{High: 900}, "p99<=10ms", record.CapacityRefuted},
-		{capacity.Finding{Low: 800, High: 900}, "p99<=10ms,goodput>=500/s", record.CapacityVerified},
-		{capacity.Finding{Refused: 1}, "p99<=10ms", record.CapacityRefused},
-		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", record.CapacityOpen},
-		{capacity.Finding{}, "p99<=10ms", record.CapacityOpen},
+		{capacity.Finding{High: 900}, "p99<=10ms,goodput>=500/s", capacityWants},
+		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen},
+		{capacity.Finding{High: 900}, "p99<=10ms", capacityRefuted},
+		{capacity.Finding{Low: 800, High: 900}, "p99<=10ms,goodput>=500/s", capacityVerified},
+		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityRefused},
+		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen},
+		{capacity.Finding{}, "p99<=10ms", capacityOpen},
 	} {
 		c.f.Outcome = capacity.Undecided
 		a := arm(t, at99(capacity.Curve, 100, .005))
@@ -233,7 +233,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 		refused float64
 	}{
 		"all count":            {record.Complete, []capacity.Window{at99(capacity.Curve, 100, .001)}, nil, 0},
-		"two of three":         {record.Complete, []capacity.Window{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{record.WindowsRefused}, 2},
+		"two of three":         {record.Complete, []capacity.Window{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused}, 2},
 		"those of overload":    {record.Complete, []capacity.Window{refused(capacity.Overload)}, nil, 0},
 		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}).Code}, 0},
 	} {
@@ -243,7 +243,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 			if d.Code != record.OneHost {
 				got = append(got, d.Code)
 			}
-			if d.Code == record.WindowsRefused && (d.Values["refused"] != c.refused || d.Values["windows"] != float64(len(c.windows))) {
+			if d.Code == windowsRefused && (d.Values["refused"] != c.refused || d.Values["windows"] != float64(len(c.windows))) {
 				t.Errorf("%s: %+v", name, d)
 			}
 		}
@@ -258,7 +258,7 @@ func TestASearchOfMissingTrials(t *testing.T) {
 	t.Parallel()
 	steady := func(int) time.Duration { return 5 * time.Millisecond }
 	r := recordSearch(t, searchedTrial(1, "a", "curve", 600, steady, 200), searchedTrial(2, "a", "curve", 600, steady, 200))
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.MissingTrials }) || r.Arms[0].Attached {
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == missingTrials }) || r.Arms[0].Attached {
 		t.Errorf("a whole record of our own server: %+v, attached %v", r.Doubts, r.Arms[0].Attached)
 	}
 }
@@ -267,8 +267,8 @@ func TestASearchOfMissingTrials(t *testing.T) {
 // only with windows left.
 func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	t.Parallel()
-	late := record.Fact{Code: record.SentLate}
-	wrong := record.Fact{Code: record.RuleBroken}
+	late := record.Fact{Code: sentLate}
+	wrong := record.Fact{Code: ruleBroken}
 	refused := capacity.Window{Purpose: capacity.Curve, Rate: 100, Refused: true}
 	for _, c := range []struct {
 		why  []record.Fact

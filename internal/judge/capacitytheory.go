@@ -36,15 +36,15 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 	trace := a.trace(found.CPUPerRequest)
 	switch {
 	case len(terms) == 0:
-		return nil, record.Fact{Code: record.TheoryNoTime}
+		return nil, record.Fact{Code: theoryNoTime}
 	case a.plan.Mode == "":
-		return nil, record.Fact{Code: record.TheoryOfProgram}
+		return nil, record.Fact{Code: theoryOfProgram}
 	case a.plan.Station == nil:
-		return nil, record.Fact{Code: record.TheoryNoStation}
+		return nil, record.Fact{Code: theoryNoStation}
 	case found.CPUPerRequest <= 0:
-		return nil, record.Fact{Code: record.TheoryNoCPU}
+		return nil, record.Fact{Code: theoryNoCPU}
 	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:
-		return nil, record.Fact{Code: record.TwinCostUnknown}
+		return nil, record.Fact{Code: twinCostUnknown}
 	}
 	names := run.Plan.Predict
 	if len(names) == 0 {
@@ -65,7 +65,7 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
 			switch {
 			case th.name == "bounds":
-				all = append(all, c.without(record.Fact{Code: record.TheoryOfClosed}))
+				all = append(all, c.without(record.Fact{Code: theoryOfClosed}))
 			case replays && !none.None():
 				all = append(all, c.without(none))
 			default:
@@ -192,16 +192,16 @@ func (c curve) over(found record.ArmCapacity) record.RateTheory {
 	atHigh, _ := c.at(high)
 	switch {
 	case math.IsNaN(atLow) || math.IsNaN(atHigh):
-		r.Why = record.Fact{Code: record.TheoryNoFigure, Metric: c.term.Metric}
+		r.Why = record.Fact{Code: theoryNoFigure, Metric: c.term.Metric}
 		if n := stats.MinRequests(c.term.Quantile); c.term.Quantile > 0 && len(c.load.Trace) < n {
 			r.Why.Values = record.Values{"replayed": float64(len(c.load.Trace))}
 		}
 		return r
 	case !(atLow <= c.term.Limit):
-		r.Why = record.Fact{Code: record.TheoryAbove, Values: record.Values{"rate": low}}
+		r.Why = record.Fact{Code: theoryAbove, Values: record.Values{"rate": low}}
 		return r
 	case !(atHigh > c.term.Limit):
-		r.Why = record.Fact{Code: record.TheoryWithin, Values: record.Values{"rate": high}}
+		r.Why = record.Fact{Code: theoryWithin, Values: record.Values{"rate": high}}
 		return r
 	}
 	for range halvings {

@@ -48,7 +48,7 @@ func TestTheoryOverTheRates(t *testing.T) {
 	if r.Rate < 812.5 || r.Rate > 812.6 { // which is the first place looked at, and within the limit
 		t.Errorf("meets 812.5 s at %v/s", r.Rate)
 	}
-	for limit, want := range map[float64]record.Code{25: "", 24.9: record.TheoryAbove, 1600: record.TheoryWithin, 1599: ""} {
+	for limit, want := range map[float64]record.Code{25: "", 24.9: theoryAbove, 1600: theoryWithin, 1599: ""} {
 		if r := over(straight("mm1", mean(limit), nil), 100, 1600); r.Why.Code != want || want == "" && math.Abs(r.Rate-limit) > .1 {
 			t.Errorf("limit %v: %+v at %v/s, want %q", limit, r.Why, r.Rate, want)
 		}
@@ -92,7 +92,7 @@ func TestTheoryHasAFigureOrSaysWhy(t *testing.T) {
 		theory := straight("mm1", c.term, c.edit)
 		theory.load.Trace = make([]queueing.Job, c.requests)
 		r := over(theory, 100, 1600)
-		if known := r.Why.Code != record.TheoryNoFigure; known != c.known || r.Why.Values["replayed"] != c.replayed || len(r.Why.Values) != stats.Count(c.replayed > 0) {
+		if known := r.Why.Code != theoryNoFigure; known != c.known || r.Why.Values["replayed"] != c.replayed || len(r.Why.Values) != stats.Count(c.replayed > 0) {
 			t.Errorf("%s: %+v, want known %v and %v requests told", c.name, r.Why, c.known, c.replayed)
 		}
 	}
@@ -206,12 +206,12 @@ func TestTheoriesNeedGround(t *testing.T) {
 		want  record.Code
 	}{
 		"all there":             {func(*searched, *record.ArmCapacity, *record.Env) {}, term, ""},
-		"no term":               {func(*searched, *record.ArmCapacity, *record.Env) {}, nil, record.TheoryNoTime},
-		"no mode":               {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Mode = "" }, term, record.TheoryOfProgram},
-		"no station":            {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Station = nil }, term, record.TheoryNoStation},
-		"no CPU time":           {func(_ *searched, f *record.ArmCapacity, _ *record.Env) { f.CPUPerRequest = 0 }, term, record.TheoryNoCPU},
-		"one request":           {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.jobs = a.jobs[:1] }, term, record.TwinCostUnknown},
-		"a demand of no length": {func(_ *searched, _ *record.ArmCapacity, e *record.Env) { e.ItersPerUsec = 0 }, term, record.TwinCostUnknown},
+		"no term":               {func(*searched, *record.ArmCapacity, *record.Env) {}, nil, theoryNoTime},
+		"no mode":               {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Mode = "" }, term, theoryOfProgram},
+		"no station":            {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Station = nil }, term, theoryNoStation},
+		"no CPU time":           {func(_ *searched, f *record.ArmCapacity, _ *record.Env) { f.CPUPerRequest = 0 }, term, theoryNoCPU},
+		"one request":           {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.jobs = a.jobs[:1] }, term, twinCostUnknown},
+		"a demand of no length": {func(_ *searched, _ *record.ArmCapacity, e *record.Env) { e.ItersPerUsec = 0 }, term, twinCostUnknown},
 	} {
 		a, f, e := full(), found, env
 		c.edit(&a, &f, &e)
@@ -224,7 +224,7 @@ func TestTheoriesNeedGround(t *testing.T) {
 	a := full()
 	all, _ := a.theories(record.Run{Env: env, Plan: record.Plan{Predict: []string{"bounds", "mm1", "twin", "fit"}}}, append(term, term...), found)
 	for _, th := range all {
-		if closed := th.Why.Code == record.TheoryOfClosed; closed != (th.Model == "bounds") {
+		if closed := th.Why.Code == theoryOfClosed; closed != (th.Model == "bounds") {
 			t.Errorf("%s: %+v; bounds are of closed loops, and no other theory", th.Model, th.Why)
 		}
 	}

@@ -30,7 +30,7 @@ func (a *searched) generatorLimit() []record.Fact {
 	if 2*late <= refused {
 		return nil
 	}
-	return []record.Fact{{Code: record.SearchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
+	return []record.Fact{{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
 }
 
 // helps is what helps against this arm's refused windows: a faster generator, or other
@@ -39,7 +39,7 @@ func (a *searched) helps() []record.Fact {
 	if limit := a.generatorLimit(); limit != nil {
 		return limit
 	}
-	return []record.Fact{{Code: record.SearchOthers}}
+	return []record.Fact{{Code: searchOthers}}
 }
 
 // stopped says what ended all searches; nothing where they came to their end.
@@ -47,7 +47,7 @@ func (a *searched) stopped() []record.Fact {
 	if a.cut == "" || len(a.windows) >= a.options.Windows {
 		return nil
 	}
-	return []record.Fact{{Code: record.SearchStopped, Names: record.Names{"status": string(a.cut)}, Values: record.Values{"windows": float64(len(a.windows))}}}
+	return []record.Fact{{Code: searchStopped, Names: record.Names{"status": string(a.cut)}, Values: record.Values{"windows": float64(len(a.windows))}}}
 }
 
 // recovery says that a server was overloaded and it is open whether it recovers; nothing else.
@@ -55,7 +55,7 @@ func (a *searched) recovery(f capacity.Finding) []record.Fact {
 	if _, known := f.Recovers(); known || f.AgainOf == 0 || a.diedOverloaded(f) {
 		return nil
 	}
-	open := record.Fact{Code: record.RecoveryOpen, Names: record.Names{"ended": "out of use"}, Values: record.Values{
+	open := record.Fact{Code: recoveryOpen, Names: record.Names{"ended": "out of use"}, Values: record.Values{
 		"kept": float64(f.AgainKept), "of": float64(f.AgainOf), "rate": f.Low,
 	}}
 	switch {
@@ -73,7 +73,7 @@ func (a *searched) refusals(f capacity.Finding) []record.Fact {
 		return nil
 	}
 	return []record.Fact{{
-		Code: record.SearchRefusals, Values: record.Values{"refused": float64(f.Refused), "windows": float64(len(a.windows))},
+		Code: searchRefusals, Values: record.Values{"refused": float64(f.Refused), "windows": float64(len(a.windows))},
 		Because: append([]record.Fact{a.lastRefusal()}, a.helps()...),
 	}}
 }
@@ -83,7 +83,7 @@ func (a *searched) why(f capacity.Finding) []record.Fact {
 	if why := append(a.stopped(), a.refusals(f)...); len(why) > 0 {
 		return why
 	}
-	return []record.Fact{{Code: record.SearchScatter, Values: record.Values{"window": 2 * a.window, "budget": 2 * a.budget}}}
+	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * a.window, "budget": 2 * a.budget}}}
 }
 
 func (a *searched) lastRefusal() (why record.Fact) {

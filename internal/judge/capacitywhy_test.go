@@ -62,8 +62,8 @@ const others = " (stop other programs, or choose CPUs with --server-cpus and --l
 func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	t.Parallel()
 	window := capacity.Window{Purpose: capacity.Curve, Rate: 41000, Values: []float64{.001}, Refused: true}
-	late := record.Fact{Code: record.SentLate, Metric: "p99", Values: record.Values{"own": .011, "sent": .002}}
-	wrong := record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": "stamps out of order"}, Values: record.Values{"value": 2}}
+	late := record.Fact{Code: sentLate, Metric: "p99", Values: record.Values{"own": .011, "sent": .002}}
+	wrong := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "stamps out of order"}, Values: record.Values{"value": 2}}
 	busy := "; the generator is the limit: from 41,000/s on it cannot keep its schedule, its CPUs up to 62 % busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more"
 	for _, c := range []struct {
 		refused   []record.Fact // a window each

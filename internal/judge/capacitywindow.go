@@ -92,7 +92,7 @@ const rateLimit = .01
 // ofGenerator reports whether a window was refused, by [unfit], because the
 // generator could not offer its rate.
 func ofGenerator(why record.Fact) bool {
-	return why.Code == record.RateOff || why.Code == record.SentLate
+	return why.Code == rateOff || why.Code == sentLate
 }
 
 // unfit says why a window is no evidence about its server, if so: its data are
@@ -101,16 +101,16 @@ func ofGenerator(why record.Fact) bool {
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // too few requests for a term are [tooFew]'s
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
-			return record.Fact{Code: record.RuleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
+			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}
 	}
 	if w.RateOff > rateLimit {
-		return record.Fact{Code: record.RateOff, Values: record.Values{"value": w.RateOff, "limit": rateLimit}}
+		return record.Fact{Code: rateOff, Values: record.Values{"value": w.RateOff, "limit": rateLimit}}
 	}
 	for _, t := range slo {
 		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
 		if _, known := window.Quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return record.Fact{Code: record.SentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
+			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
 		}
 	}
 	return why

@@ -157,7 +157,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range []string{"p50", "p90", "p99"} {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if v.Verdict != "REFUSED" || v.Reason.Code != record.CauseImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
+		if v.Verdict != "REFUSED" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}
@@ -202,7 +202,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
 	v := verdictOf(t, r.Verdicts, "pool", "p50")
-	if v.Verdict != "REFUSED" || v.Reason.Code != record.CauseImbalance || v.Reason.Names["share"] != window.LoadShare {
+	if v.Verdict != "REFUSED" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != window.LoadShare {
 		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
 	}
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
@@ -215,7 +215,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	doubted := func(r *record.Result) (arms []string) {
 		for _, d := range r.Doubts {
-			if d.Code == record.LoadTookCPU {
+			if d.Code == loadTookCPU {
 				arms = append(arms, d.Arm)
 			}
 		}

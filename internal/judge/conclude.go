@@ -38,7 +38,7 @@ func refusalReason(vs []record.Verdict) record.Fact {
 			return v.Reason
 		}
 	}
-	return record.Fact{Code: record.NothingCompared}
+	return record.Fact{Code: nothingCompared}
 }
 
 // starving names the arms that starved connections: those of which their standing does

@@ -160,7 +160,7 @@ func TestFigures(t *testing.T) {
 	if base.Fairness != nil {
 		t.Errorf("connections that are not kept: got %+v", base.Fairness)
 	}
-	want := "it starved 2 of 4 connections: its times are those of the others, and it cannot win"
+	want := "it starved 2 of 4 connections: its times are only those of the connections that it served, so it cannot win"
 	if !slices.Contains(doubtTexts(r), "pool: "+want) {
 		t.Errorf("doubts %q lack %q", r.Doubts, want)
 	}
@@ -189,7 +189,7 @@ func TestUnequalCPUs(t *testing.T) {
 	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {
 		t.Errorf("got %+v and %+v", a, r.Arms[2])
 	}
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return strings.HasPrefix(report.Say(d), "the server had one CPU") }) {
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return strings.HasPrefix(d.String(), "the server had one CPU") }) {
 		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
 	}
 }

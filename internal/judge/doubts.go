@@ -30,14 +30,14 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		add(f)
 	}
 	if n := r.Ran - r.Valid; n > 0 {
-		add(record.Fact{Code: record.BlocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": wrong(r)}})
+		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": wrong(r)}})
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
 			add(starved(a))
 		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
-			add(record.Fact{Code: record.LoadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
+			add(record.Fact{Code: loadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
 		}
 		switch {
 		case b.over[a.Name] && b.generatorBound[a.Name]:
@@ -47,7 +47,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		}
 	}
 	if oneCPU(r) {
-		add(record.Fact{Code: record.OneCPU})
+		add(record.Fact{Code: onlyOneCPU})
 	}
 	return all
 }
@@ -59,7 +59,7 @@ var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 func Planted(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
-			all = append(all, record.Fact{Code: record.FaultPlanted, Arm: a.Name, Names: record.Names{"flags": strings.Join(flags, " ")}})
+			all = append(all, record.Fact{Code: faultPlanted, Arm: a.Name, Names: record.Names{"flags": strings.Join(flags, " ")}})
 		}
 	}
 	return all
@@ -67,7 +67,7 @@ func Planted(p record.Plan) (all []record.Fact) {
 
 // notComplete says what became of a run that is not.
 func notComplete(run record.Run) record.Fact {
-	f := record.Fact{Code: record.RunNotComplete, Names: record.Names{"status": string(run.Status)}}
+	f := record.Fact{Code: runNotComplete, Names: record.Names{"status": string(run.Status)}}
 	if run.Failure != "" {
 		f.Names["error"] = prose.FirstLine(run.Failure)
 	}
@@ -113,7 +113,7 @@ func (b blocks) lost() (all []record.Fact) {
 			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
 		}
 		if windows > 0 {
-			all = append(all, record.Fact{Code: record.StampsLost, Arm: a.Name, Values: record.Values{
+			all = append(all, record.Fact{Code: stampsLost, Arm: a.Name, Values: record.Values{
 				"windows": float64(windows), "of": float64(len(b.valid)), "joined": b.joined(a.Name),
 			}})
 		}
@@ -125,7 +125,7 @@ func (b blocks) lost() (all []record.Fact) {
 func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
-			all = append(all, record.Fact{Code: record.UnsentRequests, Arm: a.Name, Values: record.Values{"share": unsent, "rate": a.Clients.Rate}})
+			all = append(all, record.Fact{Code: unsentRequests, Arm: a.Name, Values: record.Values{"share": unsent, "rate": a.Clients.Rate}})
 		}
 	}
 	return all
@@ -135,32 +135,32 @@ func (b blocks) unsent() (all []record.Fact) {
 // many were left half-written.
 func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	if missing := run.Trials - found; missing > 0 {
-		all = append(all, record.Fact{Code: record.MissingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
+		all = append(all, record.Fact{Code: missingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
 	}
 	if cut > 0 {
-		all = append(all, record.Fact{Code: record.TrialsCut, Values: record.Values{"trials": float64(cut)}})
+		all = append(all, record.Fact{Code: trialsCut, Values: record.Values{"trials": float64(cut)}})
 	}
 	return all
 }
 
 // unreadable is the doubt about a trial whose record is damaged.
 func unreadable(err error) record.Fact {
-	return record.Fact{Code: record.UnreadableTrial, Names: record.Names{"error": err.Error()}}
+	return record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}}
 }
 
 // leftOut is the doubt about a trial that is not judged, and why.
 func leftOut(t record.Trial, why record.Fact) record.Fact {
-	return record.Fact{Code: record.TrialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
+	return record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
 }
 
 // failed says that a trial did not come to its end.
 func failed(t record.Trial) record.Fact {
-	return record.Fact{Code: record.TrialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
+	return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 }
 
 // starved says how many connections an arm starved.
 func starved(a record.Arm) record.Fact {
-	f := record.Fact{Code: record.StarvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	if a.Fairness != nil {
 		f.Values["asked"] = float64(a.Fairness.Asked)
 	}

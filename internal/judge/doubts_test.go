@@ -31,7 +31,7 @@ func TestPlantedFaultIsTold(t *testing.T) {
 	for _, flags := range [][]string{{"--plant", "lock=1ms"}, {"--plant-cpu=1.10"}, {"--plant", "pin", "--plant-cpu", "2"}} {
 		argv := append([]string{"A=b", "schedlab", "serve", "--mode", "pool"}, flags...)
 		plant := func(p *record.Plan) { p.Arms[0].Command, p.Arms[1].Command = argv, argv } // and the copy
-		want := record.Fact{Code: record.FaultPlanted, Arm: "nethttp", Names: record.Names{"flags": strings.Join(flags, " ")}}
+		want := record.Fact{Code: faultPlanted, Arm: "nethttp", Names: record.Names{"flags": strings.Join(flags, " ")}}
 		r := synthetic{servers: "0,2", plan: plant}.judged(t)
 		if len(r.Doubts) != 2 || !cmp.Equal(r.Doubts[0], want) {
 			t.Errorf("%q: got %v, want %v first", flags, r.Doubts, want)
@@ -87,7 +87,7 @@ func TestAWholeRunHasNoDoubts(t *testing.T) {
 		t.Errorf("48 trials of 48: got %v, want no doubt", got)
 	}
 	got := incomplete(record.Run{Trials: 48}, 46, 1)
-	if len(got) != 2 || got[0].Code != record.MissingTrials || got[0].Values["missing"] != 2 || got[1].Code != record.TrialsCut {
+	if len(got) != 2 || got[0].Code != missingTrials || got[0].Values["missing"] != 2 || got[1].Code != trialsCut {
 		t.Errorf("46 trials of 48 and one that was cut: got %v", got)
 	}
 }

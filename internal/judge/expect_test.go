@@ -118,7 +118,7 @@ func TestReasonOfABand(t *testing.T) {
 	}{
 		{0, 0, record.Passed, "; true in 12 of 12 blocks"},
 		{1, 1, record.Passed, "; 2 of 12 blocks outside: 1 below, 1 above"},
-		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the border lies within what the blocks leave open"},
+		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the blocks do not tell on which side of the limit it lies"},
 		{10, 1, record.Failed, "; 11 of 12 blocks outside: 10 below, 1 above"},
 	} {
 		factors := maps.Clone(inside)

@@ -79,7 +79,7 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 // requests wait the longer. It reports whether any of them is a verdict.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
-	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, record.CauseOverload) })
+	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, causeOverload) })
 	count := map[stats.Decision]int{} // of those asked for
 	var keeps stats.Decision          // the verdict on goodput, where the queue of one of the two grows without end
 	var done stats.Decision           // the same in a closed loop
@@ -185,7 +185,7 @@ func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 
 // atFault reports whether a verdict is refused for what the arm did, not for noise.
 func atFault(v record.Verdict) bool {
-	return slices.ContainsFunc([]record.Code{record.CauseErrors, record.CauseStatusMix, record.CauseStarvation, record.CauseUnsent}, func(c record.Code) bool {
+	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, func(c record.Code) bool {
 		return restsOn(v.Reason, c)
 	})
 }

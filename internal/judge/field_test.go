@@ -121,7 +121,7 @@ func TestDuels(t *testing.T) {
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
-		v.Verdict, v.Reason = "REFUSED", record.Fact{Code: record.CauseDrift, Arm: "c", Baseline: "a"}
+		v.Verdict, v.Reason = "REFUSED", record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
 	}
 	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)

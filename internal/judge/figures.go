@@ -50,7 +50,7 @@ type asked struct {
 func (a asked) window(i int, arm string) (modelled, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
-		return w, record.Fact{Code: record.NoSuchArm, Arm: arm}
+		return w, record.Fact{Code: noSuchArm, Arm: arm}
 	}
 	return w, nil
 }
@@ -65,14 +65,14 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 		return 0, err
 	}
 	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
-		return 0, record.Fact{Code: record.NoTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
+		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
 	if why := a.refuseFigure(metric, *armOf(a.arms, arm)); !why.None() {
-		return 0, record.Fact{Code: record.FigureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
+		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
 	}
 	v, ok := w.Values[metric]
 	if !ok || math.IsNaN(v) {
-		return 0, record.Fact{Code: record.NotMeasured, Arm: arm, Metric: metric}
+		return 0, record.Fact{Code: notMeasured, Arm: arm, Metric: metric}
 	}
 	return v, nil
 }
@@ -86,7 +86,7 @@ func (a asked) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
 	}
-	return 0, record.Fact{Code: record.NoXMax, Arm: arm}
+	return 0, record.Fact{Code: noXMax, Arm: arm}
 }
 
 func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
@@ -95,11 +95,11 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 			continue
 		}
 		if v.Verdict == string(stats.Refused) {
-			return v, record.Fact{Code: record.VerdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
+			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
 		}
 		return v, nil
 	}
-	return record.Verdict{}, record.Fact{Code: record.VerdictAbsent, Arm: arm, Metric: metric}
+	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric}
 }
 
 func (a asked) Challengers() (pairs [][2]string) {
@@ -118,7 +118,7 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	case err != nil:
 		return nil, err
 	case !w.Phases.Stamped || w.Phases.Good == 0:
-		return nil, record.Fact{Code: record.NoTimeline}
+		return nil, record.Fact{Code: noTimeline}
 	}
 	return w.Phases.List(), nil
 }
@@ -138,7 +138,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 	}
 	client := record.Stretches()[0]
 	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
-		return 0, record.Fact{Code: record.NoStamps, Arm: arm, Names: record.Names{"phase": name}}
+		return 0, record.Fact{Code: noStamps, Arm: arm, Names: record.Names{"phase": name}}
 	}
 	for _, p := range phases {
 		if p.Name == name {
@@ -150,7 +150,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 			return st.In(phases, MeanOf), nil
 		}
 	}
-	return 0, record.Fact{Code: record.NoSuchPhase, Names: record.Names{"phase": name}}
+	return 0, record.Fact{Code: noSuchPhase, Names: record.Names{"phase": name}}
 }
 
 // Predicted is of the first model of the scenario that has the figure.
@@ -164,7 +164,7 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 			return *v, nil
 		}
 	}
-	return 0, record.Fact{Code: record.NoPrediction, Arm: arm, Metric: metric}
+	return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
 }
 
 // refuseFigure is a reason against one arm's figure on its own, whatever it is
@@ -178,7 +178,7 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
 	if metric != "good_mean" && b.fails(a.Name) {
-		return record.Fact{Code: record.BadReplies, Values: record.Values{"share": ratio}}
+		return record.Fact{Code: badReplies, Values: record.Values{"share": ratio}}
 	}
 	return why
 }

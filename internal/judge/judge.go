@@ -138,13 +138,13 @@ func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	case t.Failure != "" || t.Omitted != "":
 		return failed(t)
 	case planned(j.run.Plan, t.Arm) == nil:
-		return record.Fact{Code: record.TrialOfNoArm, Arm: t.Arm}
+		return record.Fact{Code: trialOfNoArm, Arm: t.Arm}
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0:
-		return record.Fact{Code: record.OtherWindow, Values: record.Values{
+		return record.Fact{Code: otherWindow, Values: record.Values{
 			"warmup": t.Warmup, "window": t.Window, "planned_warmup": j.run.Plan.Warmup, "planned_window": j.run.Plan.Window,
 		}}
 	case twice:
-		return record.Fact{Code: record.SecondTrial, Values: record.Values{"block": float64(t.Block)}}
+		return record.Fact{Code: secondTrial, Values: record.Values{"block": float64(t.Block)}}
 	}
 	return why
 }

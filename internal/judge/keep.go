@@ -85,7 +85,7 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 				v, ok = g.windows[block][arm].Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
-				k.Answer, k.Reason = record.NoAnswer, record.Fact{Code: record.WindowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
+				k.Answer, k.Reason = record.NoAnswer, record.Fact{Code: windowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
 				return k
 			}
 			values[term.Metric] = append(values[term.Metric], v)
@@ -104,7 +104,7 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 	case !expect.Looked(k.Blocks, stats.Alpha):
 		k.Reason = record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(k.Blocks)}}
 	default:
-		k.Reason = record.Fact{Code: record.KeptInSome, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
+		k.Reason = record.Fact{Code: keptInSome, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
 	}
 	return k
 }

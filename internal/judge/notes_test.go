@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // What the trials serverDoubts of their servers is told once, and footprints are medians.
@@ -33,8 +32,8 @@ func TestNotes(t *testing.T) {
 	}
 	var odd []string
 	for _, d := range r.Doubts {
-		if strings.HasPrefix(report.Say(d), "odd") {
-			odd = append(odd, d.Arm+": "+report.Say(d))
+		if strings.HasPrefix(d.String(), "odd") {
+			odd = append(odd, d.Arm+": "+d.String())
 		}
 	}
 	if want := []string{"fasthttp: odd", "fasthttp: odd 1", "fasthttp: odd 2", "fasthttp: odd 3"}; !cmp.Equal(odd, want) {

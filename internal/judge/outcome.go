@@ -31,12 +31,12 @@ func MapBlocks(arms int) int { return stats.FirstLook(max(Primaries(), duelShare
 func Outcome(r *record.Result, metric string) record.CellVerdict {
 	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
 	if metric == "" && len(r.LoadsDiffer) > 0 {
-		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: record.LoadsDiffer}}
+		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: loadsDiffer}}
 	}
 	if !slices.ContainsFunc(r.Verdicts, asked) {
-		why := record.Fact{Code: record.NothingCompared}
+		why := record.Fact{Code: nothingCompared}
 		if metric != "" {
-			why = record.Fact{Code: record.NoVerdictOn, Metric: metric}
+			why = record.Fact{Code: noVerdictOn, Metric: metric}
 		}
 		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: why}
 	}

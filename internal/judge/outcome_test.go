@@ -67,7 +67,7 @@ func contestOf(n int, figures map[string][]float64, names ...string) *record.Res
 			}
 			for _, arm := range []string{v.Arm, v.Baseline} {
 				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
-					v.Verdict, v.Reason = "REFUSED", record.Fact{Code: record.CauseOverload}
+					v.Verdict, v.Reason = "REFUSED", record.Fact{Code: causeOverload}
 				}
 			}
 			kept = append(kept, v)
@@ -115,11 +115,11 @@ func TestOutcome(t *testing.T) {
 func TestOutcomeOfNothing(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 8}}, "a", "b")
-	if got := Outcome(r, "p99").Reason; got.Code != record.NoVerdictOn || got.Metric != "p99" {
-		t.Errorf("another metric: got %+v, want %s of p99", got, record.NoVerdictOn)
+	if got := Outcome(r, "p99").Reason; got.Code != noVerdictOn || got.Metric != "p99" {
+		t.Errorf("another metric: got %+v, want %s of p99", got, noVerdictOn)
 	}
-	if got := Outcome(&record.Result{}, "").Reason; got.Code != record.NothingCompared {
-		t.Errorf("no verdict: got %+v, want %s", got, record.NothingCompared)
+	if got := Outcome(&record.Result{}, "").Reason; got.Code != nothingCompared {
+		t.Errorf("no verdict: got %+v, want %s", got, nothingCompared)
 	}
 }
 
@@ -228,13 +228,13 @@ func TestOutcomeOfThreeArms(t *testing.T) {
 	}
 	// Who fails requests has no times: the others have a winner without it.
 	r = contest(map[string][]float64{"p50": {10, 0, 6}}, "a", "b", "c")
-	r.Verdicts[0].Reason = record.Fact{Code: record.CauseErrors, Arm: "b"}
+	r.Verdicts[0].Reason = record.Fact{Code: causeErrors, Arm: "b"}
 	if got := Outcome(r, "p50"); got.Decision != record.Wins || got.Winner != "c" {
 		t.Errorf("b fails requests: got %+v, want c", got)
 	}
 	// What noise refuses may be the best of all.
-	r.Verdicts[0].Reason = record.Fact{Code: record.CauseImbalance, Arm: "b"}
-	if got := Outcome(r, "p50"); got.Decision != record.Rejected || got.Reason.Code != record.CauseImbalance {
+	r.Verdicts[0].Reason = record.Fact{Code: causeImbalance, Arm: "b"}
+	if got := Outcome(r, "p50"); got.Decision != record.Rejected || got.Reason.Code != causeImbalance {
 		t.Errorf("noise refuses b: got %+v, want no winner", got)
 	}
 }

@@ -38,7 +38,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	for i, a := range []*record.Arm{base, arm} {
 		if a == nil {
 			name := []string{p.Baseline, p.Arm}[i]
-			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, refused(record.Fact{Code: record.NoSuchArm, Arm: name}))
+			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, refused(record.Fact{Code: noSuchArm, Arm: name}))
 		}
 	}
 	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {

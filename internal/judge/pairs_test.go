@@ -27,12 +27,12 @@ func TestPairs(t *testing.T) {
 		{Pair{"p50", "nethttp'", "pool"}, "SLOWER", ""},
 		{Pair{"p50", "pool", "nethttp"}, "FASTER", ""},
 		{Pair{"p50", "nethttp", "nethttp'"}, "SAME", ""},
-		{Pair{"p50", "pool", "fasthttp"}, "REFUSED", record.CauseErrors},
-		{Pair{"p50", "fasthttp", "pool"}, "REFUSED", record.CauseErrors},
+		{Pair{"p50", "pool", "fasthttp"}, "REFUSED", causeErrors},
+		{Pair{"p50", "fasthttp", "pool"}, "REFUSED", causeErrors},
 		{Pair{"good_mean", "pool", "fasthttp"}, "FASTER", ""}, // of the good replies, as they are
 		{Pair{"goodput", "pool", "fasthttp"}, "LOWER", ""},
-		{Pair{"p50", "pool", "ghost"}, "REFUSED", record.NoSuchArm},
-		{Pair{"p50", "ghost", "pool"}, "REFUSED", record.NoSuchArm},
+		{Pair{"p50", "pool", "ghost"}, "REFUSED", noSuchArm},
+		{Pair{"p50", "ghost", "pool"}, "REFUSED", noSuchArm},
 	}
 	var asked []Pair
 	for _, p := range pairs {
@@ -47,7 +47,7 @@ func TestPairs(t *testing.T) {
 		if v.Verdict != p.want || v.Reason.Code != p.why || v.Arm != p.Arm || v.Baseline != p.Baseline {
 			t.Errorf("%+v: got %s for %+v; want %s for %q", p.Pair, v.Verdict, v.Reason, p.want, p.why)
 		}
-		if v.Reason.Code == record.NoSuchArm && v.Reason.Arm != "ghost" {
+		if v.Reason.Code == noSuchArm && v.Reason.Arm != "ghost" {
 			t.Errorf("%+v: no arm %q", p.Pair, v.Reason.Arm)
 		}
 	}
@@ -79,9 +79,9 @@ func TestPairsAreRefused(t *testing.T) {
 		why  record.Code
 	}{
 		"nothing is":                     {synthetic{}, Pair{"p50", "fasthttp", "pool"}, ""},
-		"memory that was not measured":   {synthetic{}, Pair{"memory", "fasthttp", "pool"}, record.CauseUnfit},
-		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{"p50", "fasthttp", "pool"}, record.CauseNoBlocks},
-		"an arm was sent to late":        {synthetic{edit: late}, Pair{"p50", "fasthttp", "pool"}, record.CauseImbalance},
+		"memory that was not measured":   {synthetic{}, Pair{"memory", "fasthttp", "pool"}, causeUnfit},
+		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{"p50", "fasthttp", "pool"}, causeNoBlocks},
+		"an arm was sent to late":        {synthetic{edit: late}, Pair{"p50", "fasthttp", "pool"}, causeImbalance},
 		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{"good_mean", "fasthttp", "pool"}, record.CauseStarvation},
 		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{"good_mean", "pool", "fasthttp"}, record.CauseStarvation},
 		"goodput of clients that starve": {synthetic{edit: starved, plan: closed}, Pair{"goodput", "fasthttp", "pool"}, ""},

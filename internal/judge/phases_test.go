@@ -140,7 +140,7 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	p.Mean[0], p.Mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
 	a := asked{blocks: blocks{valid: []int{1}, windows: windows{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
-		if v, err := a.Phase(0, "nginx", name); !strings.Contains(fmt.Sprint(err), string(record.NoStamps)) {
+		if v, err := a.Phase(0, "nginx", name); !strings.Contains(fmt.Sprint(err), "its server stamps nothing") {
 			t.Errorf("%s: got %v, %v", name, v, err)
 		}
 	}
@@ -289,7 +289,7 @@ func TestRingTooSmall(t *testing.T) {
 	if r.Valid != fakeBlocks || len(r.Refused) != 0 {
 		t.Errorf("%d valid blocks, refused %v; want %d and none", r.Valid, r.Refused, fakeBlocks)
 	}
-	const want = "pool: its server had no room for the stamps of all requests in 12 of 12 windows: where the time went is that of the newest, 55 % of them; give the arm a larger timeline"
+	const want = "pool: its server had no room for the stamps of all requests in 12 of 12 windows: the breakdown of its time covers only the newest 55 %; give the arm a larger timeline"
 	if got := doubtTexts(r); !slices.Contains(got, want) {
 		t.Errorf("got the doubts %q, want %q", got, want)
 	}

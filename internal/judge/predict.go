@@ -150,17 +150,17 @@ func (b blocks) noPrediction(arm, model string) record.Fact {
 	}
 	switch closed := pa.Clients.Closed(); {
 	case len(b.valid) == 0:
-		return record.Fact{Code: record.ModelNoBlock}
+		return record.Fact{Code: modelNoBlock}
 	case model == "twin" && !why.None():
-		return record.Fact{Code: record.ModelNoTwin, Because: []record.Fact{why}}
+		return record.Fact{Code: modelNoTwin, Because: []record.Fact{why}}
 	case model == "bounds" && !closed:
-		return record.Fact{Code: record.ModelOfClosed}
+		return record.Fact{Code: modelOfClosed}
 	case model != "bounds" && model != "twin" && closed:
-		return record.Fact{Code: record.ModelOfOpen}
+		return record.Fact{Code: modelOfOpen}
 	case pa.Mode == "":
-		return record.Fact{Code: record.ModelOfProgram}
+		return record.Fact{Code: modelOfProgram}
 	}
-	return record.Fact{Code: record.ModelBeyond}
+	return record.Fact{Code: modelBeyond}
 }
 
 // predictedFigure is one of expect.PredictedMetrics; nil where the theory has none.

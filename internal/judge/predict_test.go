@@ -124,8 +124,8 @@ func TestPredictionsSayWhyThereIsNone(t *testing.T) {
 	}
 	b := blocks{run: run, windows: j.windows, valid: []int{1, 2}}
 	for arm, want := range map[string][]string{
-		"nethttp":  {"it is of open loops", "", ""},
-		"nethttp'": {"", "", "its bounds are those of closed loops"},
+		"nethttp":  {"it describes open loops", "", ""},
+		"nethttp'": {"", "", "it bounds closed loops only"},
 		"fasthttp": {"", "no twin: it is a riddle", "closed loops"},
 		"pool":     {"another program", "unknown discipline: another program", "closed loops"},
 	} {

@@ -42,7 +42,7 @@ func (b blocks) refuseRun() *refusal {
 		return nil
 	}
 	return refused(record.Fact{
-		Code: record.CauseNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
+		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
 	})
 }
 
@@ -59,7 +59,7 @@ func (b blocks) refuseArm(a, base record.Arm) *refusal {
 	maps.Copy(codes, other)
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return refused(record.Fact{Code: record.CauseStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
+			return refused(record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
 				"status": float64(code), "arm": mix[code], "baseline": other[code],
 			}})
 		}
@@ -81,7 +81,7 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 		if !b.fails(arm.Name) || b.over[arm.Name] {
 			continue
 		}
-		who = append(who, record.Fact{Code: record.TooManyFailed, Arm: arm.Name, Values: record.Values{
+		who = append(who, record.Fact{Code: tooManyFailed, Arm: arm.Name, Values: record.Values{
 			"errors": float64(arm.Errors), "requests": float64(arm.Requests), "share": ratio,
 		}})
 		for end, n := range arm.Failures {
@@ -93,7 +93,7 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 	}
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
 	return forGood(record.Fact{
-		Code: record.CauseErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
+		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
 	})
 }
 
@@ -124,15 +124,15 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
 		}
-		return forGood(record.Fact{Code: record.CauseFewRequests, Metric: m.Name, Values: values})
+		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
-		return forGood(record.Fact{Code: record.CauseUnknownCPU, Arm: a.Name})
+		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
 	case !slices.Contains(provenStarved, m.Name) && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case !slices.Contains(provenStarved, m.Name) && b.unsentShare(a.Name) > 0:
-		return forGood(record.Fact{Code: record.CauseUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
+		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
 	case m.Name != "goodput" && b.over[a.Name]:
-		return forGood(record.Fact{Code: record.CauseOverload, Arm: a.Name})
+		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func TestFullQueueStands(t *testing.T) {
 			t.Errorf("%s: the mean is refused for %q, want %q", c.name, why, c.why)
 		}
 		r := s.judged(t)
-		over := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Arm == "pool" && strings.HasPrefix(report.Say(d), "overloaded") })
+		over := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Arm == "pool" && strings.HasPrefix(d.String(), "overloaded") })
 		if r.Valid != fakeBlocks || len(r.Refused) != 0 || over != c.overloaded {
 			t.Errorf("%s: %d valid blocks, refused %v, overloaded %v; want %d, none, %v", c.name, r.Valid, r.Refused, over, fakeBlocks, c.overloaded)
 		}

@@ -107,16 +107,16 @@ func TestTwinsOfClients(t *testing.T) {
 	}{
 		{"closed", pool, closed, "", 0, false},
 		{"closed, one at a time", pool, with(closed, func(c *record.Clients) { c.Pipeline = 1 }), "", 0, false},
-		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), record.TwinOfClients, 0, false},
-		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), record.TwinOfClients, 0, false},
-		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), record.TwinOfClients, 0, false},
-		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), record.TwinOfClients, 0, false},
+		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), twinOfClients, 0, false},
+		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), twinOfClients, 0, false},
+		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), twinOfClients, 0, false},
+		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), twinOfClients, 0, false},
 		{"open, any number", pool, open, "", 0, false},
 		{"open, of four", pool, conns(open, 4), "", 4, true},
 		{"open, as many as places", bounded, conns(open, 8), "", 8, true},
 		{"open, more than places", bounded, conns(open, 9), "", 8, false},
 		{"open, any number, and places", bounded, open, "", 8, false},
-		{"aging, as many as places", aging, conns(open, 8), record.TwinOfAging, 0, false},
+		{"aging, as many as places", aging, conns(open, 8), twinOfAging, 0, false},
 		{"aging, more than places", aging, conns(open, 9), "", 8, false},
 		{"aging, any number", aging, open, "", 8, false},
 	} {
@@ -151,11 +151,11 @@ func TestReplaysThatCannotBe(t *testing.T) {
 	}{
 		"as it should be":           {trial(10, 500, .01), 1, ""},
 		"a server that took no CPU": {trial(10, 500, 0), 1, ""},
-		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, record.TwinCostUnknown},
-		"one more":                  {trial(mostTwin+1, 0, .01), 1, record.TwinTooLong},
-		"CPU time unknown":          {trial(10, 500, -1), 1, record.TwinCPUUnknown},
-		"demand unknown":            {trial(10, 500, .01), 0, record.TwinCPUUnknown},
-		"no reply":                  {trial(0, 500, .01), 1, record.TwinCostUnknown},
+		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, twinCostUnknown},
+		"one more":                  {trial(mostTwin+1, 0, .01), 1, twinTooLong},
+		"CPU time unknown":          {trial(10, 500, -1), 1, twinCPUUnknown},
+		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown},
+		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
 		w := modelled{Window: window.Window{Values: map[string]float64{}}}
 		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
@@ -206,7 +206,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 		over bool
 		want record.Code
 	}{
-		{queueing.Station{}, true, record.TwinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, record.TwinOverload},
+		{queueing.Station{}, true, twinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, twinOverload},
 		{queueing.Station{Places: 8}, true, ""}, {queueing.Station{}, false, ""},
 	} {
 		b := blocks{over: map[string]bool{"a": c.over}}

@@ -4,8 +4,8 @@ import "schedlab/internal/record"
 
 // timeOf is the code of each cause that takes CPU time.
 var timeOf = map[record.Cause]record.Code{
-	record.Stolen: record.StolenTime, record.Interrupt: record.InterruptTime, record.SoftIRQ: record.SoftIRQTime,
-	record.Program: record.ProgramTime, record.Own: record.OwnTime, record.Passing: record.PassingTime,
+	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
+	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }
 
 // took says what took how much of which CPU.
@@ -18,7 +18,7 @@ func took(t record.Trouble) record.Fact {
 
 // TroubleSoFar is a cause while the run goes on.
 func TroubleSoFar(t record.Trouble) record.Fact {
-	return record.Fact{Code: record.StillGoingOn, Because: []record.Fact{took(t)}}
+	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
 }
 
 // What a cause must take of a CPU, over the whole run, to be a doubt. What cannot be named is
@@ -48,5 +48,5 @@ func othersDoubts(o *record.Others) []record.Fact {
 	if len(all) == 0 {
 		return nil
 	}
-	return []record.Fact{{Code: record.OthersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
+	return []record.Fact{{Code: othersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 func TestDescribeTrouble(t *testing.T) {
@@ -20,7 +19,7 @@ func TestDescribeTrouble(t *testing.T) {
 		"other programs (small ones, or gone before they were seen) used 14 % of the CPUs in use": {Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .14},
 		"20 % of CPU 3 (server and load) was stolen by the hypervisor":                            {Cause: record.Stolen, CPU: 3, Side: record.BothSides, Share: .2},
 	} {
-		if got := report.Say(took(tr)); got != want {
+		if got := took(tr).String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -53,7 +52,7 @@ func TestOthersInResult(t *testing.T) {
 // While the run goes on, the sentence says so.
 func TestTroubleSoFar(t *testing.T) {
 	t.Parallel()
-	got := report.Say(TroubleSoFar(record.Trouble{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12}))
+	got := TroubleSoFar(record.Trouble{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12}).String()
 	if want := "12 % of CPU 0 (server) was stolen by the hypervisor so far; intervals get wider, the run goes on"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

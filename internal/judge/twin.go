@@ -38,29 +38,29 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
-		return st, "", record.Fact{Code: record.TwinOfProgram}
+		return st, "", record.Fact{Code: twinOfProgram}
 	case s == nil:
-		return st, "", record.Fact{Code: record.TwinNotRecorded}
+		return st, "", record.Fact{Code: twinNotRecorded}
 	case s.Unknown != "":
-		return st, "", record.Fact{Code: record.TwinUnknown, Names: record.Names{"why": s.Unknown}}
+		return st, "", record.Fact{Code: twinUnknown, Names: record.Names{"why": s.Unknown}}
 	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
-		return st, "", record.Fact{Code: record.TwinOfClients}
+		return st, "", record.Fact{Code: twinOfClients}
 	case s.Overflow == "drop" && c.KeepAlive:
-		return st, "", record.Fact{Code: record.TwinOfDrops}
+		return st, "", record.Fact{Code: twinOfDrops}
 	}
 	st = Station(*s)
 	if s.Sticky && c.KeepAlive {
 		switch n := c.Connections + c.Idle; {
 		case n > s.Workers:
-			return st, "", record.Fact{Code: record.TwinSticky, Values: record.Values{"waiting": float64(n - s.Workers), "connections": float64(n)}}
+			return st, "", record.Fact{Code: twinSticky, Values: record.Values{"waiting": float64(n - s.Workers), "connections": float64(n)}}
 		case st.Pick == queueing.TwoChoices && !st.Steal:
-			return st, "", record.Fact{Code: record.TwinOfChance}
+			return st, "", record.Fact{Code: twinOfChance}
 		}
 		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
 	shared := st.Kind == queueing.Pool || st.Kind == queueing.Goroutines
 	if n := c.Connections; st.Aging != (queueing.Aging{}) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
-		return st, "", record.Fact{Code: record.TwinOfAging}
+		return st, "", record.Fact{Code: twinOfAging}
 	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
 		st.Places, st.Blocks, st.Oldest = n, true, false // a request waits for a free connection
 	}
@@ -91,23 +91,23 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
-		return record.Fact{Code: record.TwinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
+		return record.Fact{Code: twinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
 	case !slices.ContainsFunc(t.Requests, demanding):
-		return record.Fact{Code: record.TwinCostUnknown}
+		return record.Fact{Code: twinCostUnknown}
 	case t.Server.CPU < 0 || iter <= 0:
-		return record.Fact{Code: record.TwinCPUUnknown}
+		return record.Fact{Code: twinCPUUnknown}
 	}
 	beyond, ok := beyondDemand(t, iter)
 	if !ok {
-		return record.Fact{Code: record.TwinNoReply}
+		return record.Fact{Code: twinNoReply}
 	}
 	alone, measured := play(st, c, t, iter, 0), play(st, c, t, iter, beyond)
 	loses := func(p queueing.Prediction) bool { return p.Loss != nil && *p.Loss > 0 }
 	switch {
 	case c.Closed() && (loses(alone) || loses(measured)):
-		return record.Fact{Code: record.TwinAsksAgain}
+		return record.Fact{Code: twinAsksAgain}
 	case alone.Mean == nil || measured.Mean == nil:
-		return record.Fact{Code: record.TwinServedNone}
+		return record.Fact{Code: twinServedNone}
 	}
 	noteLuck(w, alone, arm.Expected)
 	measured.Quantile = nil // which holds the replay
@@ -210,7 +210,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 // withoutTwin says why an arm has no twin over the valid blocks, if so.
 func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
 	if endless := st.Places == 0 || st.Blocks; b.over[arm] && endless {
-		return record.Fact{Code: record.TwinOverload}
+		return record.Fact{Code: twinOverload}
 	}
 	for _, block := range b.valid {
 		w := b.windows[block][arm]
@@ -218,7 +218,7 @@ func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
 			return w.noTwin
 		}
 		if math.IsNaN(w.Values["good_mean"]) {
-			return record.Fact{Code: record.TwinNoGoodReply}
+			return record.Fact{Code: twinNoGoodReply}
 		}
 	}
 	return why

@@ -116,14 +116,14 @@ type ruler struct {
 
 func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
 	if why != nil {
-		r.broken = &refusal{record.Fact{Code: record.CauseAA, Because: []record.Fact{why.Fact}}, why.final}
+		r.broken = &refusal{record.Fact{Code: causeAA, Because: []record.Fact{why.Fact}}, why.final}
 		return r
 	}
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
 	r.differs = aa.Decision == stats.Faster || aa.Decision == stats.Slower
-	r.reason = record.Fact{Code: record.CauseAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
+	r.reason = record.Fact{Code: causeAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
 		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
 	}}
 	return r
@@ -147,7 +147,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	}
 	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
 	if first, last, p, drifts := said.drifts(); drifts {
-		return against(record.CauseDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
+		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
 	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}
 	for _, d := range checked {
@@ -155,29 +155,29 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			continue
 		}
 		if more, made := said.shareImbalance(d); made {
-			return against(record.CauseImbalance, record.Values{"more": more}, record.Names{"share": d.name})
+			return against(causeImbalance, record.Values{"more": more}, record.Names{"share": d.name})
 		}
 	}
 	if _, timed := window.Quantiles[metric]; timed {
 		late := of(window.Lateness + metric)
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
-			return against(record.CauseImbalance, record.Values{"more": more}, nil)
+			return against(causeImbalance, record.Values{"more": more}, nil)
 		}
 		checked = append(checked, late)
 		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
 		if sent := newCall(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
-			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
+			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
 	if clean, failing := b.without(said, base, arm); said.contradicts(stats.Median(clean)) {
-		return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
+		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {
 		if !d.known() {
 			continue
 		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return against(record.CauseSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": noun(d.name)})
+			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": noun(d.name)})
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (b blocks) without(said call, base, arm string) (clean []float64, failing i
 
 // unfitFor says why the figures of a comparison cannot be compared.
 func unfitFor(c stats.Comparison) record.Fact {
-	return record.Fact{Code: record.CauseUnfit, Names: record.Names{"error": c.Reason}}
+	return record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 }
 
 // noun is a disturbance, those of the several quantiles as one.

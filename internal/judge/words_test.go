@@ -2,7 +2,6 @@ package judge
 
 import (
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // words is a reason as its reader sees it, "" for none.
@@ -10,5 +9,5 @@ func words(f record.Fact) string {
 	if f.None() {
 		return ""
 	}
-	return report.Say(f)
+	return f.String()
 }

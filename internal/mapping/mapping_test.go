@@ -237,7 +237,7 @@ func TestPlantedFaultIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.describe(c); len(r.Map.Doubts) == 0 || r.Map.Doubts[0].Code != record.FaultPlanted {
+	if r.describe(c); len(r.Map.Doubts) == 0 || r.Map.Doubts[0].Code != "fault-planted" {
 		t.Errorf("got %v, want the planted fault first", r.Map.Doubts)
 	}
 }

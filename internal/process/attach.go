@@ -46,7 +46,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
 	if p.Found = Listener(ctx, u.Hostname(), port); p.Found == 0 {
-		p.Doubts = append(p.Doubts, record.Fact{Code: record.NoListenerFound, Names: record.Names{"addr": p.Addr}})
+		p.Doubts = append(p.Doubts, record.Fact{Code: noListenerFound, Names: record.Names{"addr": p.Addr}})
 	}
 	return p, nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // A server that runs already is found by its socket, asked, and left alone.
@@ -123,13 +122,13 @@ func TestPlace(t *testing.T) {
 	}
 	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: where[:1], Pin: true}, &side)
 	want := "may run on " + where.Words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
-	if side.CPUs != where.String() || len(side.Doubts) != 1 || report.Say(side.Doubts[0]) != want || side.Foreign != -1 {
+	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0].String() != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
 	mine := record.ServerSide{}
 	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
 	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: record.CPUs{1 << 14}, Pin: true}, &mine)
-	if len(mine.Doubts) != 1 || !strings.HasSuffix(report.Say(mine.Doubts[0]), "it set its own affinity") {
+	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0].String(), "it set its own affinity") {
 		t.Errorf("got %q", mine.Doubts)
 	}
 }

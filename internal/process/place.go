@@ -14,7 +14,7 @@ func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 		return
 	}
 	side.CPUs, side.Foreign = where.String(), -1
-	f := record.Fact{Code: record.OtherCPUs, Names: record.Names{"cpus": where.Words(), "servers": c.Server.Words()}}
+	f := record.Fact{Code: otherCPUs, Names: record.Names{"cpus": where.Words(), "servers": c.Server.Words()}}
 	if p.cmd == nil {
 		f.Names["attached"] = "yes"
 	}

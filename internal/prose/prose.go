@@ -41,3 +41,22 @@ func Digits(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
+
+// Seconds writes a time in the unit that suits it, to three digits and at most three decimals.
+func Seconds(v float64) string {
+	unit := "s"
+	switch {
+	case v == 0 || v >= 1:
+	case v >= 1e-3:
+		v, unit = 1e3*v, "ms"
+	case v >= 1e-6:
+		v, unit = 1e6*v, "µs"
+	default:
+		v, unit = 1e9*v, "ns"
+	}
+	decimals := 0
+	if v > 0 {
+		decimals = min(max(2-int(math.Floor(math.Log10(v))), 0), 3)
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64) + " " + unit
+}

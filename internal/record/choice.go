@@ -64,3 +64,43 @@ type ChoiceTest struct {
 	SLO      []Expectation `json:"slo,omitempty"` // the terms of the SLO that its windows could tell, of the advised model
 	Dir      string        `json:"dir"`           // of the run's record
 }
+
+// KindsOfRequests names the kinds of requests that a Choice knows, by [Choice.Does], and says what each means.
+var KindsOfRequests = map[string]struct{ Name, About string }{
+	"short-cpu":  {"short CPU work", "A request computes, and waits for nothing else."},
+	"blocking":   {"requests that wait", "A request holds its goroutine while a database or another service answers, and computes a tenth of that time at most."},
+	"mixed":      {"requests that compute and wait, or are of two lengths", "Both parts count, or long requests stand among short ones."},
+	"heavy-tail": {"a heavy tail", "One request in a hundred takes as long as all the others."},
+	"idle":       {"many idle connections", "A thousand kept connections or more, few of which ask something at a time."},
+	"bursts":     {"bursts", "Many requests come in one moment."},
+	"pipelined":  {"tiny and pipelined requests", "A request asks next to nothing, or several come in one write."},
+	"locks":      {"locks", "Much of the work is done under one lock."},
+}
+
+// choiceMetrics names the metrics of a choice for people.
+var choiceMetrics = map[string]string{"cpu_per_request": "CPU/request", "good_mean": "mean of good replies"}
+
+// ChoiceMetric is the name of a metric in a sentence.
+func ChoiceMetric(name string) string {
+	if long, ok := choiceMetrics[name]; ok {
+		return long
+	}
+	return name
+}
+
+// Words says what the verdicts of a cell come to.
+func (k AnswerKind) Words() string {
+	switch k {
+	case OneWins:
+		return "one wins"
+	case ATie:
+		return "a tie"
+	case TieForBest:
+		return "a tie for the best"
+	case SeveralWin:
+		return "several win, and which of them is open"
+	case ATrade:
+		return "better at one and worse at another"
+	}
+	return "not decided"
+}

@@ -10,15 +10,15 @@ func TestByWeight(t *testing.T) {
 	t.Parallel()
 	var got []Code
 	for _, f := range ByWeight([]Fact{
-		{Code: OneCPU}, {Code: OneHost}, {Code: UnevenProbe}, {Code: Virtualised}, {Code: StarvedConnections}, {Code: "of another version"}, {Code: StickyPool}, {Code: RateLowered},
+		{Code: "one-cpu"}, {Code: OneHost}, {Code: "uneven-probe"}, {Code: Virtualised}, {Code: "starved-connections"}, {Code: "of another version"}, {Code: StickyPool}, {Code: "rate-lowered"},
 	}) {
 		got = append(got, f.Code)
 	}
-	want := []Code{StickyPool, StarvedConnections, UnevenProbe, "of another version", RateLowered, OneCPU, Virtualised, OneHost}
+	want := []Code{StickyPool, "starved-connections", "uneven-probe", "of another version", "rate-lowered", "one-cpu", Virtualised, OneHost}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !StickyPool.Decides() || UnevenProbe.Decides() || OneHost.Decides() {
+	if !StickyPool.Decides() || Code("uneven-probe").Decides() || OneHost.Decides() {
 		t.Error("a starved pool alone decides")
 	}
 }

@@ -69,7 +69,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	}
 	var doubts document.Numbered
 	for _, d := range a.Doubts {
-		doubts = append(doubts, Say(d))
+		doubts = append(doubts, d.String())
 	}
 	if g := a.Generator; g != nil && verbose {
 		row("generator", "%s", generated(g))
@@ -146,11 +146,9 @@ func attackTimes(a *record.Attack) document.Part {
 	return document.Table{Rows: rows}
 }
 
-// AttackJSON writes the whole summary, its doubts with their text.
+// AttackJSON writes the whole summary.
 func AttackJSON(w io.Writer, a *record.Attack) error {
-	full := *a
-	full.Doubts = Texts(a.Doubts)
-	return writeIndented(w, full)
+	return writeIndented(w, a)
 }
 
 // generated says what the load side did.

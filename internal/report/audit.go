@@ -39,7 +39,7 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 		full.Findings = []record.AuditFinding{}
 	}
 	for i := range full.Findings {
-		full.Findings[i].Message = Say(full.Findings[i].Fact())
+		full.Findings[i].Message = full.Findings[i].Fact().String()
 	}
 	return writeIndented(w, full)
 }
@@ -54,7 +54,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 				continue
 			}
 			said[f.Code] = true
-			text := Say(f.Fact())
+			text := f.Fact().String()
 			if others := likewise(a, f); !verbose && others != "" {
 				text += others
 			}

@@ -25,7 +25,6 @@ import (
 // independent samples; schedlab's own verdicts pair them by block.
 // Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
-	r = InWords(r)
 	return emit(w, "benchstat", func(b *bytes.Buffer) {
 		for _, line := range configuration(r) {
 			if line[1] != "" {

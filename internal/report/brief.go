@@ -24,7 +24,6 @@ const (
 // Brief renders r for a first look in a terminal: the answer, the figures with what they
 // differ by, why, how sure that is, and where the rest is.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
-	r = InWords(r)
 	if o.Width <= 0 {
 		o.Width = 100
 	}
@@ -84,7 +83,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 
 // briefAnswer is the answer within so many lines.
 func briefAnswer(r *record.Result, width int) string {
-	return document.Cut(cmp.Or(r.Headline, "No answer."), answerLines*(width-10)-len(r.Scenario))
+	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*(width-10)-len(r.Scenario))
 }
 
 // askedBriefly says what every arm was asked.
@@ -360,7 +359,7 @@ func unmet(r *record.Result) []string {
 	var lines []string
 	for _, e := range r.Expectations {
 		if e.Outcome != record.Passed {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.Text))
+			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String()))
 		}
 	}
 	return append([]string{tally(r.Expectations)}, lines...)

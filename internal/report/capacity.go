@@ -25,7 +25,7 @@ func capacityDocument(r *record.Result) document.Document {
 		known = document.Facts{{Label: "Note", Text: r.Note}}
 	}
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: r.Headline, Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: r,
+		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
 				ID: "capacity", Title: "Capacity", Parts: []document.Part{table, document.Lines(capacityLines(r))},
@@ -127,7 +127,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 			class, title := "window "+s.Class, fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
 			switch {
 			case !w.Refused.None():
-				class, title = class+" refused", title+", refused: "+w.Refused.Text
+				class, title = class+" refused", title+", refused: "+w.Refused.String()
 			case w.Kept:
 				class += " kept"
 			}
@@ -136,7 +136,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
 			charts = append(charts, chart{
-				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.Text, Width: 640, Height: 320, Panels: []panel{p},
+				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.String(), Width: 640, Height: 320, Panels: []panel{p},
 			})
 		}
 	}
@@ -211,7 +211,7 @@ func details(r *record.Result) (all []document.Part) {
 			said := "broken"
 			switch {
 			case !w.Refused.None():
-				said = "refused: " + w.Refused.Text
+				said = "refused: " + w.Refused.String()
 			case w.Kept:
 				said = "kept"
 			}
@@ -304,7 +304,7 @@ func interval(a record.ArmCapacity) string {
 func capacityLines(r *record.Result) (lines []string) {
 	if len(r.Capacity.Arms) > 1 {
 		for _, a := range r.Capacity.Arms {
-			lines = append(lines, a.Answer.Text)
+			lines = append(lines, a.Answer.String())
 		}
 	}
 	lines = append(lines, capacityCompared(r)...)
@@ -314,7 +314,7 @@ func capacityLines(r *record.Result) (lines []string) {
 // capacityCompared says how the arms' answers compare, and what gives way first.
 func capacityCompared(r *record.Result) (lines []string) {
 	for _, l := range r.Capacity.Lines {
-		lines = append(lines, l.Text)
+		lines = append(lines, l.String())
 	}
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
@@ -343,7 +343,7 @@ func capacityCost(r *record.Result) []string {
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {
-			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.Text)
+			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
 		}
 		for _, t := range a.Theories {
 			name := a.Name + ", " + t.Model
@@ -352,7 +352,7 @@ func capacityTheory(r *record.Result) (lines []string) {
 			}
 			switch {
 			case !t.Why.None():
-				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.Text))
+				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.String()))
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
 				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
 			case a.Outcome != "between":
@@ -392,7 +392,7 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 					}
 					row = append(row, cell)
 				}
-				put(append(row, strconv.FormatBool(x.Kept), x.Refused.Text)...)
+				put(append(row, strconv.FormatBool(x.Kept), x.Refused.String())...)
 			}
 		}
 	})

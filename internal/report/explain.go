@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -32,15 +31,9 @@ func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return o.write(w, explanation(x))
 }
 
-// ExplainJSON writes an explanation with the text of its facts.
+// ExplainJSON writes an explanation as JSON.
 func ExplainJSON(w io.Writer, x *record.Explanation) error {
-	all := *x
-	say(&all.Reason)
-	all.Causes = slices.Clone(x.Causes)
-	for i := range all.Causes {
-		say(&all.Causes[i].Fact)
-	}
-	return writeIndented(w, all)
+	return writeIndented(w, x)
 }
 
 // ExplainHTML writes it as a page of its own, without a script.
@@ -80,18 +73,18 @@ func divided(x *record.Explanation) []document.Part {
 func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
-		return fmt.Sprintf("There is nothing to explain: %s.", Say(x.Reason))
+		return fmt.Sprintf("There is nothing to explain: %s.", x.Reason.String())
 	case record.NoCause:
-		return fmt.Sprintf("%s. No cause found: %s.", gap(x), Say(x.Reason))
+		return fmt.Sprintf("%s. No cause found: %s.", gap(x), x.Reason.String())
 	}
 	c := x.Causes[0]
 	switch x.Outcome {
 	case record.Because:
-		return fmt.Sprintf("%s, because %s (confirmed: %s).", gap(x), Say(c.Fact), proof(c))
+		return fmt.Sprintf("%s, because %s (confirmed: %s).", gap(x), c.Fact.String(), proof(c))
 	case record.Shown:
-		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), Say(c.Fact))
+		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), c.Fact.String())
 	}
-	text := fmt.Sprintf("%s. Correlated, not confirmed: %s", gap(x), Say(c.Fact))
+	text := fmt.Sprintf("%s. Correlated, not confirmed: %s", gap(x), c.Fact.String())
 	if c.State == record.NotConfirmed {
 		text += " (" + proof(c) + ")"
 	}
@@ -154,7 +147,7 @@ func causes(x *record.Explanation) document.Part {
 		if c.Moved != nil {
 			reason += "; " + proof(c)
 		}
-		all = append(all, document.Finding{Mark: states[c.State], Class: string(c.State), Text: Say(c.Fact), Reason: reason})
+		all = append(all, document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason})
 	}
 	if len(all) == 0 {
 		return document.Lines{}

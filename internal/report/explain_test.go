@@ -58,16 +58,16 @@ func because() *record.Explanation {
 		},
 		Causes: []record.Suspect{
 			{
-				Code: record.CauseWorkers, Fact: said(record.CauseWorkers), Stretch: "the wait for a worker", Share: .98, State: record.Confirmed,
+				Code: "cause-workers", Fact: said("cause-workers"), Stretch: "the wait for a worker", Share: .98, State: record.Confirmed,
 				Witnesses: []record.Testimony{{Witness: "workers in use", Unit: "ratio", Slower: .93, Agrees: true}, {Witness: "CPU in use", Unit: "ratio", Faster: new(.19), Slower: .21, Agrees: true}},
 				Knob:      "pool,workers=16", Control: "pool,queue-depth=2048,workers=4", Moved: &moved, Still: &still,
 			},
 			{
-				Code: record.CauseCost, Fact: said(record.CauseCost), Stretch: "the server's own time", Share: .99, State: record.Untestable,
+				Code: "cause-cost", Fact: said("cause-cost"), Stretch: "the server's own time", Share: .99, State: record.Untestable,
 				Witnesses: []record.Testimony{{Witness: "CPU time of a request", Unit: "s", Faster: new(2e-4), Slower: 2.4e-4, Agrees: true}},
 			},
 			{
-				Code: record.CauseGC, Fact: said(record.CauseGC), Stretch: "the server's own time", Share: .99, State: record.NotConfirmed,
+				Code: "cause-gc", Fact: said("cause-gc"), Stretch: "the server's own time", Share: .99, State: record.NotConfirmed,
 				Witnesses: []record.Testimony{{Witness: "CPU time of the garbage collector", Unit: "ratio", Faster: new(.04), Slower: .08, Agrees: false}},
 				Knob:      "pool,env.GOGC=400,workers=4", Control: "pool,queue-depth=2048,workers=4", Moved: &not, Still: &not,
 			},
@@ -81,7 +81,7 @@ func nothing() *record.Explanation {
 	x := because()
 	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []record.Suspect{}, nil, nil
-	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: record.HardlyDiffer}
+	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "hardly-differ"}
 	return x
 }
 

@@ -10,11 +10,19 @@ import (
 	"schedlab/internal/stats"
 )
 
+// Doubt is a fact in a line, the arm it is about in front.
+func Doubt(f record.Fact) string {
+	if f.Arm == "" {
+		return f.String()
+	}
+	return f.Arm + ": " + f.String()
+}
+
 // Headline is the answer of a run in one sentence, after what breaks it.
 func Headline(r *record.Result) string {
 	for _, d := range r.Doubts {
 		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
-			return d.Arm + " " + Say(d) + ". " + answer(r)
+			return d.Arm + " " + d.String() + ". " + answer(r)
 		}
 	}
 	return answer(r)
@@ -48,7 +56,7 @@ func answer(r *record.Result) string {
 
 // noVerdict is the headline of a run whose verdicts are all refused.
 func noVerdict(r *record.Result) string {
-	reason, starving := Say(r.Answer.Reason), strings.Join(starving(r), "; ")
+	reason, starving := r.Answer.Reason.String(), strings.Join(starving(r), "; ")
 	switch {
 	case starving == "":
 	case restsOn(r.Answer.Reason, record.CauseStarvation):
@@ -244,11 +252,11 @@ func capacityHeadline(c *record.Capacity) string {
 	}
 	switch {
 	case len(c.Arms) == 1:
-		return Say(c.Arms[0].Answer) + "."
+		return c.Arms[0].Answer.String() + "."
 	case open == len(c.Arms) && c.Arms[0].Outcome == "undecided":
-		return "Undecided: " + Say(c.Arms[0].Answer) + "."
+		return "Undecided: " + c.Arms[0].Answer.String() + "."
 	case open == len(c.Arms):
-		return Say(c.Arms[0].Answer) + "."
+		return c.Arms[0].Answer.String() + "."
 	}
 	for i, a := range c.Arms {
 		low, _ := a.Bounds()

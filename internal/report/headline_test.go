@@ -28,17 +28,17 @@ func TestHeadlineOfATrade(t *testing.T) {
 func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
-	const said = "pool starves 62 of 64 kept connections, for a worker keeps its connection until that closes: its capacity and times are of 2 clients only; give it workers=64, or --close. "
+	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 2 clients only; give it workers=64, or --close. "
 	capacity := record.Result{
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
 			Name: "pool", Outcome: "below",
-			Answer: record.Fact{Code: record.CapacityBelow, Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
+			Answer: record.Fact{Code: "capacity-below", Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
 		}}},
 	}
 	tie := record.Result{
-		Doubts: []record.Fact{{Code: record.OneCPU}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
-		Answer: record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: record.CauseNoBlocks, Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
+		Doubts: []record.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+		Answer: record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: "no-blocks", Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
 	}
 	measured := tie
 	measured.Arms = []record.Arm{{Name: "nethttp"}, {Name: "pool", StarvedConnections: 60}}

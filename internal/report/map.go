@@ -51,7 +51,6 @@ func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, map
 func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
 
 func mapDocument(m *record.Map) document.Document {
-	m = mapInWords(m)
 	d := document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
 	}
@@ -100,11 +99,10 @@ func mapDocument(m *record.Map) document.Document {
 }
 
 // MapJSON writes the whole map, indented.
-func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, mapInWords(m)) }
+func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, m) }
 
 // MapCSV writes one row per cell, the first row of the map first.
 func MapCSV(w io.Writer, m *record.Map) error {
-	m = mapInWords(m)
 	return writeCSV(w, func(put func(cells ...string)) {
 		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
 		for _, c := range m.Cells {
@@ -114,7 +112,7 @@ func MapCSV(w io.Writer, m *record.Map) error {
 			}
 			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
 				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
-				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.Text)
+				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String())
 		}
 	})
 }
@@ -282,7 +280,7 @@ func marksOn(m *record.Map) (all []mapKey) {
 
 // MapSVG writes the chart alone, as an image that follows a light or dark scheme.
 func MapSVG(w io.Writer, m *record.Map) error {
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(mapInWords(m))))) })
+	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(m)))) })
 }
 
 // letter is an arm's on a map: A for the baseline.
@@ -372,7 +370,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	case record.InDoubt:
 		s += "undecided"
 	case record.Rejected:
-		return s + "refused: " + c.Reason.Text
+		return s + "refused: " + c.Reason.String()
 	default:
 		return s + "not reached"
 	}

@@ -47,9 +47,9 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		}
 		d.Parts = []document.Part{refused}
 	} else {
-		r := InWords(e.Result)
-		d.Answer = r.Headline
-		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: e.Result.Dir}}}
+		r := e.Result
+		d.Answer = Headline(r)
+		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	}
 	return errors.Join(o.write(w, d), emit(w, "pack", func(b *bytes.Buffer) { b.WriteString("\n") }))
 }

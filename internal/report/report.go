@@ -97,12 +97,19 @@ func emit(w io.Writer, format string, compose func(b *bytes.Buffer)) error {
 // curves on one line each. Lists are never null. A figure that is no number is
 // an error.
 func JSON(w io.Writer, r *record.Result) error {
-	full := *InWords(r)
-	full.Refused, full.NotChecked = list(r.Refused), list(r.NotChecked)
+	return writeJSON(w, complete(r))
+}
+
+// complete is r with its headline, and with empty lists where it has none.
+func complete(r *record.Result) *record.Result {
+	full := *r
+	full.Headline = Headline(r)
+	full.Doubts, full.Refused, full.NotChecked, full.Expectations = list(r.Doubts), list(r.Refused), list(r.NotChecked), list(r.Expectations)
+	full.Verdicts, full.AA, full.Duels, full.Arms = list(r.Verdicts), list(r.AA), list(r.Duels), list(r.Arms)
 	for i, a := range full.Arms {
 		full.Arms[i].Curve = list(a.Curve)
 	}
-	return writeJSON(w, full)
+	return &full
 }
 
 func writeJSON(w io.Writer, of any) error {
@@ -141,7 +148,6 @@ func compact(indented []byte) []byte {
 // CSV writes one row per arm and metric in base units (seconds, 1/s), the
 // verdict beside the value. The baseline has no verdict, its copy the A/A one.
 func CSV(w io.Writer, r *record.Result) error {
-	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
@@ -189,7 +195,7 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 				won = ""
 			}
 			return []string{find(metric).word(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
-				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.Text}
+				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 		}
 	}
 	return make([]string, 8)

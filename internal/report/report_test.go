@@ -253,7 +253,7 @@ func TestNoControlCharacters(t *testing.T) {
 	const evil = "\x1b[31mevil\u009b2J\x07"
 	r := quick()
 	r.Scenario, r.Question, r.Note, r.Headline, r.Dir = evil, evil, evil, evil, evil
-	r.Doubts = append(r.Doubts, record.Fact{Code: record.OtherProgram, Arm: evil, Names: record.Names{"path": evil}})
+	r.Doubts = append(r.Doubts, record.Fact{Code: "other-program", Arm: evil, Names: record.Names{"path": evil}})
 	name := r.Arms[2].Name
 	r.Arms[2].Name, r.Arms[2].Role = evil, record.Challenger
 	for i := range r.Verdicts {
@@ -383,9 +383,9 @@ func TestHintsSayHowMuch(t *testing.T) {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}
-	ended := record.Fact{Code: record.BudgetEnded, Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
+	ended := record.Fact{Code: "budget-ended", Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
 	const want = "2 verdicts are open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
-	if got := Say(ended); got != want {
+	if got := ended.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

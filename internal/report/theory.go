@@ -26,7 +26,7 @@ func predictions(r *record.Result) (lines []string) {
 		}
 		for _, p := range a.Predictions {
 			if !p.Why.None() {
-				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.Text))
+				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.String()))
 				continue
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))
@@ -101,7 +101,7 @@ func twins(r *record.Result) document.Part {
 		switch {
 		case a.Role == record.Copy || a.Twin == nil:
 		case a.Twin.Mean == nil:
-			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.Text))
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.String()))
 		default:
 			with = append(with, a)
 			if w := a.Twin; w.P99 != nil {

@@ -185,7 +185,7 @@ func expectations(r *record.Result) document.Part {
 	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // badges of verdicts
 	var all document.Findings
 	for _, e := range r.Expectations {
-		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.Text})
+		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()})
 	}
 	return document.Section{
 		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},

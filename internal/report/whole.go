@@ -58,13 +58,12 @@ func writeHTML(w io.Writer, d document.Document) error {
 
 // whole is everything there is to say of r; without all, what says nothing new is left out.
 func whole(r *record.Result, all bool) document.Document {
-	r = InWords(r)
 	if r.Capacity != nil {
 		return capacityDocument(r)
 	}
 	d := document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(r), Answer: r.Headline,
-		Context: []string{offered(r), machine(r.Env, r.Arms)}, Data: r,
+		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r),
+		Context: []string{offered(r), machine(r.Env, r.Arms)}, Data: complete(r),
 	}
 	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
 	d.Parts = append(d.Parts, breakdownParts(r)...)

@@ -139,7 +139,7 @@ func needed(v record.Verdict) string {
 }
 
 func reason(v record.Verdict) string {
-	return cmp.Or(v.Reason.Text, "no reason recorded")
+	return cmp.Or(v.Reason.String(), "no reason recorded")
 }
 
 // oneReason is the reason that all of vs were refused for, "" when they differ

@@ -69,9 +69,9 @@ func (a Answer) rare(replayed int) (all []record.Fact) {
 		switch {
 		case t.Metric == "errors" && t.Limit*n < 10:
 			// The rule of three: 3/n is the upper end of a 95 % interval for what was not seen.
-			all = append(all, record.Fact{Code: record.SizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
+			all = append(all, record.Fact{Code: sizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
 		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
-			all = append(all, record.Fact{Code: record.SizeRareTail, Metric: QuantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
+			all = append(all, record.Fact{Code: sizeRareTail, Metric: QuantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
 		}
 	}
 	return all

@@ -138,7 +138,7 @@ func (h histogram) demand(from string) Demand {
 		low = high
 		before += h.counts[i]
 	}
-	doubts := []record.Fact{{Code: record.SizeBuckets}}
+	doubts := []record.Fact{{Code: sizeBuckets}}
 	if h.beyond > 0 {
 		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
 		if math.IsNaN(tail) {
@@ -147,13 +147,13 @@ func (h histogram) demand(from string) Demand {
 		for len(samples) < drawn {
 			samples = append(samples, time.Duration(math.Round(tail*1e9)))
 		}
-		doubts = append(doubts, record.Fact{Code: record.SizeBeyond, Values: record.Values{
+		doubts = append(doubts, record.Fact{Code: sizeBeyond, Values: record.Values{
 			"share": h.beyond / total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
 		}})
 	}
 	d := sampled(samples, from, doubts)
 	if mean, ours := h.sum/total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
-		d.Doubts = append(d.Doubts, record.Fact{Code: record.SizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
+		d.Doubts = append(d.Doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
 	}
 	return d
 }

@@ -61,7 +61,7 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	}
 	var doubts []record.Fact
 	if len(samples) < 1000 {
-		doubts = append(doubts, record.Fact{Code: record.SizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
+		doubts = append(doubts, record.Fact{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
 	}
 	d := sampled(samples, fmt.Sprintf("%d times in %s%s", len(samples), file, at.name), doubts)
 	if d.Held() == 0 {

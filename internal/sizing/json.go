@@ -7,7 +7,6 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 )
 
@@ -95,9 +94,9 @@ func finite(v float64) *float64 {
 func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
-		Schema: 1, Headline: report.Say(s.lead()) + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		Schema: 1, Headline: s.lead().String() + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
 		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
-		Hopeless: report.Say(s.hopeless()), MostRate: a.MostRate, Doubts: report.Texts(s.Doubts()),
+		Hopeless: s.hopeless().String(), MostRate: a.MostRate, Doubts: s.Doubts(),
 	}
 	if s.Assumed != "" {
 		j.Assumed = s.Assumed
@@ -121,14 +120,12 @@ func (s *Page) json() sizeJSON {
 	j.Strained, j.Test = s.outcome(a.Strained), s.Test
 	for _, c := range a.Wrong {
 		o := s.outcome(c.Outcome)
-		o.What = report.Say(off(c))
+		o.What = off(c).String()
 		j.Wrong = append(j.Wrong, *o)
 	}
 	j.Unverified = s.Unverified
 	if s.Verified != nil {
-		v := *s.Verified
-		v.Why.Text, v.Doubts = report.Say(v.Why), report.Texts(v.Doubts)
-		j.Verified = &v
+		j.Verified = s.Verified
 	}
 	return j
 }

@@ -8,7 +8,6 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 )
 
@@ -26,10 +25,10 @@ type Page struct {
 
 // document is the answer in words and tables: what a first look needs, or all of it.
 func (s *Page) document(verbose bool) document.Document {
-	d := document.Document{Answer: report.Say(s.lead()) + "."}
+	d := document.Document{Answer: s.lead().String() + "."}
 	var doubts []string
 	for _, f := range s.Doubts() {
-		doubts = append(doubts, report.Say(f))
+		doubts = append(doubts, f.String())
 	}
 	if !verbose {
 		d.Parts = []document.Part{document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}}
@@ -79,7 +78,7 @@ func (s *Page) strained() string { return prose.Digits(s.Advice.Strained.Rate) +
 
 // off is a case of the advice as data.
 func off(c queueing.Case) record.Fact {
-	return record.Fact{Code: record.SizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
+	return record.Fact{Code: sizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
 }
 
 // sure says how far off the assumptions may be.
@@ -91,7 +90,7 @@ func (s *Page) sure() document.Facts {
 		case c.What == "workers":
 			broken = append(broken, fmt.Sprintf("%s instead of %d", prose.Plural(c.Workers, "worker"), s.Advice.Workers))
 		default:
-			broken = append(broken, report.Say(off(c)))
+			broken = append(broken, off(c).String())
 		}
 	}
 	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with rate, time held or workers 20 %% off it is kept in %d of %d cases",
@@ -126,16 +125,16 @@ func (s *Page) tests() []document.Part {
 
 // lead is the answer.
 func (s *Page) lead() record.Fact {
-	f := record.Fact{Code: record.SizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
+	f := record.Fact{Code: sizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
 	switch {
 	case s.SLO == nil && len(s.Waits) == 0:
-		f.Code, f.Values = record.SizeNoCores, record.Values{
+		f.Code, f.Values = sizeNoCores, record.Values{
 			"cores": s.Ask.Rate * s.Ask.Service, "have": float64(s.Ask.Cores), "most_rate": float64(s.Ask.Cores) / s.Ask.Service,
 		}
 	case s.SLO == nil:
-		f.Code, f.Values = record.SizeWaits, record.Values{"workers": float64(s.Waits[0].Workers), "knee": float64(s.Waits[s.Knee].Workers)}
+		f.Code, f.Values = sizeWaits, record.Values{"workers": float64(s.Waits[0].Workers), "knee": float64(s.Waits[s.Knee].Workers)}
 	case s.Advice.Workers > 0:
-		f.Code, f.Values = record.SizeAdvice, record.Values{"workers": float64(s.Advice.Workers), "queue": float64(s.Advice.Queue)}
+		f.Code, f.Values = sizeAdvice, record.Values{"workers": float64(s.Advice.Workers), "queue": float64(s.Advice.Queue)}
 	default:
 		f.Because = []record.Fact{s.hopeless()}
 	}
@@ -175,7 +174,7 @@ func (s *Page) advised(facts document.Facts) []document.Part {
 	for _, c := range append([]queueing.Case{{Outcome: a.Expected}}, a.Wrong...) {
 		what := "as asked"
 		if c.What != "" {
-			what = report.Say(off(c))
+			what = off(c).String()
 		}
 		row := []string{what, fmt.Sprint(c.Workers)}
 		for _, q := range s.Quantiles() {

@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
@@ -262,7 +261,7 @@ func TestReadHistogramSums(t *testing.T) {
 // said are facts in words, one on a line.
 func said(facts []record.Fact) (text string) {
 	for _, f := range facts {
-		text += report.Say(f) + "\n"
+		text += f.String() + "\n"
 	}
 	return text
 }
@@ -364,19 +363,19 @@ func TestHopelessIsSaid(t *testing.T) {
 	}
 	for why, want := range map[queueing.Hopeless]string{
 		queueing.TooLong:     "No number of workers keeps p99<=30ms at any rate: a request alone on an idle server breaks it: its own demand is too long",
-		queueing.TooFewCores: "No number of workers keeps p99<=30ms at any rate: the requests ask for 1.8 cores, 1.98 with the margin, and 1 is all there is; workers make no CPU",
-		queueing.CoresWait:   "No number of workers keeps p99<=30ms at any rate: waiting for the cores alone breaks it, with a worker for each request; workers make no CPU",
-		queueing.ByAHair:     "No number of workers keeps p99<=30ms at any rate: a worker for each request keeps it by a hair, and no number of them that can be named does",
+		queueing.TooFewCores: "No number of workers keeps p99<=30ms at any rate: the requests ask for 1.8 cores, 1.98 with the margin, and 1 is all there is; more workers add no CPU",
+		queueing.CoresWait:   "No number of workers keeps p99<=30ms at any rate: waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU",
+		queueing.ByAHair:     "No number of workers keeps p99<=30ms at any rate: a worker for each request just keeps it, and no fixed number of workers does",
 		queueing.NoQueue:     "No number of workers keeps p99<=30ms at any rate: it allows next to no loss, and a queue of 1048576 before 7 workers loses more",
 	} {
 		p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: why, Tried: 7}, Ask: queueing.Ask{Cores: 1, Margin: 0.1}}}
 		p.Ask.Rate, p.Ask.Service = 900, 0.002
-		if got := report.Say(p.lead()); got != want {
+		if got := p.lead().String(); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
 	p := Page{Rate: "900/s", Answer: Answer{SLO: slo, Advice: queueing.Advice{Hopeless: queueing.CoresWait, MostRate: 346.2}}}
-	if got := report.Say(p.lead()); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
+	if got := p.lead().String(); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
 		t.Errorf("got %q, want the rate that could be promised", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/stats"
 )
 
@@ -34,7 +33,7 @@ func (v *Verification) text() []string {
 		lead = "Advice undecided: no block can be trusted."
 	}
 	if !v.Why.None() {
-		lead += " " + report.Say(v.Why) + "."
+		lead += " " + v.Why.String() + "."
 	}
 	lines := []string{lead}
 	for _, k := range []struct {
@@ -57,7 +56,7 @@ func (v *Verification) text() []string {
 		lines = append(lines, fmt.Sprintf("Measured with %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
 	}
 	for _, d := range v.Doubts {
-		lines = append(lines, "Doubt of the test: "+report.Say(d)+".")
+		lines = append(lines, "Doubt of the test: "+d.String()+".")
 	}
 	return append(lines, "Record: "+v.Dir)
 }
@@ -79,19 +78,19 @@ func (a Answer) Verify(kept []judge.Keeping) *Verification {
 		Advised: kept[0], Less: kept[1], slo: a.SLO,
 	}
 	if len(a.Demand.Samples) > 0 {
-		v.Doubts = []record.Fact{{Code: record.SizeMix, Values: record.Values{"share": 1 - TestedUpTo}}}
+		v.Doubts = []record.Fact{{Code: sizeMix, Values: record.Values{"share": 1 - TestedUpTo}}}
 	}
 	switch {
 	case kept[0].Answer == record.Failed:
-		v.Why = record.Fact{Code: record.SizeTooFew, Values: record.Values{"workers": float64(v.Workers)}}
+		v.Why = record.Fact{Code: sizeTooFew, Values: record.Values{"workers": float64(v.Workers)}}
 	case kept[1].Answer == record.Passed:
-		v.Why = record.Fact{Code: record.SizeFewerDo, Values: record.Values{"workers": float64(v.Fewer)}}
+		v.Why = record.Fact{Code: sizeFewerDo, Values: record.Values{"workers": float64(v.Fewer)}}
 	case v.Verdict == AdviceUndecided:
 		workers, open := v.Workers, kept[0]
 		if open.Answer.Decided() {
 			workers, open = v.Fewer, kept[1]
 		}
-		v.Why = record.Fact{Code: record.SizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}
+		v.Why = record.Fact{Code: sizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}
 	}
 	return v
 }

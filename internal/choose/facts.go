@@ -1,0 +1,45 @@
+package choose
+
+import "schedlab/internal/record"
+
+// Which model to choose.
+var (
+	chooseAdvice = record.Sentence("choose-advice", `Choose {{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}: {{.Names.summary}}`)
+	chooseAsked  = record.Sentence("choose-asked", `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, `+
+		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
+		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+
+		`{{kind .Names.does}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`)
+	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments/{{.Names.scenario}}.md, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseVerdict  = record.Sentence("choose-verdict", `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}`+
+		`{{range .Because}}, {{say .}}{{end}}`)
+	chooseNear        = record.Sentence("choose-near", `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`)
+	choosePredicted   = record.Sentence("choose-predicted", `not measured here yet, nor what is near; ideal schedulers of the same requests: {{range $i, $f := .Because}}{{if $i}}, {{end}}{{say $f}}{{end}}`)
+	chooseExpected    = record.Sentence("choose-expected", `{{.Metric}} {{lasts .Values.p99}} with {{.Arm}}`)
+	chooseFewRequests = record.Sentence("choose-few-requests", `{{per .Values.rate}} are too few for {{.Metric}} in windows of a two-minute test, which cannot tell whether {{.Names.slo}} is kept`)
+	chooseNothing     = record.Sentence("choose-nothing", `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`)
+	chooseNoSize      = record.Sentence("choose-no-size", `nothing to size: it has no workers and no queue to set`)
+	chooseLoops       = record.Sentence("choose-loops", `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`)
+	chooseSized       = record.Sentence("choose-sized", `{{count .Values.least}} workers and a queue of {{count .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`)
+	chooseKnee        = record.Sentence("choose-knee", `by Little's law {{per .Values.rate}} x {{time .Values.held}} keep {{digits .Values.busy}} workers busy; `+
+		`{{if eq .Names.matters "tail"}}with those advised hardly a request waits for one{{else}}with those advised a wait is a tenth of the time held{{end}}; give --slo for a size that keeps it`)
+	chooseHopeless = record.Sentence("choose-hopeless", `no number of workers keeps {{.Names.slo}}, and schedlab size says why; {{digits .Values.busy}} are busy by Little's law`)
+	chooseFull     = record.Sentence("choose-full", `the requests need {{percent .Values.busy}} of the CPU time there is: no model keeps up, so ask what to do under it with --matters overload`)
+	chooseKept     = record.Sentence("choose-kept", `measured with a connection for each request; on kept connections its workers would keep them, so {{.Names.mode}} stands for it`)
+	chooseWaits    = record.Sentence("choose-waits", `measured with requests that do not wait; a loop would stand still while one does, so {{.Names.mode}} stands for it`)
+	chooseCrowded  = record.Sentence("choose-crowded", `{{count .Values.connections}} connections weigh more in memory than {{kind .Names.does}}, and are like {{kind .Names.near}}: {{template "because" .}}`)
+	chooseHeld     = record.Sentence("choose-held", `the advice held: nothing is surely better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseWrong    = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseOpen     = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
+	chooseShed     = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
+	chooseBroken   = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
+	chooseOneMode  = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
+	chooseBelow    = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
+	_              = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time: under Poisson arrivals a third of them at most find the CPU busy then`)
+	_              = record.Sentence("choose-unless-blocking", `as long as there are many more workers than Little's law keeps busy, rate x time held: few requests find all of them busy then`)
+	_              = record.Sentence("choose-unless-mixed", `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`)
+	_              = record.Sentence("choose-unless-heavy-tail", `when all requests are about as long: with one demand for all, the order of service changes no mean`)
+	_              = record.Sentence("choose-unless-idle", `below a hundred connections for memory, some thousand for the rest: an idle one costs kilobytes and no time`)
+	_              = record.Sentence("choose-unless-bursts", `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`)
+	_              = record.Sentence("choose-unless-pipelined", `when a request takes more than about 200 µs: a model adds 10 to 20 to each`)
+	_              = record.Sentence("choose-unless-locks", `as long as the lock is mostly free: under Poisson arrivals the share of requests that find it taken is rate x time held`)
+)
