@@ -22,8 +22,6 @@ var (
 	onePShared          = record.Sentence("one-p-shared", `not identifiable: its GOMAXPROCS is 1, so {{count .Values.of}} {{.Names.setting}} share it`)
 	clientsDiffer       = record.Sentence("clients-differ", `the arms' clients differ ({{.Names.settings}}): where two differ, a verdict is on the load and the server together, and no arm wins`)
 	closedLoop          = record.Sentence("closed-loop", `a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput`)
-	nothingToFit        = record.Sentence("nothing-to-fit", `not identifiable: {{.Names.model}} has nothing to fit: no arm varies the connections of a closed loop (vary: {connections: [...]})`)
-	tooFewToFit         = record.Sentence("too-few-to-fit", `not identifiable: {{.Names.model}} of {{.Names.family}} from {{plural .Values.values "value"}} of connections, and {{count .Values.needed}} are needed`)
 	otherProgram        = record.Sentence("other-program", `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`)
 	runsAlready         = record.Sentence("runs-already", `was running already: its trials share its state, and it is neither pinned nor fresh`)
 	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `there is no breakdown of its time: a server stamps at most {{count .Values.most}} requests in flight on a connection, and its pipeline has {{count .Values.pipeline}}`)
