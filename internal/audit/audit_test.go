@@ -302,6 +302,8 @@ func TestLaws(t *testing.T) {
 		{"rate=1000/s mean=11.0ms connections=10 depth=2", audit.Given{}, "turnaround"},
 		{"rate=1000/s mean=10.1ms connections=10", audit.Given{}, "inverse"},
 		{"rate=1000/s mean=10.1ms connections=10 loop=open", audit.Given{}, ""},
+		{"rate=50000/s mean=1.00ms connections=396 loop=closed", audit.Given{}, "turnaround"}, // 7.9 ms a request
+		{"rate=50000/s mean=1.00ms connections=396", audit.Given{}, ""},                       // which may be an open loop
 		{"rate=1000/s mean=20.1ms connections=10 loop=open", audit.Given{}, "little-plan"},
 		{"rate=1000/s mean=20.1ms connections=10 tool=wrk", audit.Given{}, "back-filled"},
 		{"rate=1000/s mean=20.1ms max=100ms connections=10 tool=wrk", audit.Given{}, "back-filled"},

@@ -267,7 +267,7 @@ func spinning(c *Claim) *finding {
 func closedCycle(c *Claim) *finding {
 	const (
 		allOfCycle = .9 // of the cycle N / X: a response time above is all of it
-		busy       = .2 // below, nobody takes the loop for a busy one
+		busy       = .2 // below, a loop that may be open is no busy one
 		oneDigit   = .3 // rounding of a mean with one digit
 	)
 	n, rate, mean := c.inFlight(), c.rate(), c.get(Mean)
@@ -280,7 +280,7 @@ func closedCycle(c *Claim) *finding {
 	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
 	case l.high() >= allOfCycle*n:
 		return &finding{auditInverse, v, nil}
-	case l.high() >= busy*n:
+	case l.high() >= busy*n || c.Loop == closedLoop:
 		return &finding{auditTurnaround, v, record.Names{"loop": c.Loop}}
 	}
 	return nil

@@ -514,7 +514,7 @@ func TestPlanExpectsTimes(t *testing.T) {
 	t.Parallel()
 	pools := strings.NewReplacer("- fasthttp", "- mode: pool\n    workers: 3", "rate: 300/s", "rate: 500/s")
 	p := planned(t, pools.Replace(demo.Swap("cpu: 100us", "cpu: 50us\n  sleep: 5ms")), nil)
-	if err := p.expect(record.Env{ItersPerUsec: 2}, 2); err != nil {
+	if err := p.expect(t.Context(), record.Env{ItersPerUsec: 2}, 2); err != nil {
 		t.Fatal(err)
 	}
 	base, twin, pool := p.Arms[0].Expected, p.Arms[1].Expected, p.Arms[2].Expected
@@ -525,7 +525,7 @@ func TestPlanExpectsTimes(t *testing.T) {
 		t.Errorf("got %+v for nethttp and %+v for the pool", *base, *pool)
 	}
 	p = planned(t, pools.Replace(demo.Swap("cpu: 100us", "path: /plaintext")), nil)
-	if err := p.expect(record.Env{ItersPerUsec: 2}, 2); err != nil || p.Arms[2].Expected != nil {
+	if err := p.expect(t.Context(), record.Env{ItersPerUsec: 2}, 2); err != nil || p.Arms[2].Expected != nil {
 		t.Errorf("got %+v and %v, want nothing for requests without a demand", p.Arms[2].Expected, err)
 	}
 }

@@ -222,7 +222,8 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	r.ring = r.plan.ring(r.run.XMax)
 	r.cannot()
-	if err := r.plan.expect(r.run.Env, r.iters); err != nil {
+	r.tell("replaying the arrivals in theory", 0, len(r.plan.Arms))
+	if err := r.plan.expect(ctx, r.run.Env, r.iters); err != nil {
 		return err
 	}
 	r.run.Plan = r.plan.Plan

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"cmp"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -47,7 +49,7 @@ func (p *plan) trace(l record.Clients, block int, span time.Duration, iters floa
 
 // expect notes what an ideal scheduler of each arm makes of the arrivals on average, which tells
 // how lucky those of a block are.
-func (p *plan) expect(env record.Env, iters float64) error {
+func (p *plan) expect(ctx context.Context, env record.Env, iters float64) error {
 	for i := range p.Arms {
 		a := &p.Arms[i]
 		if p.scenario.Log != nil || !p.scenario.AsksWork() {
@@ -68,7 +70,7 @@ func (p *plan) expect(env record.Env, iters float64) error {
 				d := t.Demand[k%max(len(t.Demand), 1)]
 				requests[k] = record.Request{Scheduled: int64(at), Iters: d.Iters, Sleep: int64(d.Sleep)}
 			}
-			return requests, err
+			return requests, cmp.Or(err, ctx.Err())
 		})
 		if err != nil {
 			return err

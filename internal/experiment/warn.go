@@ -44,8 +44,8 @@ func (c *Comparison) CanAnswer() error {
 	}
 	first := p.arms[slices.IndexFunc(p.arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
-	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no challenger can be set against a baseline that serves all of its own; "+
-		"give --close (or --vary keepalive=false), or workers=%d", first.Name, n-p.workers(first.asked), n, n)
+	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
+		"give --close (or --vary keepalive=false), or make workers=%d the first arm and another that is as large the second", first.Name, n-p.workers(first.asked), n, n)
 }
 
 // warnShort says when Little's law leaves a pool short of workers.

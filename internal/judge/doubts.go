@@ -29,6 +29,9 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		f.Values = record.Values{"valid": float64(r.Valid)}
 		add(f)
 	}
+	if share := busiest(r.Arms); share >= muchForeign {
+		add(record.Fact{Code: muchDisturbed, Values: record.Values{"share": share}})
+	}
 	if n := r.Ran - r.Valid; n > 0 {
 		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": wrong(r)}})
 	}
@@ -50,6 +53,21 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		add(record.Fact{Code: onlyOneCPU})
 	}
 	return all
+}
+
+// muchForeign is the share of the servers' CPUs that other programs may use before the run is
+// better done again.
+const muchForeign = .25
+
+// busiest is the largest share of the servers' CPUs that other programs used beside an arm, 0 if
+// that is unknown.
+func busiest(arms []record.Arm) (share float64) {
+	for _, a := range arms {
+		if a.Disturbed != nil {
+			share = max(share, a.Disturbed.Foreign)
+		}
+	}
+	return share
 }
 
 // plantFlags are those of serve that plant a fault, with their value.

@@ -362,5 +362,9 @@ func unmet(r *record.Result) []string {
 			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String()))
 		}
 	}
-	return append([]string{tally(r.Expectations)}, lines...)
+	first := tally(r.Expectations)
+	if len(lines) > 0 && !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
+		first += "; none failed, so the exit code is 0 (with --strict 4)"
+	}
+	return append([]string{first}, lines...)
 }

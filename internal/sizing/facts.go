@@ -9,7 +9,7 @@ var (
 	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
 	sizeNoCores    = record.Sentence("size-no-cores", `No number of workers keeps up with {{.Names.rate}}: the requests need {{digits .Values.cores}} cores, and there are {{count .Values.have}}; below {{digits .Values.most_rate}}/s they could`)
 	sizeHopeless   = record.Sentence("size-hopeless", `No number of workers keeps {{.Names.slo}} at {{if .Values.most_rate}}{{.Names.rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .Values.most_rate}}. About {{digits .}}/s could be promised{{end}}`)
-	_              = record.Sentence("size-alone", `a request alone on an idle server breaks it: its own demand is too long`)
+	_              = record.Sentence("size-alone", `a request alone on an idle server breaks it: its own demand is too long{{if .Names.exponential}}, at the slow end of exponential times; if all requests take about {{.Names.exponential}}, give --cv 0{{end}}`)
 	_              = record.Sentence("size-cores", `the requests ask for {{printf "%.3g" .Values.cores}} cores, {{printf "%.3g" .Values.with_margin}} with the margin, and {{count .Values.have}} is all there is; more workers add no CPU`)
 	_              = record.Sentence("size-cores-wait", `waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU`)
 	_              = record.Sentence("size-by-a-hair", `a worker for each request just keeps it, and no fixed number of workers does`)

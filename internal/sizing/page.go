@@ -144,7 +144,11 @@ func (s *Page) lead() record.Fact {
 // hopeless is why no number of workers will do.
 func (s *Page) hopeless() record.Fact {
 	cores := s.Ask.Rate * s.Ask.Service
-	return record.Fact{Code: record.Code(s.Advice.Hopeless), Values: record.Values{
+	var names record.Names
+	if s.Demand.Exponential() {
+		names = record.Names{"exponential": s.Demand.Held().String()}
+	}
+	return record.Fact{Code: record.Code(s.Advice.Hopeless), Names: names, Values: record.Values{
 		"cores": cores, "with_margin": cores * (1 + s.Ask.Margin), "have": float64(s.Ask.Cores),
 		"queue": queueing.MostTried, "workers": float64(s.Advice.Tried),
 	}}
