@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// writeTo writes path with what write produces, buffered.
+// writeTo writes the output of write to path, buffered.
 func writeTo(path string, write func(io.Writer) error) error { return writeOut(path, write, false) }
 
-// writeSync is writeTo that returns only when the data is on the disk.
+// writeSync is writeTo, but returns only when the data is on the disk.
 func writeSync(path string, write func(io.Writer) error) error { return writeOut(path, write, true) }
 
 func writeOut(path string, write func(io.Writer) error, sync bool) error {
