@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Markdown writes d for an issue, a commit or a README. Everything in it is escaped, and has
+// Markdown returns d for an issue, a commit or a README. Everything in it is escaped, and it has
 // no control characters.
 func (d Document) Markdown() string {
 	var m markdown
@@ -27,7 +27,7 @@ func (d Document) Markdown() string {
 	return Harmless(strings.Join(m.blocks, "\n\n") + "\n")
 }
 
-// A markdown is blocks with an empty line between.
+// A markdown collects blocks, which are joined with empty lines.
 type markdown struct{ blocks []string }
 
 func (m *markdown) block(format string, args ...any) {
@@ -51,7 +51,7 @@ func (m *markdown) part(p Part, level int) {
 		}
 		heading := len(m.blocks)
 		m.block("%s %s", strings.Repeat("#", level), md(titled(p)))
-		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of it is for a page
+		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of the section is for a page: drop its heading
 			m.blocks = m.blocks[:heading]
 		}
 	case Details:
@@ -86,7 +86,7 @@ func (m *markdown) part(p Part, level int) {
 	}
 }
 
-// list is a block with an item for each of all.
+// list adds a block with one item for each element of all.
 func list[T any](m *markdown, all []T, item func(T) string) {
 	items := make([]string, len(all))
 	for i, x := range all {
@@ -113,7 +113,7 @@ func (m *markdown) table(t Table) {
 	m.block("%s", strings.Join(lines, "\n"))
 }
 
-// md escapes what Markdown and the HTML inside it would take for markup.
+// md escapes the characters that Markdown, or HTML inside it, would take for markup.
 func md(s string) string {
 	return strings.NewReplacer(nbsp, " ", "\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
 		"[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(s)
