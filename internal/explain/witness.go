@@ -41,6 +41,7 @@ func readCounters(trial string) (counters, error) {
 	return parseCounters(text)
 }
 
+// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count.
 func parseCounters(text []byte) (counters, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))

@@ -47,6 +47,7 @@ type crossing struct {
 	at  func(line, i int) *record.Cell
 }
 
+// short reports whether the arm has too few workers in a cell.
 func (c crossing) short(line, i int) bool { return slices.Contains(c.at(line, i).Short, c.arm) }
 
 // all returns the border in every line, in the order of values. It returns nil if the law crosses

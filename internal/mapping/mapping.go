@@ -210,6 +210,7 @@ func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparis
 	return experiment.Plan(s, o)
 }
 
+// name returns a cell's values: "rate=500/s, workers=16".
 func (r *Run) name(x, y int) string {
 	p := r.Map.Plan
 	return fmt.Sprintf("%s=%s, %s=%s", p.X.Name, p.X.Values[x], p.Y.Name, p.Y.Values[y])

@@ -101,6 +101,7 @@ func Decode(r io.Reader, size int64) ([]Request, error) {
 	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, MaxRequests)))
 }
 
+// encode writes the rows. It refuses more than MaxRequests.
 func (l layout[T]) encode(w io.Writer, rows []T) error {
 	if len(rows) > MaxRequests {
 		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
@@ -166,6 +167,7 @@ func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	return rows, nil
 }
 
+// decodeHeader checks magic words and version, and returns the number of rows.
 func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
 	head := make([]byte, len(l.magic)+1)
 	if _, err := io.ReadFull(in, head); err != nil {

@@ -73,6 +73,8 @@ func create(what, root, stem, below string, random func() uint32) (*Dir, error) 
 	return d, nil
 }
 
+// createDir makes a new directory, proves that it can be written, and links root/latest to it.
+// After an error the new directory is removed.
 func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err

@@ -148,6 +148,8 @@ func trialNumber(name string) (n int) {
 	return n
 }
 
+// readTrial reads a trial's directory. Requests may be missing if Omitted is set; stamps may be
+// missing in any trial. After an error it returns only the Path.
 func readTrial(path string) (TrialRecord, error) {
 	t := TrialRecord{Path: path}
 	err := readJSON(filepath.Join(path, trialFile), &t.Trial)

@@ -41,6 +41,7 @@ func (r Request) End() string {
 	return r.Outcome.String()
 }
 
+// String returns the outcome in words, such as "timed out".
 func (o Outcome) String() string {
 	if o < outcomes {
 		return [...]string{"answered", "timed out", "refused", "reset", "cut off"}[o]

@@ -63,6 +63,8 @@ func templates() *template.Template {
 	return parsed
 }
 
+// parse compiles all sentences, with the functions that they can call. Values in facts are in
+// base units: seconds, ratios, bytes.
 func parse() *template.Template {
 	all := template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
 		// Facts.

@@ -44,6 +44,8 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	return record.WriteJSON(w, full)
 }
 
+// auditDocument returns an audit as a document: each code of finding once or, if verbose, every
+// finding.
 func auditDocument(a *record.Audit, verbose bool) document.Document {
 	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
 	for _, j := range judgements {
@@ -127,6 +129,7 @@ func likewise(a *record.Audit, than record.AuditFinding) string {
 	return "; likewise line " + strings.Join(lines, ", ")
 }
 
+// lineSpan returns "line 3" or "lines 3-5".
 func lineSpan(line, end int) string {
 	if line == end {
 		return fmt.Sprintf("line %d", line)

@@ -44,6 +44,8 @@ func Bench(w io.Writer, r *record.Result) error {
 	})
 }
 
+// configuration returns the keys and values of the configuration lines; an empty value leaves its
+// line out.
 func configuration(r *record.Result) [][2]string {
 	e := r.Env
 	started := ""
@@ -63,6 +65,7 @@ func configuration(r *record.Result) [][2]string {
 	}
 }
 
+// benchArm writes one line for each valid block of an arm.
 func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
 	blocks := 0
 	for _, values := range a.Blocks {

@@ -39,6 +39,7 @@ func draw(name string, of any) template.HTML {
 // px is a coordinate in an SVG's own units. It prints with at most one decimal.
 type px float64
 
+// String returns p with at most one decimal, as SVG attributes need it.
 func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
 
 // A chart draws lines and points, in one panel or in several below each other.

@@ -25,6 +25,7 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	return TextOptions{}.write(w, choiceDocument(c))
 }
 
+// choiceDocument returns a recommendation as a document.
 func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
 		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()}, {Label: "Note", Text: "the choice does not matter " + c.Unless.String()},

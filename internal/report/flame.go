@@ -30,6 +30,8 @@ type flame struct {
 	Boxes         []flameBox
 }
 
+// A flameBox is one frame as drawn. Title is shown under the pointer; Text is the part of the
+// name that fits.
 type flameBox struct {
 	X, Y, Wide  px
 	Fill        template.CSS
@@ -44,6 +46,7 @@ func flameTitle(f record.Flame) string {
 	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
 }
 
+// flameChart lays out a flame graph. The deepest calls are at the top.
 func flameChart(f record.Flame) flame {
 	depth := 0
 	for _, b := range f.Frames {

@@ -240,6 +240,7 @@ func changes(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
+// metricNames lists the metrics of verdicts.
 func metricNames(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {

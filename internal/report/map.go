@@ -50,6 +50,7 @@ func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, map
 // page contains the map as JSON in the element with id "result".
 func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
 
+// mapDocument returns a map as a document.
 func mapDocument(m *record.Map) document.Document {
 	d := document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
@@ -132,6 +133,7 @@ type mapChart struct {
 	Legend                   []mapKey
 }
 
+// A mapCell is one cell as drawn. Sentence is shown under the pointer.
 type mapCell struct {
 	X, Y, Width, Height px
 	MiddleX, MiddleY    px
@@ -155,6 +157,7 @@ const (
 	keyHeight             px = 22
 )
 
+// chartMap returns the drawing of a map. The first value of Y is at the bottom.
 func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
@@ -505,6 +508,7 @@ func theoryLines(m *record.Map) (lines []string) {
 	return lines
 }
 
+// mapResume returns the command that resumes a map, for a sentence.
 func mapResume(m *record.Map) string {
 	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 }

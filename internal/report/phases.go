@@ -32,6 +32,7 @@ func overBlocks(figures, caveat string) string {
 	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
 }
 
+// A breakdownRow is one arm's times. Sum is the arm's mean response time.
 type breakdownRow struct {
 	series
 	Seconds []float64 // in the order of Names; NaN if the arm's time has no such part
@@ -92,7 +93,7 @@ func breakdowns(r *record.Result) []breakdown {
 	return []breakdown{average, tail}
 }
 
-// tailRequests is the number of slow requests that their mean should be over.
+// tailRequests is the smallest number of slow requests over which a mean means something.
 const tailRequests = 100
 
 // slowest returns the number of requests in the tail, one in a hundred good ones, of the stamped
@@ -121,6 +122,8 @@ func legend(r *record.Result, tables []breakdown) string {
 	return strings.Join(parts, "; ") + " (docs/timeline.md)"
 }
 
+// breakDown returns one table. of selects the figure of a phase, in seconds. It drops the
+// stretches in which no arm spent time.
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title}
 	all := stretches(r)
@@ -223,6 +226,7 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 	return figure
 }
 
+// stretchClass returns the CSS class of a stretch.
 func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
 // coverage tells how many requests lack the server's stamps; "" for none.
@@ -236,8 +240,8 @@ func coverage(r *record.Result) string {
 	return strings.Join(missing, "; ")
 }
 
-// differences tells in which stretches the mean response times of the arms differ from the
-// baseline's. It gives the place, not the cause.
+// differences tells in which stretches the mean response time of an arm differs from the arm it
+// is compared with. It gives the place, not the cause.
 func differences(r *record.Result) (lines []string) {
 	for _, d := range r.Differences {
 		if !d.Tail {

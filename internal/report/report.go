@@ -71,6 +71,7 @@ func RenderMap(w io.Writer, format string, m *record.Map) error {
 	return render(w, MapFormats(), format, m)
 }
 
+// render writes a value in the named format.
 func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	for _, f := range formats {
 		if f.Name == name {
@@ -109,6 +110,7 @@ func complete(r *record.Result) *record.Result {
 	return &full
 }
 
+// writeJSON writes a value as indented, compacted JSON.
 func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
 	if err := record.WriteJSON(&raw, of); err != nil {
@@ -195,4 +197,5 @@ func quotient(v float64) string {
 	return float(v)
 }
 
+// float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -34,6 +34,7 @@ func predictions(r *record.Result) (lines []string) {
 	return lines
 }
 
+// formula returns the model's formula in brackets; "" if there is none to show.
 func formula(p record.Prediction) string {
 	if p.Formula == "" || p.Formula == "replay" {
 		return ""
@@ -44,6 +45,7 @@ func formula(p record.Prediction) string {
 // leastLoss is the smallest loss that is printed as a number: one request in a million.
 const leastLoss = 1e-6
 
+// lossText formats a loss, a ratio, in per cent.
 func lossText(v float64) string {
 	if v > 0 && v < leastLoss {
 		return "~0" + nbsp + "%"

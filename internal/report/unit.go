@@ -59,10 +59,12 @@ func span(values []float64) (low, high float64) {
 	return low, high
 }
 
+// number formats v, in the column's base unit, without the unit.
 func (s scale) number(v float64) string {
 	return group(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
 }
 
+// format formats v, in the column's base unit, with the unit.
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 
 // signed is format with a sign. A value that rounds to zero gets ±.

@@ -59,6 +59,8 @@ func forestOf(r *record.Result) forest {
 	return f
 }
 
+// forestRowOf returns the row of a verdict. For the A/A control the words are CLEAN and NOT
+// CLEAN.
 func forestRowOf(v record.Verdict, control bool) forestRow {
 	m := find(v.Metric)
 	decision := m.Decision(v.Verdict)
@@ -91,6 +93,7 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 	return row
 }
 
+// wins returns "better in 9 of 10 blocks".
 func wins(n, of int, word string) string {
 	return word + " in " + count(n) + " of " + plural(of, "block")
 }

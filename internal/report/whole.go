@@ -283,6 +283,7 @@ func fingerprint(r *record.Result) document.Part {
 	}...)
 }
 
+// pauseText formats [record.Env.Pause].
 func pauseText(s float64) string {
 	if s <= 0 {
 		return "not measured"

@@ -89,12 +89,14 @@ func lean(v record.Verdict) string {
 	return fmt.Sprintf("%s: %d of %s%s", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), needed(v))
 }
 
+// between formats the interval of a verdict's ratio as changes: "+5 % to +9 %".
 func between(v record.Verdict) string {
 	d := find(v.Metric).Decision(v.Verdict)
 	decided := d == stats.Faster || d == stats.Slower
 	return bound(v.Low, decided) + " to " + bound(v.High, decided)
 }
 
+// within describes the tolerance of SAME; "" for a metric without one.
 func within(m metric) string {
 	if m.Same == 0 {
 		return ""
@@ -129,6 +131,7 @@ func longer(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
 }
 
+// needed describes how many blocks would decide an undecided verdict; "" if that is unknown.
 func needed(v record.Verdict) string {
 	switch {
 	case v.Needed == 0:
@@ -139,6 +142,7 @@ func needed(v record.Verdict) string {
 	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
 }
 
+// reason returns why a verdict was refused.
 func reason(v record.Verdict) string {
 	return cmp.Or(v.Reason.String(), "no reason recorded")
 }
@@ -317,7 +321,7 @@ func conditions(r *record.Result) string {
 }
 
 // allGood reports whether every request was sent and got a good reply, no arm is overloaded, and
-// no arm has surely less goodput than the baseline.
+// no arm has surely less goodput than the arm it is compared with.
 func allGood(r *record.Result) bool {
 	for _, a := range r.Arms {
 		if a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0 {

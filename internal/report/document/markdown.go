@@ -30,6 +30,7 @@ func (d Document) Markdown() string {
 // A markdown collects blocks, which are joined with empty lines.
 type markdown struct{ blocks []string }
 
+// block adds a block.
 func (m *markdown) block(format string, args ...any) {
 	m.blocks = append(m.blocks, fmt.Sprintf(format, args...))
 }
@@ -42,6 +43,7 @@ func (m *markdown) parts(parts []Part, level int) {
 	}
 }
 
+// part adds the blocks of one part. Its headings have at least the given level, 1 to 6.
 func (m *markdown) part(p Part, level int) {
 	switch p := p.(type) {
 	case Section:
@@ -95,6 +97,7 @@ func list[T any](m *markdown, all []T, item func(T) string) {
 	m.block("%s", strings.Join(items, "\n"))
 }
 
+// table adds a table with figures aligned right and words aligned left.
 func (m *markdown) table(t Table) {
 	var lines []string
 	for i, row := range t.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") }) {

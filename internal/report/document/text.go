@@ -49,6 +49,7 @@ func (d Document) Text(o Options) string {
 	return t.b.String()
 }
 
+// A text is a document being written for a terminal.
 type text struct {
 	Options
 	b strings.Builder
@@ -69,6 +70,7 @@ func inText(p Part) bool {
 	return notEmpty(p)
 }
 
+// part writes one part, indented.
 func (t *text) part(indent string, p Part) {
 	switch p := p.(type) {
 	case Section:
