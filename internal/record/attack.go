@@ -78,7 +78,7 @@ type IdleConns struct {
 // Sessions are series of requests, each on one connection.
 type Sessions struct {
 	Complete int       `json:"complete"`
-	Broken   int       `json:"broken"` // their connection ended before the last answer
+	Broken   int       `json:"broken"` // their connection ended before the last reply
 	Good     int       `json:"good"`   // requests of complete and broken sessions, by whether the reply was good
 	Failed   int       `json:"failed"`
 	Duration Quantiles `json:"duration"` // of the complete ones

@@ -62,7 +62,7 @@ type ArmCapacity struct {
 	AgainOf   int    `json:"again_of"`
 
 	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 unknown
-	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of those windows
+	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of the windows behind CPUPerRequest
 	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
 	NoTheory      Fact         `json:"no_theory,omitzero"` // why Theories is empty

@@ -83,7 +83,7 @@ type Cell struct {
 	X     int       `json:"x"` // indexes into the factors' values
 	Y     int       `json:"y"`
 	State CellState `json:"state"`
-	// Border says that a neighbour has another verdict, or none that is decided.
+	// Border says that a neighbouring cell has another verdict or an undecided one.
 	Border bool `json:"border"`
 	CellVerdict
 	Visits   int       `json:"visits,omitempty"`  // comparisons run here; the last one counts
