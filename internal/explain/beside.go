@@ -2,8 +2,9 @@ package explain
 
 import "schedlab/internal/record"
 
-// Beside merges a new explanation with the one in the record. Tests and profiles of the same two
-// arms stay until they run again. keep is false if the old one has tests of other arms and the new one none.
+// Beside merges a new explanation with the one in the record. For the same two arms, the old
+// tests and profiles stay until they run again. keep is false if the old explanation has tests of
+// other arms and the new one has no tests: the old one then stays in the record.
 func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
 	old, err := dir.Explanation()
 	switch {

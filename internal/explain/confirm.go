@@ -13,33 +13,35 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// What the extra blocks are.
+// The protocol of the extra blocks.
 const (
 	testBlocks  = 10
 	testWindow  = 600 * time.Millisecond
 	testWarmup  = 200 * time.Millisecond
 	leastWindow = 250 * time.Millisecond
-	testSpare   = 50 * time.Millisecond // what a trial takes beside its window and warm-up
-	testsSpare  = 4 * time.Second       // and what the run takes beside its trials
+	testSpare   = 50 * time.Millisecond // time of a trial apart from its window and warm-up
+	testsSpare  = 4 * time.Second       // time of the run apart from its trials
 )
 
 // Limits of a confirmation.
 const (
-	mostLeft  = .5  // of what the slower arm takes longer in the part, when the knob is turned
-	mostMoved = .25 // of what the knob took away, that the control may
+	mostLeft  = .5  // ratio: how much of the slower arm's extra time may remain when the knob is turned
+	mostMoved = .25 // ratio: how much of the time that the knob took away the control may take away too
 )
 
-// A Test is the comparison that would confirm an explanation's causes: both arms, the slower
-// one with each cause taken away, and the same with something changed that must not matter.
+// A Test is the comparison that would confirm an explanation's causes. Its arms are the two
+// explained arms and, for each cause, the slower arm without the cause (the knob) and the slower
+// arm with a change that must not matter (the control).
 type Test struct {
 	Scenario scenario.Scenario
-	// What the run was measured with.
+	// The settings of the run that is explained.
 	Rate                 float64 // per second, 0 for the scenario's own
 	ServerCPUs, LoadCPUs string
 	Pin, Engine          string
 }
 
-// Test plans it, with windows short enough for the budget; false where no cause has a knob.
+// Test plans the test, with windows short enough for the budget. It returns false if no untested
+// cause has a knob.
 func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget time.Duration) (Test, bool, error) {
 	if x.Slower == "" {
 		return Test{}, false, nil
@@ -86,7 +88,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	return c.asMeasured(t, x.Slower), true, nil
 }
 
-// asMeasured has a scenario run with what the run was measured with.
+// asMeasured returns a test of s with the rate, CPUs and engine of the explained run.
 func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
 	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[arm].plan.Clients.Engine}
 	if t.ServerCPUs == "" {
@@ -95,11 +97,11 @@ func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
 	return t
 }
 
-// Seed is that of the run.
+// Seed returns the seed of the run.
 func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
 
-// Profiled is the comparison whose arms are profiled: both of the explanation, as the run
-// measured them. An arm and its copy are one.
+// Profiled returns the comparison to profile: both arms of the explanation, as the run measured
+// them. It returns an error for an arm and its own copy, which are one program.
 func (c *Case) Profiled(x *record.Explanation) (Test, error) {
 	t := c.scenario
 	t.Name = "profiles-" + t.Name[:min(len(t.Name), 36)]
@@ -118,14 +120,14 @@ func (c *Case) Profiled(x *record.Explanation) (Test, error) {
 	return c.asMeasured(t, x.To), nil
 }
 
+// ruleOf returns the rule of a cause. The code must have one.
 func ruleOf(code record.Code) rule {
 	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.code == code })]
 }
 
-// Confirm adds to an explanation what the extra blocks say of its causes: of both arms, the
-// slower one with the knob turned and with the control changed, in the record of the test.
-// The slower arm runs twice in each block, as every comparison's baseline does, and counts
-// with the mean of both.
+// Confirm returns x with the results of the test: each untested cause becomes confirmed or not
+// confirmed. In each block of the test the slower arm runs twice, as baseline and copy, and
+// counts with the mean of both.
 func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	done := *x
 	done.Causes = slices.Clone(x.Causes)
@@ -150,16 +152,17 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	return &done
 }
 
-// takesAway reports whether turning the knob took a cause away: what the slower arm takes
-// longer (longer) became less, surely and by enough (moved), also beside the control (beside),
-// and the control alone did not do it (still).
+// takesAway reports whether turning the knob removed a cause. longer is the extra time of the
+// slower arm, moved the change by the knob, still the change by the control, and beside the
+// difference of knob and control. The knob must surely shorten the time, by enough, also compared
+// with the control, and the control alone must not shorten it.
 func takesAway(longer, moved, still, beside record.Step) bool {
 	fell := -moved.By
 	return moved.High < 0 && beside.High < 0 && fell >= (1-mostLeft)*longer.By &&
 		(!still.Sure() || math.Abs(still.By) <= mostMoved*fell)
 }
 
-// series is a figure by block, the mean over some arms.
+// series returns a figure per valid block, averaged over the named arms.
 func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []float64) {
 	for i := range c.Result.Valid {
 		sum := 0.0
@@ -171,7 +174,7 @@ func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []fl
 	return all
 }
 
-// order puts what is known first.
+// order returns the rank of a state: the surest states come first.
 func order(s record.SuspectState) int {
 	return slices.Index([]record.SuspectState{record.Confirmed, record.ShownBy, record.Untested, record.Untestable, record.NotConfirmed}, s)
 }

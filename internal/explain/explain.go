@@ -1,7 +1,8 @@
-// Package explain says where the time between two arms of a run went, and why. It reads a
-// record, divides the difference by the stamps (judge.Waterfall), holds what else is known of the
-// arms beside it (witness.go), asks a table of rules for causes (rules.go, suspect.go), and
-// says which extra arms would confirm them and what they did (confirm.go). It runs nothing.
+// Package explain finds where the time between two arms of a run went, and why. It reads a
+// record, divides the difference into stretches by the stamps (judge.Waterfall), gathers further
+// figures of both arms, called witnesses (witness.go), and checks a table of rules for causes
+// (rules.go, suspect.go). For each cause it plans the extra arms that would confirm it, and
+// judges their results (confirm.go). It runs nothing.
 package explain
 
 import (
@@ -16,7 +17,7 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Case is a run as explanations read it.
+// A Case is a run, read and ready to be explained. Make one with [Read].
 type Case struct {
 	Result   *record.Result
 	run      record.Run
@@ -24,8 +25,8 @@ type Case struct {
 	arms     map[string]*arm
 }
 
-// Read judges a run again and reads what its servers showed of themselves. Its errors are
-// those of the record, and runs that hold nothing to explain.
+// Read judges a run again from its record and reads its servers' metrics. It returns an error if
+// the record cannot be read or has fewer than two valid blocks.
 func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	type key struct {
 		block int
@@ -59,8 +60,8 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	return c, nil
 }
 
-// Pair chooses the arms to explain: those that are named, or the baseline and the challenger
-// that differs from it most at the mean.
+// Pair chooses the arms to explain: the two in names or, if names is empty, the baseline and the
+// challenger with the largest relative difference of mean response time.
 func (c *Case) Pair(names []string) (from, to string, err error) {
 	switch len(names) {
 	case 0:
@@ -90,6 +91,7 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 	return "", "", errors.New("name two arms, or none for the baseline and the one that differs most from it")
 }
 
+// names returns the names of all arms, in the order of the result.
 func (c *Case) names() (all []string) {
 	for _, a := range c.Result.Arms {
 		all = append(all, a.Name)
@@ -97,16 +99,17 @@ func (c *Case) names() (all []string) {
 	return all
 }
 
-// Limits of what is worth an explanation.
+// Limits below which a difference or a cause gets no explanation.
 const (
-	leastShare   = .03  // of the faster arm's mean
-	leastSeconds = 2e-6 // of a mean
-	leastLost    = .005 // of the requests
-	leastPart    = .2   // of the difference, for a cause
+	leastShare   = .03  // a ratio of the faster arm's mean
+	leastSeconds = 2e-6 // seconds of the mean
+	leastLost    = .005 // a ratio of the requests
+	leastPart    = .2   // a ratio of the difference: what the part of a cause must explain
 )
 
-// Explain says where the time between two arms went, and suspects causes. Modes are those of
-// our own servers. An explanation is a value: Confirm adds to it what tests say.
+// Explain finds where the time between two arms went, and suspects causes. modes are the modes of
+// schedlab's own servers, by name. The causes are at most suspected: [Case.Confirm] adds the
+// results of tests.
 func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
 	x := c.waterfalls(from, to)
 	x.Lost = c.step(from, to, func(a *arm, i int) float64 { return a.windows[i].Values["errors"] })
@@ -134,7 +137,8 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	return x, nil
 }
 
-// waterfalls are those of two arms, with what is known without rules.
+// waterfalls returns an explanation with the waterfalls of two arms, of the mean and of the
+// slowest 1 %, and no causes yet.
 func (c *Case) waterfalls(from, to string) *record.Explanation {
 	f, t := c.arms[from], c.arms[to]
 	x := &record.Explanation{
@@ -146,7 +150,7 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 		blocks = append(blocks, judge.Block{From: f.windows[i].Phases.List(), To: t.windows[i].Phases.List()})
 	}
 	stretches := record.Stretches()
-	if f.Joined == 0 || t.Joined == 0 { // one of them stamps nothing: what is not the client's cannot be split
+	if f.Joined == 0 || t.Joined == 0 { // one server stamps nothing: only client and rest can be told apart
 		rest := record.Stretch{Name: "server and kernel"}
 		for _, st := range stretches[1:] {
 			rest.Phases = append(rest.Phases, st.Phases...)
@@ -157,7 +161,7 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 	return x
 }
 
-// step is a figure of both arms over the blocks.
+// step returns the difference of a figure between the arms, paired by block.
 func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
 	f, t := c.arms[from], c.arms[to]
 	var was, is []float64
@@ -167,15 +171,16 @@ func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
 	return judge.Paired(was, is)
 }
 
-// A difference is what of two arms is to be explained.
+// A difference is one difference of the two arms that needs a cause: of lost requests, of the
+// mean, or of the slowest 1 %.
 type difference struct {
 	step record.Step
 	lost bool
 	tail bool
-	also bool // the mean differs, too: only rules of the tail are asked
+	also bool // the mean differs too, so only rules of the tail apply
 }
 
-// slower is the arm that has more of it.
+// slower returns the arm with the larger figure.
 func (d difference) slower(from, to string) string {
 	if d.step.By < 0 {
 		return from
@@ -183,9 +188,10 @@ func (d difference) slower(from, to string) string {
 	return to
 }
 
-// whatDiffers is what there is to explain, in the order in which causes are sought: lost requests
-// before times, for times are those of the others; the mean, then the slowest 1 %. A difference
-// that the baseline and its own copy may have, or that the load itself adds, is none.
+// whatDiffers returns the differences to explain, in the order in which causes are sought: lost
+// requests, then the mean, then the slowest 1 %. Lost requests come first because times are only
+// about the requests that were answered. A difference does not count if it is small enough to
+// appear between the baseline and its own copy, or to be the load's own.
 func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
 	var copied record.Explanation
 	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
@@ -207,7 +213,7 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
 	return all
 }
 
-// conclude says what the causes come to.
+// conclude sets x.Outcome from the states of the causes.
 func conclude(x *record.Explanation) {
 	is := func(s record.SuspectState) bool {
 		return slices.ContainsFunc(x.Causes, func(c record.Suspect) bool { return c.State == s })

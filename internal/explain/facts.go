@@ -2,7 +2,7 @@ package explain
 
 import "schedlab/internal/record"
 
-// Why an arm is slower than another, and why nothing is said of that.
+// Sentences for the causes, and for the reasons why there is none.
 var (
 	causeWorkers   = record.Sentence("cause-workers", `its {{plural .Values.workers "worker"}} are in use for {{percent .Values.used}} of the time{{with .Values.cpu}}, and the CPUs for {{percent .}}{{end}}: too few workers, requests wait for one`)
 	causeInline    = record.Sentence("cause-inline", `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .Values.cpu}}{{percent .}}{{else}}little{{end}} of the CPU is in use`)

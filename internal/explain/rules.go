@@ -9,32 +9,34 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A rule says what makes an arm slow: the part of the time that it lengthens, what else is
-// seen then, which setting takes it away, and which one must not.
+// A rule describes one cause of slowness: the part of the response time that it lengthens, the
+// witnesses that go with it, the setting that removes it (the knob), and a setting that must not
+// matter (the control).
 type rule struct {
 	code record.Code
-	part record.Stretch // its name, and the phases that it lengthens; without phases requests that are lost
-	tail bool           // only of the slowest requests, for it shortens those of others
-	// applies reports whether the slower arm can have it at all.
+	part record.Stretch // the name to print and the phases that get longer; no phases: requests are lost
+	tail bool           // only for the slowest requests: the cause makes others faster
+	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
 	witnesses []says
-	// knob is the arm without the cause, control one with a setting changed that the cause
-	// has nothing to do with. Nil: nothing can be turned, so it stays unconfirmed; or, where
-	// shown is set, the stamps are proof enough.
+	// knob returns the arm without the cause, control the arm with an unrelated setting changed.
+	// nil means that no setting removes the cause: it stays unconfirmed or, if shown is set, the
+	// stamps are proof enough.
 	knob, control func(s *side) (scenario.Arm, bool)
 	shown         bool
 }
 
-// says is what a witness must say for a cause: of the slower arm at least so many times what
-// it says of the other, at least so much, or at most so much. 0 asks nothing. A witness that
-// is not known is not asked; one that must agree rules the cause out when it does not.
+// A says is the condition on one witness: the slower arm's value must be at least times the
+// faster arm's, at least least, and at most most. 0 means no condition. If must is set, a witness
+// that disagrees rules the cause out. A witness without a value is skipped, but rules the cause
+// out if both must and least are set.
 type says struct {
 	witness            string
 	times, least, most float64
 	must               bool
 }
 
-// whole joins stretches by their names into the part that a rule is about.
+// whole joins the named stretches into the part of a rule.
 func whole(name string, stretches ...string) record.Stretch {
 	part := record.Stretch{Name: name}
 	for _, st := range record.Stretches() {
@@ -47,7 +49,8 @@ func whole(name string, stretches ...string) record.Stretch {
 	return part
 }
 
-// rules are all there are. The limits of witnesses are wide: they rule out, the test confirms.
+// rules are all causes that can be suspected. The limits on witnesses are wide: they only rule a
+// cause out, and the test confirms it.
 var rules = []rule{
 	{
 		code: causeWorkers, part: whole("the wait for a worker", "queue", "kernel"),
@@ -79,7 +82,8 @@ var rules = []rule{
 		code: causeQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
 		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
-		// Without stealing, requests would wait behind others.
+		// Stealing is on, because separate queues without it make requests wait behind others,
+		// which is another cause.
 		knob: func(s *side) (scenario.Arm, bool) {
 			return s.as(mode.SharedQueue, map[string]string{"steal": "true"})
 		},
@@ -129,7 +133,7 @@ var rules = []rule{
 		code: causeUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
-		// One loop would have all connections, as the fullest of several has too many.
+		// A single loop is no knob: it would have all connections, which is as uneven as can be.
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.mode.Without[mode.OwnSockets] != "" {
 				return s.as(mode.OwnSockets, nil)
@@ -159,7 +163,8 @@ var rules = []rule{
 			}
 			return s.as(mode.NewestFirst, nil)
 		},
-		// That a loop does it must not be what takes the wait away, but that it keeps the order.
+		// The control is the same loop serving the newest first. It must not help: the order of
+		// serving has to be what removes the wait, not the change to a loop.
 		control: func(s *side) (scenario.Arm, bool) {
 			if s.reversed() {
 				return another(s)
@@ -192,9 +197,9 @@ var rules = []rule{
 	},
 }
 
-// another is the slower arm with a setting changed that has nothing to do with why it is slow:
-// twice the queue, where that refuses nobody, how many connections it would have at the most, or a
-// variable that it does not read.
+// another returns the slower arm with a setting changed that has nothing to do with its slowness:
+// twice the queue if a full queue blocks and refuses no request; else the limit on connections;
+// and for another program a variable that it does not read.
 func another(s *side) (scenario.Arm, bool) {
 	switch d := s.depth(); {
 	case s.asked.Mode == "":

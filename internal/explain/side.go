@@ -12,17 +12,18 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A side is the slower arm as rules see it: what it was asked to be, and what its mode is.
+// A side is the slower arm as rules see it: the arm, the scenario's settings for it, and its
+// mode.
 type side struct {
 	*arm
 	asked  scenario.Arm
 	mode   mode.Mode
 	modes  map[string]mode.Mode
-	sleeps bool // its handlers wait
-	usesKV bool // its requests ask for keys behind locks
+	sleeps bool // its handlers wait (the sleep of the workload)
+	usesKV bool // its requests read keys behind locks, below /kv/
 }
 
-// sideOf puts together what is known of an arm.
+// sideOf gathers the settings and the mode of an arm.
 func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, error) {
 	asked, err := askedFor(a.plan, s)
 	if err != nil {
@@ -38,9 +39,9 @@ func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, err
 	return t, nil
 }
 
-// askedFor is an arm as the scenario or the command line asked for it: of the scenario's by
-// its name, else as its name says, which of the command line's modes is all of it, else the
-// command of another program.
+// askedFor returns the settings of an arm before it was planned. It looks for the arm's name in
+// the scenario. An arm from the command line is its own description: a mode with flags, a URL, or
+// the command of another program.
 func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 	name := strings.TrimSuffix(p.Name, "'")
 	for _, a := range s.Contestants() {
@@ -63,6 +64,7 @@ func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 	return a, nil
 }
 
+// workers returns the number of the arm's workers; 0 if it has none.
 func (s *side) workers() int {
 	if s.plan.Station == nil {
 		return 0
@@ -70,7 +72,7 @@ func (s *side) workers() int {
 	return s.plan.Station.Workers
 }
 
-// depth is that of its queue; 0 without one.
+// depth returns the length of the arm's queue, in requests; 0 if it has none.
 func (s *side) depth() int {
 	if s.mode.Depth == nil {
 		return 0
@@ -82,7 +84,7 @@ func (s *side) depth() int {
 	return s.mode.Depth(s.workers())
 }
 
-// copied is the arm as it was asked for.
+// copied returns the arm's settings under its own name, with maps that may be changed.
 func (s *side) copied() scenario.Arm {
 	a := s.asked
 	a.Name = s.plain()
@@ -96,12 +98,14 @@ func (s *side) copied() scenario.Arm {
 	return a
 }
 
-// reversed reports whether it is a loop that was asked to serve the newest first.
+// reversed reports whether the arm's event loop was asked to serve the newest request first.
 func (s *side) reversed() bool { return s.asked.Flags["batch"] == "newest-first" }
 
+// plain returns the arm's name without the ' of a copy.
 func (s *side) plain() string { return strings.TrimSuffix(s.Name, "'") }
 
-// named gives a changed arm its name: its mode and settings, or of another program the change.
+// named gives a changed arm its name: mode and settings, or for another program its name and the
+// change.
 func named(a scenario.Arm, change string) scenario.Arm {
 	if a.Name += "," + change; a.Mode != "" {
 		a.Name = a.Title()
@@ -109,7 +113,8 @@ func named(a scenario.Arm, change string) scenario.Arm {
 	return a
 }
 
-// with is the arm with another value of a serve flag; false where it cannot have that.
+// with returns the arm with another value of a serve flag. It returns false if the mode does not
+// allow the value, and for another program.
 func (s *side) with(flag, value string) (scenario.Arm, bool) {
 	if s.asked.Mode == "" {
 		return s.asked, false
@@ -119,15 +124,17 @@ func (s *side) with(flag, value string) (scenario.Arm, bool) {
 	return named(a, flag+"="+value), s.mode.Check == nil || s.mode.Check(a.Flags) == nil
 }
 
-// withEnv is the arm with a variable of its environment; false for a server that runs already.
+// withEnv returns the arm with an environment variable set. It returns false for a server that
+// runs already.
 func (s *side) withEnv(name, value string) (scenario.Arm, bool) {
 	a := s.copied()
 	a.Env[name] = value
 	return named(a, name+"="+value), a.URL == ""
 }
 
-// as is the arm as the mode that is like its own but for a trait, with the flags of its own
-// that mean something there, and more.
+// as returns the arm in the mode that is like its own but without the trait. It keeps the flags
+// that the other mode has too, and adds flags. It returns false if there is no such mode or it
+// does not allow the flags.
 func (s *side) as(trait string, flags map[string]string) (scenario.Arm, bool) {
 	to := s.mode.Without[trait]
 	if to == "" {

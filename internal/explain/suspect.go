@@ -10,10 +10,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// mostCauses are told and tested at once.
+// mostCauses is how many causes are reported and tested at once.
 const mostCauses = 3
 
-// suspect asks every rule for a cause of the difference.
+// suspect checks every rule against a difference and adds the causes that fit to x.Causes. It
+// keeps mostCauses of them.
 func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]mode.Mode) error {
 	fast := x.Faster()
 	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
@@ -52,7 +53,7 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		}
 		x.Causes = append(x.Causes, cause)
 	}
-	// What can be tested goes first, then what explains more.
+	// Causes that can be tested go first, then causes that explain more.
 	rank := func(c record.Suspect) int {
 		switch c.State {
 		case record.ShownBy:
@@ -69,7 +70,8 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 	return nil
 }
 
-// figure is the time in the rule's part, or the requests lost.
+// figure returns the function that reads the rule's figure in one block: seconds in the rule's
+// part of the time, or the ratio of requests lost.
 func (r rule) figure(tail bool) func(*arm, int) float64 {
 	if len(r.part.Phases) == 0 {
 		return func(a *arm, i int) float64 { return a.windows[i].Values["errors"] }
@@ -81,13 +83,14 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 	return func(a *arm, i int) float64 { return r.part.In(a.windows[i].Phases.List(), of) }
 }
 
-// hear asks a rule's witnesses, and reports whether those that must agree do.
+// hear checks a rule's witnesses, given both arms' figures, and reports whether all that must
+// agree do.
 func hear(all []says, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
 	heard, agree = []record.Testimony{}, true
 	for _, w := range all {
 		q, s := quick[w.witness], slow[w.witness]
 		if math.IsNaN(s) {
-			agree = agree && !(w.must && w.least > 0) // what it would be known by is not there
+			agree = agree && !(w.must && w.least > 0) // a figure that the cause requires is missing
 			continue
 		}
 		ok := s >= w.least && (w.most == 0 || s <= w.most)
@@ -104,11 +107,13 @@ func hear(all []says, quick, slow map[string]float64) (heard []record.Testimony,
 	return heard, agree
 }
 
+// unitOf returns the unit of the named witness, which must exist.
 func unitOf(name string) string {
 	return witnesses[slices.IndexFunc(witnesses, func(w witness) bool { return w.name == name })].unit
 }
 
-// values are what the words of a cause may say.
+// values returns the figures that a cause's sentence can use. A key with _faster holds the faster
+// arm's.
 func values(s *side, slow, quick map[string]float64) record.Values {
 	v := record.Values{}
 	for key, name := range map[string]string{

@@ -18,18 +18,18 @@ import (
 	"schedlab/internal/window"
 )
 
-// counters are what a server showed of itself when its trial ended: by name, over all labels.
-// Every trial has a process of its own, so a total is the trial's.
+// counters are the metrics of one server when its trial ended, by name, summed over all labels.
+// Every trial starts its own process, so a total is the trial's, warm-up included.
 type counters struct {
 	sum   map[string]float64
-	parts map[string]int     // of the listeners' connections: how many listeners
-	most  map[string]float64 // and the most that one had
+	parts map[string]int     // number of series of the name: for listeners' connections, of listeners
+	most  map[string]float64 // the largest value among these series
 }
 
-// metricsFile is a trial's exposition (docs/serve.md).
+// metricsFile is a trial's exposition of metrics (docs/serve.md).
 const metricsFile = "metrics.om"
 
-// readCounters reads a trial's exposition; nothing is known of a server that has none.
+// readCounters reads a trial's metrics. It returns empty counters for a server without metrics.
 func readCounters(trial string) (counters, error) {
 	text, err := os.ReadFile(filepath.Join(trial, metricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,6 +41,7 @@ func readCounters(trial string) (counters, error) {
 	return parseCounters(text)
 }
 
+// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count.
 func parseCounters(text []byte) (counters, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
@@ -64,7 +65,7 @@ func parseCounters(text []byte) (counters, error) {
 	return c, nil
 }
 
-// over is one total of another; NaN where either is not known.
+// over returns the total of name divided by the total of of; NaN if either is unknown or of is 0.
 func (c counters) over(name, of string) float64 {
 	v, ok := c.sum[name]
 	n, has := c.sum[of]
@@ -74,22 +75,23 @@ func (c counters) over(name, of string) float64 {
 	return v / n
 }
 
-// An arm is what is known of one side of an explanation.
+// An arm is one of the run's arms with its windows and its servers' metrics.
 type arm struct {
 	record.Arm
 	plan     record.PlanArm
-	cpus     int // of its server
+	cpus     int // number of CPUs of its server
 	windows  []window.Window
-	counters []counters // of each window's trial
+	counters []counters // metrics of each window's trial, in the order of windows
 }
 
-// A kind of witness reads one figure of a block; NaN where it is not known.
+// A witness reads one figure of a block, in unit: s, ratio or count. of returns NaN where the
+// figure is unknown.
 type witness struct {
 	name, unit string
 	of         func(a *arm, block int) float64
 }
 
-// requests is the number of those that a server began.
+// requests is the metric that counts the requests that a server began.
 const requests = "schedlab_requests_started_total"
 
 // Names of witnesses that rules ask.
@@ -115,9 +117,9 @@ const (
 	foreignCPU    = "CPU time of others on the server's CPUs"
 )
 
-// witnesses are all there are, in the order in which they are told. The scheduler's and the
-// mutexes' are the runtime's own samples (one goroutine in eight in Go 1.26), so they say how
-// long, not how often.
+// witnesses are all witnesses, in the order in which they are reported. The runtime samples the
+// waits for its scheduler and for mutexes (one goroutine in eight in Go 1.26): they tell how long
+// a wait is, not how often there is one.
 var witnesses = []witness{
 	{cpuUse, "ratio", func(a *arm, i int) float64 {
 		w := a.windows[i]
@@ -193,11 +195,12 @@ var witnesses = []witness{
 	{foreignCPU, "ratio", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }},
 }
 
+// counted returns the reader of a witness that is the ratio of two metrics.
 func counted(name, of string) func(*arm, int) float64 {
 	return func(a *arm, i int) float64 { return a.counters[i].over(name, of) }
 }
 
-// median is a witness's figure of an arm; NaN where a block does not have it.
+// median returns the median of a witness over an arm's windows; NaN if a window lacks it.
 func (a *arm) median(w witness) float64 {
 	v := make([]float64, len(a.windows))
 	for i := range v {
@@ -209,7 +212,7 @@ func (a *arm) median(w witness) float64 {
 	return stats.Median(v)
 }
 
-// figures are those of all witnesses by name.
+// figures returns the medians of all witnesses, by name.
 func (a *arm) figures() map[string]float64 {
 	all := map[string]float64{}
 	for _, w := range witnesses {
@@ -218,7 +221,7 @@ func (a *arm) figures() map[string]float64 {
 	return all
 }
 
-// told are the witnesses that know anything of either arm.
+// told returns the witnesses that have a figure for at least one arm.
 func told(from, to map[string]float64) (all []record.Witness) {
 	known := func(v float64) *float64 {
 		if math.IsNaN(v) {

@@ -7,9 +7,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// border compares a map with Little's law: where an arm has too few workers,
-// and where it loses. Nil where the law puts no border on the map, or is about
-// several arms at once.
+// border compares a map with Little's law. The law's border lies between the cells in which an
+// arm has enough workers and the cells in which it has too few; the measured border lies between
+// the cells that the arm does not lose and the cells that it loses. border returns nil if the law
+// puts no border on the map, or is about several arms.
 func border(m *record.Map) *record.Border {
 	arm := ""
 	for _, c := range m.Cells {
@@ -38,18 +39,21 @@ func border(m *record.Map) *record.Border {
 	return nil
 }
 
-// A crossing walks along lines of n cells in which the arm may become short.
+// A crossing walks along the lines of a map, each of n cells, and looks for the cells in which
+// the arm is short of workers. at returns the i-th cell of a line.
 type crossing struct {
 	arm string
 	n   int
 	at  func(line, i int) *record.Cell
 }
 
+// short reports whether the arm has too few workers in a cell.
 func (c crossing) short(line, i int) bool { return slices.Contains(c.at(line, i).Short, c.arm) }
 
-// all is the border in every line, nil if the law crosses none of them.
+// all returns the border in every line, in the order of values. It returns nil if the law crosses
+// no line.
 func (c crossing) all(values []string) (lines []record.BorderLine) {
-	low, high := 0, 0 // lines that are short at one end only
+	low, high := 0, 0 // lines with a short cell at the low end only, and at the high end only
 	for line := range values {
 		low += stats.Count(c.short(line, 0) && !c.short(line, c.n-1))
 		high += stats.Count(!c.short(line, 0) && c.short(line, c.n-1))
@@ -65,8 +69,8 @@ func (c crossing) all(values []string) (lines []record.BorderLine) {
 	return lines
 }
 
-// line counts cells from the short end, and turns the places round at the end if
-// that is the high one.
+// line finds the border of one line. It counts cells from the short end; if that is the high end
+// (low is false), it converts the places to count from the low end before it returns.
 func (c crossing) line(line int, low bool) record.BorderLine {
 	var l record.BorderLine
 	place := func(i int) int {
@@ -83,14 +87,14 @@ func (c crossing) line(line int, low bool) record.BorderLine {
 	l.Known = true
 	for i := range c.n {
 		if c.short(line, place(i)) {
-			l.Known = l.Known && l.Law == i // else it comes and goes
+			l.Known = l.Known && l.Law == i // false if a cell that is not short comes before a short one
 			l.Law = i + 1
 		}
 		switch lost, sure := lost(i); {
 		case sure && lost:
-			l.Known = l.Known && l.To == i // else it won before
+			l.Known = l.Known && l.To == i // false if the arm surely held a cell before this one
 			l.From, l.To = i+1, i+1
-		case !sure && l.To == i: // not decided, since the last that was lost
+		case !sure && l.To == i: // undecided, and every cell since the last loss is undecided too
 			l.Known = l.Known && c.at(line, place(i)).State == record.Sampled
 			l.To = i + 1
 		}

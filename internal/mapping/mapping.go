@@ -1,6 +1,6 @@
-// Package mapping draws a map: who wins in the cells of a grid of two factors. Each cell is
-// a comparison of its own (internal/experiment); which cell is measured next is for
-// internal/crossover to say. It prints nothing.
+// Package mapping measures a map: which arm wins in each cell of a grid of two factors. It runs
+// one comparison per cell (internal/experiment) and asks internal/crossover which cell to measure
+// next. It prints nothing.
 package mapping
 
 import (
@@ -19,34 +19,38 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Run plans the cells of a map and measures them. It is not safe for concurrent use.
+// A Run plans the cells of a map and measures them. Make one with [Plan]. It is not safe for
+// concurrent use.
 type Run struct {
-	Map record.Map // as it is known by now
+	Map record.Map // the map with the results so far
 
 	scenario scenario.Scenario
-	opts     experiment.Options // of a cell; Budget is the map's
+	opts     experiment.Options // of one cell; Budget is the whole map's
 	grid     *crossover.Grid
-	verdicts []record.CellVerdict // those met, at the number that the grid knows them by
+	verdicts []record.CellVerdict // the different verdicts so far; the grid knows each by its index
 	dir      *record.Dir          // nil before the first cell
 	calls    Calls
-	planned  []time.Duration // of each cell
-	over     [2]float64      // the most that a cell took of what was planned, at least 1; [1] one whose arm is short
-	timeout  time.Duration   // of a request
+	planned  []time.Duration // planned time of each cell, row by row
+	over     [2]float64      // by class: the largest ratio of a cell's time to its planned time, at least 1
+	timeout  time.Duration   // the longest request timeout of all cells
 	outlook  Outlook
-	sampled  int  // comparisons run, those of an earlier session included
-	failed   bool // the last one: a server died, or the disk is full
-	// compare runs a comparison, recorded below root: its Run, but for tests.
+	sampled  int  // comparisons run, earlier sessions included
+	failed   bool // whether the last comparison failed: a server died, or the disk is full
+	// compare runs a comparison and records it below root. It calls the comparison's Run method;
+	// tests replace it.
 	compare func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error)
 }
 
-// Calls are what a Run calls while it measures; either may be nil.
+// Calls are the functions that a Run calls while it measures. Either may be nil. Both are called
+// between windows only.
 type Calls struct {
-	Progress experiment.Progress // in seconds of the budget
+	Progress experiment.Progress // its counts are seconds of the budget
 	Judged   func(*record.Dir, *record.Result) error
 }
 
-// Plan plans every cell, so that what is wrong is found before anything runs, and takes up
-// what m has measured already. Its errors say what to change. Of o, Budget is the map's.
+// Plan plans every cell before anything runs, so that a bad plan fails at once. Cells that m has
+// measured already keep their results. Errors say what to change. o.Budget is the time for the
+// whole map.
 func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error) {
 	r := &Run{scenario: s, opts: o, Map: m}
 	r.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
@@ -90,7 +94,8 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 	return r, nil
 }
 
-// asked are the quantiles that every cell must be able to decide.
+// asked returns the quantiles that every cell must be able to decide: all of them if metric is
+// "", one if metric is a quantile, else none.
 func asked(metric string) []string {
 	switch all := experiment.Quantiles(); {
 	case metric == "":
@@ -101,31 +106,31 @@ func asked(metric string) []string {
 	return []string{}
 }
 
-// need is how long a comparison of the cell takes, in blocks of the plan, as far as it is
-// known from those before.
+// need returns the time that a comparison of the plan's number of blocks takes in the cell. It
+// scales the planned time by how much longer earlier cells of the same class took.
 func (r *Run) need(x, y int) time.Duration {
 	cell := class(r.Map.At(x, y))
 	return time.Duration(r.over[cell] * float64(r.expected(x, y, cell)))
 }
 
-// expected is what is planned of a cell, with the time that an overloaded arm's server
-// takes to end.
+// expected returns the planned time of the cell. For class 1 it adds, per block, the time that an
+// overloaded arm's server takes to stop.
 func (r *Run) expected(x, y, class int) time.Duration {
 	return r.planned[y*len(r.Map.Plan.X.Values)+x] + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
 
-// An Outlook is what of a map is known before it is measured. Times are those of all cells,
-// or of the rest where some are measured.
+// An Outlook is the estimate of a map's time before it is measured. Once, Expected and Windows
+// are about all cells, or about the cells left where some are measured.
 type Outlook struct {
-	Windows    [2]time.Duration     // the shortest of a cell, and the longest
-	Cell       time.Duration        // the longest that a cell takes as planned
-	Overloaded time.Duration        // the longest that it takes where an arm is overloaded
-	Once       time.Duration        // all cells once, as planned
-	Expected   time.Duration        // all cells once, some with an overloaded arm
-	Cannot     []record.Feasibility // of the cells that cannot decide what the map asks
+	Windows    [2]time.Duration     // the shortest and the longest window of a cell
+	Cell       time.Duration        // the longest planned time of a cell
+	Overloaded time.Duration        // the longest time of a cell if an arm is overloaded in it
+	Once       time.Duration        // planned time to measure every cell once
+	Expected   time.Duration        // the same, with the cells in which an arm is overloaded taking longer
+	Cannot     []record.Feasibility // of the cells that cannot decide the map's question
 }
 
-// Outlook tells what is known before anything is measured.
+// Outlook returns the estimate. Call it before Explore.
 func (r *Run) Outlook() Outlook {
 	o := r.outlook
 	for _, c := range r.Map.Cells {
@@ -135,7 +140,7 @@ func (r *Run) Outlook() Outlook {
 	return o
 }
 
-// addToOutlook takes what a cell's plan says of its time, row by row.
+// addToOutlook adds a cell's planned times to the outlook. Cells must come row by row.
 func (r *Run) addToOutlook(x, y int, p record.Plan) {
 	o, estimate, window := &r.outlook, record.Duration(p.Estimate), record.Duration(p.Window)
 	r.planned = append(r.planned, estimate)
@@ -155,7 +160,8 @@ func (r *Run) addToOutlook(x, y int, p record.Plan) {
 	}
 }
 
-// describe takes from the first cell what all have in common.
+// describe fills the parts of the map that all cells share (arms, machine, rate, doubts) from the
+// comparison of the first cell.
 func (r *Run) describe(c *experiment.Comparison) {
 	p := c.Planned()
 	r.Map.Arms = nil
@@ -181,7 +187,7 @@ func (r *Run) describe(c *experiment.Comparison) {
 	r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.OneHost, Names: record.Names{"part": "cell"}})
 }
 
-// replay tells the grid what the cells say.
+// replay gives the grid the verdicts of the cells that are measured already.
 func (r *Run) replay() {
 	for _, c := range r.Map.Cells {
 		for range c.Visits {
@@ -192,7 +198,7 @@ func (r *Run) replay() {
 	r.update()
 }
 
-// plan is the comparison of one cell.
+// plan returns the comparison of one cell, not yet run.
 func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparison, error) {
 	s, err := r.scenario.At(r.Map.Plan.X, r.Map.Plan.Y, x, y, r.opts.Modes)
 	if err != nil {
@@ -204,17 +210,18 @@ func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparis
 	return experiment.Plan(s, o)
 }
 
+// name returns a cell's values: "rate=500/s, workers=16".
 func (r *Run) name(x, y int) string {
 	p := r.Map.Plan
 	return fmt.Sprintf("%s=%s, %s=%s", p.X.Name, p.X.Values[x], p.Y.Name, p.Y.Values[y])
 }
 
-// Sampled is how many comparisons were run, those of earlier sessions included.
+// Sampled returns the number of comparisons run, earlier sessions included.
 func (r *Run) Sampled() int { return r.sampled }
 
-// Explore measures cells until nothing is left to learn, or the budget has no room for one
-// more. The map in dir is whole after every cell. iters is the calibration of CPU demand.
-// When ctx ends, its cause is the error.
+// Explore measures cells until nothing is left to learn or the budget has no room for another
+// cell. It writes the map to dir after every cell, so the file is always whole. iters is the
+// calibration of CPU demand. When ctx ends, Explore returns its cause.
 func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls Calls) error {
 	began := time.Now()
 	r.dir, r.opts.Iters, r.calls = dir, iters, calls
@@ -236,7 +243,7 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
-		if need > left && again { // another that may be measured again could take less
+		if need > left && again { // a shorter cell may still fit: do not repeat this one, try the next
 			r.grid.Settle(at)
 			continue
 		}
@@ -260,16 +267,16 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 }
 
 const (
-	// spareShare is by what share a cell may take longer than the longest yet, for servers
-	// that are slow to end.
+	// spareShare is the share by which a cell may exceed its expected time, for servers that are
+	// slow to stop.
 	spareShare = 0.4
-	// drainTime is how long an overloaded arm's server may take to end, after the requests
-	// that waited have timed out.
+	// drainTime is how long an overloaded arm's server may take to stop after the waiting
+	// requests have timed out.
 	drainTime = 500 * time.Millisecond
 )
 
-// measure runs the comparison of one cell. One that the context cut leaves the cell
-// as it was; one that failed refuses it, and a second in a row ends the map.
+// measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If
+// the comparison fails, the cell is refused; a second failure in a row ends the map.
 func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left time.Duration) error {
 	began := time.Now()
 	c, err := r.plan(at.X, at.Y, blocks, 24*time.Hour)
@@ -327,11 +334,12 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	return nil
 }
 
-// class is 1 for cells with an arm that is short of workers, which take longer, and 0 for
-// the others.
+// class returns 1 for a cell in which an arm is short of workers, and 0 for the others. Class 1
+// takes longer.
 func class(c *record.Cell) int { return min(len(c.Short), 1) }
 
-// verdictNumber is what the grid knows a verdict by.
+// verdictNumber returns the number by which the grid knows a verdict. Equal verdicts (decision,
+// winner and tied arms) have the same number.
 func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
 	switch {
 	case v.Decision == record.Rejected:
@@ -350,7 +358,8 @@ func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
 	return crossover.Verdict(i)
 }
 
-// update writes what the grid knows into the map.
+// update copies the grid's states and inferred verdicts into the map, and compares the map with
+// Little's law.
 func (r *Run) update() {
 	for i, k := range r.grid.Cells() {
 		c := &r.Map.Cells[i]

@@ -1,4 +1,4 @@
-// Package prose writes small parts of sentences.
+// Package prose formats counts, rates and times for use in sentences. Its functions are pure.
 package prose
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Plural writes n and the word, with an s unless n is 1.
+// Plural returns n and the word, with an s unless n is 1: "1 arm", "3 arms".
 func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -16,13 +16,15 @@ func Plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// FirstLine is what of another program's text goes into a sentence.
+// FirstLine returns the first line of text without white space around it. It makes the message of
+// another program fit into a sentence.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSpace(first)
 }
 
-// PerSecond writes a rate with a comma between every three digits.
+// PerSecond formats a rate, in events per second: three digits below 100, else whole numbers with
+// a comma between every three digits, as in "12,500/s".
 func PerSecond(rate float64) string {
 	if rate < 100 {
 		return fmt.Sprintf("%.3g/s", rate)
@@ -34,7 +36,7 @@ func PerSecond(rate float64) string {
 	return digits + "/s"
 }
 
-// Digits writes three of them, and all before the point.
+// Digits formats v with three significant digits, or as a whole number from 100 on.
 func Digits(v float64) string {
 	if math.Abs(v) >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -42,7 +44,8 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Seconds writes a time in the unit that suits it, to three digits and at most three decimals.
+// Seconds formats v, a time in seconds that is not negative, in s, ms, µs or ns, whichever suits
+// it: three significant digits and at most three decimals, as in "1.25 ms".
 func Seconds(v float64) string {
 	unit := "s"
 	switch {

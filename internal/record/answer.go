@@ -1,90 +1,89 @@
 package record
 
-// An Answer is what a run says of an assertion.
+// An Answer tells whether a run meets an assertion.
 type Answer string
 
 // The four answers.
 const (
 	Passed    Answer = "pass"
-	Failed    Answer = "fail"    // it is false with confidence
-	Undecided Answer = "open"    // the blocks say neither; more of them may
-	NoAnswer  Answer = "REFUSED" // what it speaks of was disturbed, or is not there
+	Failed    Answer = "fail"    // the blocks surely contradict it
+	Undecided Answer = "open"    // the blocks decide neither way; more blocks may
+	NoAnswer  Answer = "REFUSED" // the figures it is about were disturbed or are missing
 )
 
-// Decided reports whether it is one of the first two.
+// Decided reports whether a is Passed or Failed.
 func (a Answer) Decided() bool { return a == Passed || a == Failed }
 
-// An Expectation is one assertion of a scenario and what became of it.
+// An Expectation is one assertion of a scenario and its answer.
 type Expectation struct {
-	Text    string `json:"text"`    // as the scenario has it
+	Text    string `json:"text"`    // as the scenario writes it
 	Outcome Answer `json:"outcome"` // pass, fail, open or REFUSED
 	Reason  Fact   `json:"reason"`  // the evidence, or why there is none
 }
 
-// A Prediction is what one queueing model gives for an arm from measured inputs.
-// Values are by metric (mean, p50, p90, p99 in seconds, goodput per second, loss
-// as a ratio); one that the model does not give is absent.
+// A Prediction is what one queueing model predicts for an arm from measured inputs. Values are by
+// metric: mean, p50, p90, p99 in seconds, goodput per second, loss as a ratio. A metric that the
+// model does not predict is absent.
 type Prediction struct {
 	Model   string             `json:"model"`             // as the scenario names it
-	Formula string             `json:"formula,omitempty"` // what it came to for this arm
+	Formula string             `json:"formula,omitempty"` // the model with this arm's parameters
 	Values  map[string]float64 `json:"values"`
-	Why     Fact               `json:"why,omitzero"` // it does not apply to the arm: why
+	Why     Fact               `json:"why,omitzero"` // why the model does not apply to the arm; zero if it does
 }
 
-// A Level is one value of a varied factor that makes an arm what it is.
+// A Level is the value that a varied factor has in an arm.
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`
 }
 
-// A Station is what queueing theory sees of an arm.
+// A Station is an arm as queueing theory sees it.
 type Station struct {
 	Kind    string `json:"kind"`              // pool, per-worker, loops or goroutines
-	Workers int    `json:"workers,omitempty"` // none with goroutines
+	Workers int    `json:"workers,omitempty"` // 0 with goroutines
 	Cores   int    `json:"cores"`
-	Places  int    `json:"places,omitempty"` // requests present at most, of each worker where it has a queue; 0 for no bound
-	// Overflow is what the full queue does, where that can matter: block, reject,
-	// drop or drop-oldest.
+	Places  int    `json:"places,omitempty"` // most requests present, per worker where each has a queue; 0: no bound
+	// Overflow is what a full queue does, if that can matter: block, reject, drop or drop-oldest.
 	Overflow string  `json:"overflow,omitempty"`
-	Pick     string  `json:"pick,omitempty"`     // which worker's queue: rr, least or p2c
+	Pick     string  `json:"pick,omitempty"`     // how a worker's queue is chosen: rr, least or p2c
 	Steal    bool    `json:"steal,omitempty"`    // workers take from the others' queues
-	Patience float64 `json:"patience,omitempty"` // seconds a request waits before it is refused; 0: for ever
-	// Target and Interval are CoDel's, in seconds, where the queue ages by it; Adaptive
-	// serves the newest first meanwhile.
+	Patience float64 `json:"patience,omitempty"` // seconds after which a waiting request is refused; 0: never
+	// Target and Interval are CoDel's parameters, in seconds, if CoDel manages the queue. With
+	// Adaptive the queue serves the newest request first while it is congested.
 	Target   float64 `json:"target,omitempty"`
 	Interval float64 `json:"interval,omitempty"`
 	Adaptive bool    `json:"adaptive,omitempty"`
 	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
-	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler stands for it
+	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler can represent it
 }
 
-// A Twin is what an ideal scheduler of an arm's kind makes of the very requests the
-// arm was sent, block by block: no cost of switching, kernel or network. Times are
-// seconds of a good reply; what was measured beyond Ideal is Overhead and
+// A Twin is the result of an ideal scheduler of the arm's kind that serves the very requests the
+// arm was sent, block by block, without any cost of switching, kernel or network. Times are
+// seconds of a good reply. The measured time beyond Ideal is split into Overhead and
 // Interference.
 type Twin struct {
-	Why  Fact   `json:"why,omitzero"`   // there is none: why; nothing else is set then
-	Note string `json:"note,omitempty"` // what it takes for granted
+	Why  Fact   `json:"why,omitzero"`   // why there is no twin; if set, no other field is
+	Note string `json:"note,omitempty"` // its assumptions
 
 	Measured *Spread `json:"measured,omitempty"` // mean response time of good replies
-	Ideal    *Spread `json:"ideal,omitempty"`    // the twin's, when requests cost their demand alone
-	Mean     *Spread `json:"mean,omitempty"`     // the twin's, when they cost the CPU time that was measured
-	// Overhead is Mean - Ideal: what CPU time beyond the demand adds, the longer
-	// queue included. Interference is Measured - Mean: kernel, run queue, network,
-	// load generator, platform.
+	Ideal    *Spread `json:"ideal,omitempty"`    // the twin's, if a request costs its demand alone
+	Mean     *Spread `json:"mean,omitempty"`     // the twin's, if a request costs its measured CPU time
+	// Overhead is Mean - Ideal: the time that CPU cost beyond the demand adds, with the longer
+	// queue that it causes. Interference is Measured - Mean: kernel, run queue, network, load
+	// generator, platform.
 	Overhead     *Spread `json:"overhead,omitempty"`
 	Interference *Spread `json:"interference,omitempty"`
-	Beyond       *Spread `json:"cpu_beyond_demand,omitempty"` // CPU seconds of a good reply that are not its demand
+	Beyond       *Spread `json:"cpu_beyond_demand,omitempty"` // CPU seconds of a good reply beyond its demand
 
-	P99         *Spread `json:"p99,omitempty"` // the twin's with the measured CPU time; nil where the quantile is not judged
+	P99         *Spread `json:"p99,omitempty"` // the twin's, with the measured CPU time; nil where p99 is not judged
 	MeasuredP99 *Spread `json:"measured_p99,omitempty"`
 
-	Loss         *Spread `json:"loss,omitempty"` // ratio of requests the twin turned away; nil when neither lost any
+	Loss         *Spread `json:"loss,omitempty"` // ratio of requests that the twin refused; nil if neither lost any
 	MeasuredLoss *Spread `json:"measured_loss,omitempty"`
 }
 
-// A Spread is a figure over the valid blocks: the median with its 95 % interval, or
-// with the least and the largest of fewer than six blocks.
+// A Spread is a figure over the valid blocks: the median and its 95 % interval. With fewer than
+// six blocks, Low and High are the smallest and the largest value.
 type Spread struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"low"`

@@ -6,19 +6,19 @@ import (
 	"math"
 )
 
-// A Capacity is what `schedlab capacity` found: for every arm the highest rate at
-// which it keeps a service level objective. Rates are requests per second, times
-// seconds, ratios 0..1. A rate of 0 is one that is not known, and not in the JSON.
+// A Capacity is the result of `schedlab capacity`: for every arm the highest rate at which it
+// keeps a service level objective. Rates are requests per second, times seconds, ratios 0..1. A
+// rate of 0 is unknown and left out of the JSON.
 type Capacity struct {
 	SLO    string        `json:"slo"`    // "p99<=10ms,errors<=0.1%"
 	Terms  []SLOTerm     `json:"terms"`  // its parts, in order
-	Budget float64       `json:"budget"` // planned for each arm
+	Budget float64       `json:"budget"` // planned seconds per arm
 	Arms   []ArmCapacity `json:"arms"`   // in plan order
-	// Lines say which arm has more capacity, as far as their intervals lie apart.
+	// Lines tell which arm has more capacity, for arms with intervals that do not overlap.
 	Lines []Fact `json:"lines"`
 }
 
-// An SLOTerm is one promise.
+// An SLOTerm is one limit of the objective.
 type SLOTerm struct {
 	Text    string  `json:"text"`   // "p99<=10ms"
 	Metric  string  `json:"metric"` // p99, mean, errors, goodput
@@ -26,49 +26,49 @@ type SLOTerm struct {
 	AtLeast bool    `json:"at_least,omitempty"`
 }
 
-// An ArmCapacity is one arm's answer and all that it rests on.
+// An ArmCapacity is one arm's capacity and the evidence for it.
 type ArmCapacity struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"` // "" for a foreign command
-	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" where no
-	// rate at all can keep it, "slow" where X_max is too low for a window to judge,
-	// "died" of its load, or "undecided".
+	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" if no rate can keep
+	// the objective, "slow" if X_max is too low for a window to judge, "died" if the server died
+	// under load, or "undecided".
 	Outcome string `json:"outcome"`
-	// Stopped is why a search "beyond" tried nothing higher, or one "below" nothing
-	// lower: "floor", "ceiling", "refused" or "budget"; "" when it was cut short.
+	// Stopped tells why a search "beyond" tried no higher rate, or a search "below" no lower one:
+	// "floor", "ceiling", "refused" or "budget"; "" when the search was cut short.
 	Stopped string `json:"stopped,omitempty"`
-	// End is why the search of this arm ended before its time, nil when it did not.
+	// End tells why this arm's search ended early; nil when it did not.
 	End    *SearchEnd `json:"end,omitempty"`
 	Answer Fact       `json:"answer"`
 
-	Low        float64 `json:"low,omitempty"` // highest rate that was verified
+	Low        float64 `json:"low,omitempty"` // highest verified rate
 	LowKept    int     `json:"low_kept"`      // windows at Low that kept the objective, of LowOf
 	LowOf      int     `json:"low_of"`
-	High       float64 `json:"high,omitempty"` // lowest rate that was refuted
+	High       float64 `json:"high,omitempty"` // lowest refuted rate
 	HighBroken int     `json:"high_broken"`    // windows at High that broke it, of HighOf
 	HighOf     int     `json:"high_of"`
 
-	Estimate   float64   `json:"estimate,omitempty"`   // where the binding term gives way, by the line
-	HalfWidth  float64   `json:"half_width,omitempty"` // half the relative range of the estimates without one window: no error bound; 0 not known
-	Term       string    `json:"term"`                 // the term that gives way first
+	Estimate   float64   `json:"estimate,omitempty"`   // rate at which the binding term breaks its limit, by the line
+	HalfWidth  float64   `json:"half_width,omitempty"` // half the relative range of the estimates with one window left out: no error bound; 0 unknown
+	Term       string    `json:"term"`                 // the binding term: the first to break
 	Line       *RateLine `json:"line,omitempty"`
-	Saturation float64   `json:"saturation,omitempty"` // rate at which the line says the response time has no end
+	Saturation float64   `json:"saturation,omitempty"` // rate at which the response time of the line goes to infinity
 	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
-	// Recovers is "yes" or "no", and "" when it was not tried or not settled: whether
-	// the server that was overloaded keeps the objective at Low again.
+	// Recovers tells whether the server keeps the objective at Low again after the overload:
+	// "yes" or "no"; "" when that was not tried or not settled.
 	Recovers  string `json:"recovers"`
-	AgainKept int    `json:"again_kept"` // windows after the overload that kept it, of AgainOf
+	AgainKept int    `json:"again_kept"` // windows after the overload that kept the objective, of AgainOf
 	AgainOf   int    `json:"again_of"`
 
-	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 not known
-	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of those windows
+	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 unknown
+	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of the windows behind CPUPerRequest
 	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
 	Theories      []RateTheory `json:"theories,omitempty"`
-	NoTheory      Fact         `json:"no_theory,omitzero"` // why there are none
+	NoTheory      Fact         `json:"no_theory,omitzero"` // why Theories is empty
 }
 
-// Decided reports whether the arm's capacity has a bound.
+// Decided reports whether the search found a bound of the arm's capacity.
 func (a ArmCapacity) Decided() bool {
 	switch a.Outcome {
 	case "between", "beyond", "below", "never":
@@ -77,7 +77,8 @@ func (a ArmCapacity) Decided() bool {
 	return false
 }
 
-// Bounds are what a decided arm's capacity lies between.
+// Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf
+// if there is no upper bound.
 func (a ArmCapacity) Bounds() (low, high float64) {
 	switch a.Outcome {
 	case "beyond":
@@ -88,15 +89,15 @@ func (a ArmCapacity) Bounds() (low, high float64) {
 	return a.Low, a.High
 }
 
-// A SearchEnd is why the search of one arm ended before its time.
+// A SearchEnd tells why the search of one arm ended early.
 type SearchEnd struct {
-	Died bool    `json:"died,omitempty"` // its server did
-	Rate float64 `json:"rate,omitempty"` // that was offered then, requests per second; 0 none, or the closed loop of X_max
+	Died bool    `json:"died,omitempty"` // the server died
+	Rate float64 `json:"rate,omitempty"` // offered at that time, requests per second; 0: none, or the closed loop of X_max
 	Why  string  `json:"why"`
 }
 
-// A RateLine is 1/seconds = Intercept + Slope·rate of the binding term's response
-// time; its slope is negative.
+// A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds
+// = Intercept + Slope·rate. Slope is negative.
 type RateLine struct {
 	Intercept float64 `json:"intercept"`
 	Slope     float64 `json:"slope"`
@@ -104,26 +105,26 @@ type RateLine struct {
 
 // A RateWindow is one window of load.
 type RateWindow struct {
-	Trial   int                `json:"trial"`   // its record
+	Trial   int                `json:"trial"`   // number of its trial
 	Purpose string             `json:"purpose"` // curve, reach, near, verify, refute, overload, again
-	Rate    float64            `json:"rate"`    // asked for
+	Rate    float64            `json:"rate"`    // asked for, per second
 	Sent    float64            `json:"sent"`    // requests sent in it, per second
 	Goodput float64            `json:"goodput"`
-	Errors  float64            `json:"errors"`           // ratio of its requests without a good reply
-	Values  map[string]float64 `json:"values"`           // by the terms' metrics; without those it cannot tell
-	Kept    bool               `json:"kept"`             // every term held
-	Refused Fact               `json:"refused,omitzero"` // why it is no evidence about the server
+	Errors  float64            `json:"errors"`           // ratio of requests without a good reply
+	Values  map[string]float64 `json:"values"`           // by the metrics of the terms; a metric with too few requests is absent
+	Kept    bool               `json:"kept"`             // whether every term held
+	Refused Fact               `json:"refused,omitzero"` // why the window is no evidence about the server
 }
 
-// A RateTheory is what a queueing model says of an arm: where a term gives way, and
-// its response time over the rate.
+// A RateTheory is a queueing model's prediction for an arm: the rate at which a term breaks its
+// limit, and the response time as a function of the rate.
 type RateTheory struct {
 	Model   string      `json:"model"`
 	Formula string      `json:"formula,omitempty"`
 	Metric  string      `json:"metric"`         // of Curve and Rate
-	Rate    float64     `json:"rate,omitempty"` // 0: the model has no figure, or no such rate
+	Rate    float64     `json:"rate,omitempty"` // 0: the model predicts no such rate
 	Curve   []RatePoint `json:"curve"`
-	Why     Fact        `json:"why,omitzero"` // Rate is 0
+	Why     Fact        `json:"why,omitzero"` // why Rate is 0
 }
 
 // A RatePoint is a response time at a rate.
@@ -132,7 +133,8 @@ type RatePoint struct {
 	Seconds float64 `json:"s"`
 }
 
-// searchedArm is an arm of a search as JSON: its figures are in the Capacity.
+// searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the
+// Capacity.
 type searchedArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
@@ -143,7 +145,8 @@ type searchedArm struct {
 	XMax    *float64 `json:"x_max,omitempty"`
 }
 
-// MarshalJSON leaves out of a search's arms what only a comparison measures.
+// MarshalJSON writes the result. In a search for capacity it leaves out the fields of arms that
+// only a comparison measures.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result // without this method
 	var v any = plain(r)
@@ -159,7 +162,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // who encodes the whole decides
+	e.SetEscapeHTML(false) // the encoder of the whole document escapes if it wants to
 	err := e.Encode(v)
 	return b.Bytes(), err
 }

@@ -1,51 +1,51 @@
 package record
 
-// A Choice is what `choose --output json` prints: the model that is advised for requests of a
-// kind, its size, what the advice rests on, and the comparison that tests it.
+// A Choice is the output of `choose --output json`: the recommended model for requests of a kind,
+// its size, the evidence for it, and the comparison that tests it.
 type Choice struct {
 	Schema   int         `json:"schema"`
 	Headline string      `json:"headline,omitempty"` // the answer in a sentence; report adds it
 	Does     string      `json:"does"`               // what the requests do: short-cpu, blocking, mixed, heavy-tail, idle, bursts, pipelined, locks
 	Matters  string      `json:"matters"`            // tail, throughput, memory or overload
-	Mode     string      `json:"mode"`               // that is advised
-	Workers  int         `json:"workers,omitempty"`  // absent where the mode has none
-	Queue    int         `json:"queue,omitempty"`    // requests that may wait for them
+	Mode     string      `json:"mode"`               // the recommended mode
+	Workers  int         `json:"workers,omitempty"`  // absent if the mode has none
+	Queue    int         `json:"queue,omitempty"`    // requests that may wait for the workers
 	Known    Knowing     `json:"known"`
 	Answer   Fact        `json:"answer"`
-	Asked    Fact        `json:"asked"`          // what was said of the requests
-	Why      Fact        `json:"why"`            // what the advice rests on
-	Size     Fact        `json:"size"`           // where the size is from
-	Unless   Fact        `json:"unless"`         // when it does not matter
-	Cell     *ChoiceCell `json:"cell,omitempty"` // that it rests on; nil for a prediction
-	Metrics  []string    `json:"metrics"`        // that the test compares
+	Asked    Fact        `json:"asked"`          // what the user said about the requests
+	Why      Fact        `json:"why"`            // the evidence for the recommendation
+	Size     Fact        `json:"size"`           // the reason for the size
+	Unless   Fact        `json:"unless"`         // when the choice does not matter
+	Cell     *ChoiceCell `json:"cell,omitempty"` // the measurement behind the recommendation; nil for a prediction
+	Metrics  []string    `json:"metrics"`        // compared by the test
 	Doubts   []Fact      `json:"doubts"`
 	Test     string      `json:"test"` // the command that tests it
-	// Verified is what --verify found, Unverified why it found nothing.
+	// Verified is the result of --verify, Unverified the reason why it has none.
 	Verified   *ChoiceTest `json:"verified,omitempty"`
 	Unverified string      `json:"unverified,omitempty"`
 }
 
-// Knowing says what an advice rests on.
+// Knowing is the kind of evidence behind a recommendation.
 type Knowing string
 
-// From the surest to the least sure.
+// The kinds of evidence, from the surest to the least sure.
 const (
 	KnownMeasured  Knowing = "measured"  // an experiment with such requests
-	KnownNear      Knowing = "near"      // an experiment with requests that are nearest to such
+	KnownNear      Knowing = "near"      // an experiment with the most similar requests
 	KnownPredicted Knowing = "predicted" // queueing theory
 	KnownNothing   Knowing = "nothing"   // no measurement, and no theory
 )
 
-// A ChoiceCell is what an experiment says of one thing that matters to requests of a kind.
+// A ChoiceCell is the result of an experiment for one kind of requests and one goal.
 type ChoiceCell struct {
 	Does     string      `json:"does"`
 	Matters  string      `json:"matters"`
-	Scenario string      `json:"scenario"` // that asks it
+	Scenario string      `json:"scenario"` // the scenario that measures it
 	Metrics  []string    `json:"metrics"`
 	Arms     []ChoiceArm `json:"arms"`
-	Commit   string      `json:"commit,omitempty"`  // that it was measured with
+	Commit   string      `json:"commit,omitempty"`  // commit of schedlab that measured it
 	Outcome  AnswerKind  `json:"outcome,omitempty"` // "": not measured yet; NoVerdict: every verdict was refused
-	Best     []ChoiceArm `json:"best"`              // that wins, that share the first place, or that none is surely better than
+	Best     []ChoiceArm `json:"best"`              // the winner, the arms that share the first place, or the arms that no arm surely beats
 	Verdicts []Verdict   `json:"verdicts"`          // each arm against each before it, at the metrics
 	Lacks    []Fact      `json:"lacks,omitempty"`   // why its arms are not the right ones
 }
@@ -56,16 +56,17 @@ type ChoiceArm struct {
 	Mode string `json:"mode"`
 }
 
-// A ChoiceTest is what the comparison of the advised model with others found.
+// A ChoiceTest is the result of comparing the recommended model with others.
 type ChoiceTest struct {
-	Answer   Answer        `json:"answer"` // Passed: no other is surely better at what matters; Failed: one is, or the SLO is broken; NoAnswer: all verdicts were refused, or requests got no good reply
+	Answer   Answer        `json:"answer"` // Passed: no other is surely better at the goal; Failed: one is, or the SLO is broken; NoAnswer: all verdicts were refused, or requests got no good reply
 	Why      Fact          `json:"why"`
-	Verdicts []Verdict     `json:"verdicts"`      // each other against the advised model
-	SLO      []Expectation `json:"slo,omitempty"` // the terms of the SLO that its windows could tell, of the advised model
+	Verdicts []Verdict     `json:"verdicts"`      // each other model against the recommended one
+	SLO      []Expectation `json:"slo,omitempty"` // the SLO's terms for the recommended model, where its windows can tell
 	Dir      string        `json:"dir"`           // of the run's record
 }
 
-// KindsOfRequests names the kinds of requests that a Choice knows, by [Choice.Does], and says what each means.
+// KindsOfRequests describes the kinds of requests, by the value of Choice.Does. It must not be
+// modified.
 var KindsOfRequests = map[string]struct{ Name, About string }{
 	"short-cpu":  {"short CPU work", "A request computes, and waits for nothing else."},
 	"blocking":   {"requests that wait", "A request holds its goroutine while a database or another service answers, and computes a tenth of that time at most."},
@@ -77,10 +78,10 @@ var KindsOfRequests = map[string]struct{ Name, About string }{
 	"locks":      {"locks", "Much of the work is done under one lock."},
 }
 
-// choiceMetrics names the metrics of a choice for people.
+// choiceMetrics are the printed names of the metrics that are spelled differently in sentences.
 var choiceMetrics = map[string]string{"cpu_per_request": "CPU/request", "good_mean": "mean of good replies"}
 
-// ChoiceMetric is the name of a metric in a sentence.
+// ChoiceMetric returns the name of a metric for use in a sentence.
 func ChoiceMetric(name string) string {
 	if long, ok := choiceMetrics[name]; ok {
 		return long
@@ -88,7 +89,7 @@ func ChoiceMetric(name string) string {
 	return name
 }
 
-// Words says what the verdicts of a cell come to.
+// Words returns k in words, for a cell of a choice.
 func (k AnswerKind) Words() string {
 	switch k {
 	case OneWins:

@@ -19,27 +19,26 @@ const (
 	MaxRequests = 10_000_000
 
 	// The times of real requests are nanoseconds and compress to 2 bytes a request or more.
-	// Decode refuses a file that claims mostPerByte requests for each of its bytes and
-	// fewRequests besides: a few kilobytes must not fill the memory.
+	// Decode refuses a file that claims more than mostPerByte requests per byte plus fewRequests:
+	// a file of a few kilobytes must not fill the memory.
 	mostPerByte = 4
 	fewRequests = 20_000
 )
 
 const requestsMagic = "schedlab requests"
 
-// A layout is how rows of one type are written: inside gzip, the magic words, a
-// version byte, the count as a uvarint, then one column after the other as
-// zigzag varints.
+// A layout is the file format of rows of one type. Inside gzip: the magic words, a version byte,
+// the count as a uvarint, then one column after the other as zigzag varints.
 type layout[T any] struct {
-	what    string // the rows, for messages
+	what    string // name of the rows, for error messages
 	magic   string
 	version byte
 	columns []column[T] // in file order
 }
 
-// A column is one field of a row on its way to and from a varint. Columns
-// that follow another field are stored as their distance from it, so that a
-// steady trial compresses to a few bytes a request.
+// A column converts one field of a row to and from a varint. A field that follows another one
+// closely is stored as its distance from it, so that a steady trial compresses to a few bytes a
+// request.
 type column[T any] struct {
 	name string
 	get  func(r, prev T) int64
@@ -102,6 +101,7 @@ func Decode(r io.Reader, size int64) ([]Request, error) {
 	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, MaxRequests)))
 }
 
+// encode writes the rows. It refuses more than MaxRequests.
 func (l layout[T]) encode(w io.Writer, rows []T) error {
 	if len(rows) > MaxRequests {
 		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
@@ -131,7 +131,7 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	return nil
 }
 
-// decode reads at most most rows.
+// decode reads the rows. It refuses a file of more than most rows.
 func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
@@ -167,6 +167,7 @@ func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	return rows, nil
 }
 
+// decodeHeader checks magic words and version, and returns the number of rows.
 func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
 	head := make([]byte, len(l.magic)+1)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -188,7 +189,8 @@ func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err erro
 	return int(n), nil
 }
 
-// whole turns the end of input into an error that says a file was cut short.
+// whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file
+// was cut short.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF
@@ -196,7 +198,7 @@ func whole(err error) error {
 	return err
 }
 
-// offsetReader counts what was read of the uncompressed data.
+// offsetReader counts the bytes read of the uncompressed data.
 type offsetReader struct {
 	r      *bufio.Reader
 	offset int64

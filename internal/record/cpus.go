@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// CPUs is a set of CPU numbers, ascending. Its text is the kernel's, like 0-3,5.
+// CPUs is a set of CPU numbers, ascending and without duplicates. Its text form is the kernel's,
+// such as 0-3,5.
 type CPUs []int
 
-// mostCPUs is above every CPU number of a machine that Linux runs on.
+// mostCPUs is above every CPU number that Linux supports.
 const mostCPUs = 1 << 13
 
-// ParseCPUs reads a list like 0-3,5.
+// ParseCPUs parses a list such as 0-3,5.
 func ParseCPUs(list string) (set CPUs, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, ranged := strings.Cut(part, "-")
@@ -33,7 +34,8 @@ func ParseCPUs(list string) (set CPUs, err error) {
 	return slices.Compact(set), nil
 }
 
-// CountCPUs is how many CPUs a list names; otherwise, and at least 1, where it names none.
+// CountCPUs returns the number of CPUs that list names. If it names none, it returns otherwise,
+// at least 1.
 func CountCPUs(list string, otherwise int) int {
 	if set, err := ParseCPUs(list); err == nil {
 		return len(set)
@@ -41,7 +43,7 @@ func CountCPUs(list string, otherwise int) int {
 	return max(otherwise, 1)
 }
 
-// Without are those that are not in other.
+// Without returns the CPUs of s that are not in other.
 func (s CPUs) Without(other CPUs) (rest CPUs) {
 	for _, cpu := range s {
 		if !slices.Contains(other, cpu) {
@@ -51,8 +53,8 @@ func (s CPUs) Without(other CPUs) (rest CPUs) {
 	return rest
 }
 
-// Shared are the server's CPUs that the load has too, where the server has others beside
-// them; none otherwise.
+// Shared returns the CPUs that server and load have in common. It returns nil if the server has
+// no CPU for itself.
 func Shared(server, load CPUs) CPUs {
 	own := server.Without(load)
 	if len(own) == 0 {
@@ -61,7 +63,7 @@ func Shared(server, load CPUs) CPUs {
 	return server.Without(own)
 }
 
-// String writes a set as 0-3,5.
+// String returns s as a list such as 0-3,5.
 func (s CPUs) String() string {
 	var parts []string
 	for i := 0; i < len(s); i++ {
@@ -78,7 +80,7 @@ func (s CPUs) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Words is a set in a sentence: CPU 1, or CPUs 0-3.
+// Words returns s for use in a sentence: "CPU 1", or "CPUs 0-3".
 func (s CPUs) Words() string {
 	if len(s) == 1 {
 		return "CPU " + s.String()

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// DefaultRoot is where runs are kept unless told otherwise.
+	// DefaultRoot is the directory of runs if the user names none.
 	DefaultRoot = "schedlab-runs"
 	// MaxBytes bounds the bulky files of one record: requests, scraped
 	// metrics and server logs, 400 MB in all.
@@ -25,7 +25,7 @@ const (
 	runFile    = "run.json"
 	trialsDir  = "trials"
 	unfinished = ".unfinished" // suffix of a trial that is being written
-	probeBytes = 1 << 20       // room that must be there before load starts
+	probeBytes = 1 << 20       // room on the disk that must be free before load starts
 )
 
 // Files of a trial's directory.
@@ -43,7 +43,7 @@ const (
 // safe for concurrent use; several processes may read one directory.
 type Dir struct {
 	path  string
-	last  string // what root/latest named before it; "" for nothing, and of an opened one
+	last  string // the run that root/latest named before this one; "" for none, and for an opened Dir
 	bulk  int64  // bytes of bulky files written so far
 	limit int64
 	full  bool
@@ -62,7 +62,7 @@ func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir
 	return create("map", root, now.Format(begun)+"-map-"+slug(scenario), "", random)
 }
 
-// begun is how a name says when.
+// begun is the format of the start time in a run's name.
 const begun = "20060102-150405"
 
 func create(what, root, stem, below string, random func() uint32) (*Dir, error) {
@@ -73,6 +73,8 @@ func create(what, root, stem, below string, random func() uint32) (*Dir, error) 
 	return d, nil
 }
 
+// createDir makes a new directory, proves that it can be written, and links root/latest to it.
+// After an error the new directory is removed.
 func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
@@ -92,8 +94,8 @@ func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	return &Dir{path: path, last: last, limit: MaxBytes}, nil
 }
 
-// Discard removes a record in which nothing was measured, and points root/latest at the
-// run that it named before.
+// Discard removes a record that holds no measurement, and points root/latest at the run that it
+// named before.
 func (d *Dir) Discard() error {
 	if err := d.StepBack(); err != nil {
 		return err
@@ -101,8 +103,8 @@ func (d *Dir) Discard() error {
 	return os.RemoveAll(d.path)
 }
 
-// StepBack points root/latest at the run that it named before this one, which is no answer of
-// its own: tests of another run, or nothing that was measured.
+// StepBack points root/latest at the run that it named before this one. Use it for a record that
+// is no answer by its contents alone: tests of another run, or no measurement.
 func (d *Dir) StepBack() error {
 	root, name := filepath.Split(d.path)
 	path := filepath.Join(root, latest)
@@ -115,7 +117,7 @@ func (d *Dir) StepBack() error {
 	return link(root, d.last)
 }
 
-// claim makes the directory under a name nobody else has.
+// claim makes a directory with a new name.
 func claim(root, stem string, random func() uint32) (path string, err error) {
 	for range 64 {
 		path = filepath.Join(root, fmt.Sprintf("%s-%04x", stem, random()&0xffff))
@@ -126,7 +128,7 @@ func claim(root, stem string, random func() uint32) (path string, err error) {
 	return path, err
 }
 
-// probe writes and removes a file, since a full disk still makes directories.
+// probe writes and removes a file, since directories can still be made on a full disk.
 func probe(dir string) error {
 	name := filepath.Join(dir, ".probe")
 	err := writeSync(name, func(w io.Writer) error {
@@ -152,8 +154,8 @@ func link(root, name string) error {
 	return nil
 }
 
-// slug keeps what is safe in a file name on every system, lower case, at most
-// 40 bytes.
+// slug returns s in lower case with only characters that are safe in a file name on every system,
+// at most 40 bytes.
 func slug(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -167,7 +169,7 @@ func slug(s string) string {
 	return cmp.Or(strings.Trim(s[:min(len(s), 40)], "-"), "run")
 }
 
-// Path returns where the record lies, as given to Create or found by Open.
+// Path returns the directory of the record, as given to Create or found by Open.
 func (d *Dir) Path() string { return d.path }
 
 // Name returns the run's name, the last element of its path.
@@ -183,9 +185,8 @@ func (d *Dir) WriteRun(r Run) error {
 	return d.WriteFile(runFile, func(w io.Writer) error { return WriteJSON(w, r) })
 }
 
-// WriteFile writes name (bench.txt, report.html) in the run directory with
-// what write produces, atomically: until it has succeeded an earlier file
-// stays as it was.
+// WriteFile writes the file name (bench.txt, report.html) in the run directory with the output of
+// write. It is atomic: an earlier file stays unchanged until write has succeeded.
 func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
 		return fmt.Errorf("writing %q: not a plain file name", name)
@@ -212,20 +213,19 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Files are a trial's files beyond what schedlab computes itself; nil ones
-// are not written.
+// Files are the bulky files of a trial. nil ones are not written.
 type Files struct {
 	Metrics []byte   // the scraped series as OpenMetrics, or as the server writes them
-	Before  []byte   // those before the load, of servers that are not ours
+	Before  []byte   // the series before the load, of servers that are not ours
 	Log     []byte   // the server's log
-	Stamps  []Stamps // one for each request, in their order
+	Stamps  []Stamps // one per request, in the order of requests
 }
 
-// WriteTrial writes trials/NNN-arm. The directory appears under its name only
-// when it is whole, so a killed run is readable to its last trial. (Files of a
-// trial are not forced to the disk one by one: that would cost the machine
-// under test more than the trial; a power cut may spoil the last ones, which
-// Trials then names.) A number may be written once.
+// WriteTrial writes trials/NNN-arm. The directory gets its name only when it is complete, so a
+// killed run is readable up to its last trial. A trial's number can be written only once. The
+// files of a trial are not synced one by one, since that would load the machine under test more
+// than the trial does. A power cut may spoil the last trials; [Dir.Trials] then returns an error
+// for each.
 func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
 	if err := d.writeTrial(t, requests, files); err != nil {
 		return fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
@@ -288,7 +288,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	return nil
 }
 
-// WriteJSON writes v indented, in one Write, with <, > and & as they are.
+// WriteJSON writes v as indented JSON, in one Write, without escaping <, > and &.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

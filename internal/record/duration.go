@@ -2,5 +2,5 @@ package record
 
 import "time"
 
-// Duration is so many seconds, as records keep times.
+// Duration converts seconds, the unit of times in records, to a time.Duration.
 func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// whyFile is an explanation beside the run that it is of.
+// whyFile is the explanation in a run's directory.
 const whyFile = "why.json"
 
-// WriteExplanation keeps an explanation of the run; one that was there before is replaced.
+// WriteExplanation writes the explanation into the run's record and replaces an earlier one.
 func (d *Dir) WriteExplanation(x *Explanation) error {
 	return d.WriteFile(whyFile, func(w io.Writer) error { return WriteJSON(w, x) })
 }
 
-// Explanation is the one that is kept; nil for none.
+// Explanation reads the explanation in the record; nil if there is none.
 func (d *Dir) Explanation() (*Explanation, error) {
 	var x Explanation
 	switch err := readJSON(filepath.Join(d.path, whyFile), &x); {
@@ -27,35 +27,35 @@ func (d *Dir) Explanation() (*Explanation, error) {
 	return &x, nil
 }
 
-// An Explanation is where the time between two arms of a run went, and why: what `schedlab
-// explain --output json` prints. Times are seconds of a good request.
+// An Explanation is the output of `schedlab explain --output json`: where the time between two
+// arms of a run went, and why. Times are seconds of a good request.
 type Explanation struct {
 	Schema   int    `json:"schema"`
 	Run      string `json:"run"`
 	Dir      string `json:"dir"`
 	Scenario string `json:"scenario"`
-	From     string `json:"from"`             // the arm that is compared with
-	To       string `json:"to"`               // the arm whose difference from it is explained
-	Slower   string `json:"slower,omitempty"` // of the two, the one whose extra time or losses are explained; "" where they hardly differ
-	Blocks   int    `json:"blocks"`           // valid ones; the intervals are over them
+	From     string `json:"from"`             // the arm compared with
+	To       string `json:"to"`               // the arm whose difference from From is explained
+	Slower   string `json:"slower,omitempty"` // the arm with the extra time or losses that the causes explain; "" if the arms hardly differ
+	Blocks   int    `json:"blocks"`           // valid blocks; the intervals are over them
 
 	Mean Waterfall `json:"mean"`
 	Tail Waterfall `json:"tail"` // of the slowest 1 % of each window
 	Lost Step      `json:"lost"` // requests without a good reply, as a ratio of all
-	// Ideal is how far the ideal twins of the two are apart, so what of the difference is
-	// theory; nil where one of them has no twin.
+	// Ideal is the difference of the arms' ideal twins: the part of the difference that theory
+	// predicts. nil if an arm has no twin.
 	Ideal *Step `json:"ideal,omitempty"`
 
 	Witnesses []Witness `json:"witnesses"`
-	Causes    []Suspect `json:"causes"` // suspected, the largest share first
+	Causes    []Suspect `json:"causes"` // suspected causes, the largest share first
 	Outcome   Finding   `json:"outcome"`
-	Reason    Fact      `json:"reason,omitzero"` // of NoDifference and NoCause; or why a cause was not tested
-	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil where none ran
-	// Profiles were captured in windows of their own; nil where none were asked for.
+	Reason    Fact      `json:"reason,omitzero"` // why the outcome is NoDifference or NoCause, or why a cause was not tested
+	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil if none ran
+	// Profiles were captured in extra windows; nil if none were asked for.
 	Profiles *Profiles `json:"profiles,omitempty"`
 }
 
-// Faster is the arm that is not the slower one.
+// Faster returns the arm that is not the slower one.
 func (x *Explanation) Faster() string {
 	if x.Slower == x.From {
 		return x.To
@@ -63,20 +63,20 @@ func (x *Explanation) Faster() string {
 	return x.From
 }
 
-// A Finding is what an explanation comes to.
+// A Finding is the outcome of an explanation.
 type Finding string
 
 // The findings.
 const (
 	Because      Finding = "because"       // a cause was confirmed
-	Shown        Finding = "shown"         // a cause was measured directly, and needs no test
-	Correlated   Finding = "correlated"    // causes are suspected, none confirmed
-	NoCause      Finding = "no-cause"      // the arms differ, and no rule says why
+	Shown        Finding = "shown"         // a cause was measured directly and needs no test
+	Correlated   Finding = "correlated"    // causes are suspected, but none is confirmed
+	NoCause      Finding = "no-cause"      // the arms differ, but no rule fits
 	NoDifference Finding = "no-difference" // there is nothing to explain
 )
 
-// A Step is a figure of two arms and what it differs by, with its 95 % interval over the
-// blocks.
+// A Step is a figure in two arms and its difference, By = To - From. Low and High are the 95 %
+// interval of By over the blocks.
 type Step struct {
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
@@ -88,18 +88,19 @@ type Step struct {
 // Sure reports whether the interval excludes 0.
 func (s Step) Sure() bool { return s.Low > 0 || s.High < 0 }
 
-// A Waterfall leads from one arm's mean to another's: By is the sum of the pieces'.
+// A Waterfall divides the difference of two arms' means into pieces. By is the sum of the pieces'
+// By.
 type Waterfall struct {
 	Step
 	Pieces []Piece `json:"pieces"` // in the order in which a request meets them
 }
 
-// A Difference is a waterfall from the arm that an arm is compared with, with the pieces of which
-// the intervals exclude 0.
+// A Difference is the waterfall between an arm and the arm it is compared with. It keeps only
+// pieces with an interval that excludes 0.
 type Difference struct {
 	Arm      string `json:"arm"`
 	Baseline string `json:"baseline"`
-	Tail     bool   `json:"tail,omitempty"` // of the slowest 1 % of requests, not of all
+	Tail     bool   `json:"tail,omitempty"` // over the slowest 1 % of requests instead of all
 	Waterfall
 }
 
@@ -107,7 +108,7 @@ type Difference struct {
 type Piece struct {
 	Stretch string `json:"stretch"`
 	Step
-	Phases []PhaseStep `json:"phases,omitempty"` // that it adds up of, where there are several
+	Phases []PhaseStep `json:"phases,omitempty"` // the phases of the stretch, if it has several
 }
 
 // A PhaseStep is one phase's share of a piece.
@@ -116,8 +117,8 @@ type PhaseStep struct {
 	Step
 }
 
-// A Witness is a figure beside the stamps that says what a stretch was spent on: medians
-// over the blocks, nil where an arm does not have it.
+// A Witness is a further figure that tells what the time of a stretch was spent on. From and To
+// are medians over the blocks, nil if the arm does not have the figure.
 type Witness struct {
 	Name string   `json:"name"`
 	Unit string   `json:"unit"` // s, ratio, count
@@ -125,43 +126,44 @@ type Witness struct {
 	To   *float64 `json:"to"`
 }
 
-// A Suspect is why an arm may be the slower one.
+// A Suspect is a possible cause why an arm is slower.
 type Suspect struct {
 	Code    Code    `json:"code"`
-	Fact    Fact    `json:"fact"` // in figures
+	Fact    Fact    `json:"fact"` // the cause with its figures
 	Stretch string  `json:"stretch"`
-	Share   float64 `json:"share"` // of the difference that lies in the stretch
-	Tail    bool    `json:"tail"`  // the difference of the slowest 1 %, not of the mean
-	// Witnesses are the rule's, with whether each agrees; one that is not known is absent.
+	Share   float64 `json:"share"` // share of the difference that lies in the stretch, as a ratio
+	Tail    bool    `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
+	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are
+	// absent.
 	Witnesses []Testimony  `json:"witnesses"`
 	State     SuspectState `json:"state"`
-	// Knob is the slower arm with the cause taken away, Control with something that must
-	// not matter, as `compare --arm` takes them; "" where the rule has none.
+	// Knob is the slower arm without the cause. Control is the slower arm with a change that must
+	// not matter. Both are written as `compare --arm` takes them; "" if the rule has none.
 	Knob    string `json:"knob,omitempty"`
 	Control string `json:"control,omitempty"`
-	// Moved and Still are the stretch in the arm as it is, and with the knob turned or the
-	// control changed; nil where that did not run.
+	// Moved and Still are the steps of the stretch's time from the slower arm to the knob and to
+	// the control; nil if the test did not run.
 	Moved *Step `json:"moved,omitempty"`
 	Still *Step `json:"still,omitempty"`
 }
 
-// A SuspectState says what is known of a cause.
+// A SuspectState tells how far a cause is tested.
 type SuspectState string
 
 // The states.
 const (
 	Untested     SuspectState = "untested"      // its test did not run
-	Untestable   SuspectState = "untestable"    // there is no knob for it
-	ShownBy      SuspectState = "shown"         // stamped as such
-	Confirmed    SuspectState = "confirmed"     // the knob took the time away, the control did not
-	NotConfirmed SuspectState = "not-confirmed" // or not
+	Untestable   SuspectState = "untestable"    // no setting removes the cause
+	ShownBy      SuspectState = "shown"         // the stamps measure the cause directly
+	Confirmed    SuspectState = "confirmed"     // the knob removed the time, the control did not
+	NotConfirmed SuspectState = "not-confirmed" // the test did not confirm it
 )
 
-// A Testimony is what one witness says of a cause.
+// A Testimony is a witness's figure in both arms, and whether it agrees with a cause.
 type Testimony struct {
 	Witness string   `json:"witness"`
 	Unit    string   `json:"unit"`
-	Faster  *float64 `json:"faster"` // in the arm that is not the slower; nil where it is not known
+	Faster  *float64 `json:"faster"` // in the faster arm; nil if unknown
 	Slower  float64  `json:"slower"`
 	Agrees  bool     `json:"agrees"`
 }

@@ -7,20 +7,20 @@ import (
 )
 
 // A Fact is a statement about a run as data: a doubt, a reason, a part of an answer. Its
-// [Sentence] puts it into words; nothing compares or searches the words.
+// [Sentence] puts it into words. Programs must compare codes and values, never words.
 type Fact struct {
 	Code     Code   `json:"code"`
 	Arm      string `json:"arm,omitempty"` // the arm it is about, "" for the run
 	Baseline string `json:"baseline,omitempty"`
 	Metric   string `json:"metric,omitempty"`
-	// Values are its figures by name: seconds, shares of 1, counts, rates per second.
+	// Values are the figures of the fact by name: seconds, ratios 0..1, counts, rates per second.
 	Values Values `json:"values,omitempty"`
-	// Names are its CPUs, settings, files and errors of system calls, by name.
+	// Names are the CPUs, settings, files and errors of system calls in the fact, by name.
 	Names Names `json:"names,omitempty"`
-	// Because are the facts that it rests on.
+	// Because are the facts that this one rests on.
 	Because []Fact `json:"because,omitempty"`
-	// Text is the fact in words. MarshalJSON sets it; it is shown where this program does not
-	// know the code.
+	// Text is the fact in words, set by MarshalJSON. It is printed only for a code that this
+	// program does not know.
 	Text string `json:"text,omitempty"`
 }
 
@@ -33,24 +33,25 @@ type Names = map[string]string
 // A Code identifies a kind of fact. Each has one [Sentence].
 type Code string
 
-// None reports whether f is the zero Fact, or one without a code.
+// None reports whether f has no code, as the zero Fact.
 func (f Fact) None() bool { return f.Code == "" }
 
-// Error makes a fact an error; its message is the fact in words.
+// Error returns the fact in words. It makes a Fact an error.
 func (f Fact) Error() string { return f.String() }
 
-// MarshalJSON writes the fact with its Text.
+// MarshalJSON writes the fact with its Text filled in.
 func (f Fact) MarshalJSON() ([]byte, error) {
 	type plain Fact
 	f.Text = f.String()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // an encoder that wants it does it itself
+	e.SetEscapeHTML(false) // the encoder of the whole document escapes if it wants to
 	err := e.Encode(plain(f))
 	return b.Bytes(), err
 }
 
-// Facts that several rooms find or decide by. All others are in the room that finds them.
+// Facts that several packages find or branch on. Every other fact is in the package that finds
+// it.
 var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
@@ -65,8 +66,9 @@ var (
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 )
 
-// byWeight lists doubts in the order of what they do to the answer: first those that make or
-// break it, then all others (""), last those of every run on such a machine.
+// byWeight lists doubts by their effect on the answer: first the doubts that decide whether there
+// is an answer, then all codes that are not listed (""), last the doubts that every run on such a
+// machine has.
 var byWeight = []Code{
 	StickyPool, "starved-connections", GeneratorLimit, Overloaded, "too-few-workers",
 	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", "windows-refused", "load-took-cpu", "unsent-requests",
@@ -75,6 +77,7 @@ var byWeight = []Code{
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
 }
 
+// weight returns the place of c in byWeight; small numbers weigh more.
 func weight(c Code) int {
 	if i := slices.Index(byWeight, c); i >= 0 {
 		return i
@@ -82,7 +85,7 @@ func weight(c Code) int {
 	return slices.Index(byWeight, "")
 }
 
-// Decides reports whether a doubt of this kind makes or breaks the answer.
+// Decides reports whether a doubt of this kind decides whether the answer stands.
 func (c Code) Decides() bool { return weight(c) < weight("") }
 
 // ByWeight sorts doubts in place, the weightiest first, and returns them.

@@ -1,32 +1,32 @@
 package record
 
-// A Feasibility is what a plan's rate, window and budget can decide, known before the
-// blocks start.
+// A Feasibility tells what a plan can decide with its rate, window and budget. It is known before
+// the blocks start.
 type Feasibility struct {
-	// First is how many blocks the first look takes that can decide anything.
+	// First is the number of blocks at the first look that can decide anything.
 	First int `json:"first"`
-	// Planned is the window before it was lengthened for the quantiles that are asked for,
-	// seconds; 0: it was not.
+	// Planned is the window, in seconds, before it was lengthened for the quantiles asked for; 0
+	// if it was not lengthened.
 	Planned float64 `json:"planned_window,omitempty"`
-	// NeedsRate is what the rate that the probes are to choose must come to, per second, for
-	// all that is asked to be decided in this window; 0: the rate is known, or high enough.
+	// NeedsRate is the rate, in requests per second, that the probes must find for this window to
+	// decide everything asked for; 0 if the rate is known or high enough.
 	NeedsRate float64       `json:"needs_rate,omitempty"`
 	Cannot    []Undecidable `json:"cannot,omitempty"`
-	// Would are the flags with which all that is asked for could be decided; nil when it
-	// can be, or when none would do.
+	// Would are flags that make everything asked for decidable; nil if it is decidable already,
+	// or if no flags would do.
 	Would *WouldDo `json:"would,omitempty"`
 }
 
-// Undecidable is one metric that cannot be decided.
+// Undecidable is one metric that the plan cannot decide.
 type Undecidable struct {
 	Metric string   `json:"metric"` // p50, p90 or p99
 	Code   Shortage `json:"code"`
-	Value  float64  `json:"value"` // what there is, in the unit of the code
-	Limit  float64  `json:"limit"` // what it takes
-	Asked  bool     `json:"asked"` // an expectation, an SLO or --metric asks for it, or nothing does and it is a primary one
+	Value  float64  `json:"value"` // the amount there is, in the unit of the code
+	Limit  float64  `json:"limit"` // the amount needed
+	Asked  bool     `json:"asked"` // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
 }
 
-// A Shortage says what a metric has too little of.
+// A Shortage names the resource that a metric has too little of.
 type Shortage string
 
 // The shortages.
@@ -36,7 +36,7 @@ const (
 	ShortBlocks   Shortage = "blocks"   // allowed by --blocks, to the first look
 )
 
-// WouldDo are flags of a command; 0 leaves one as it is.
+// WouldDo are values for flags; 0 leaves a flag unchanged.
 type WouldDo struct {
 	Window float64 `json:"window,omitempty"` // seconds
 	Budget float64 `json:"budget,omitempty"` // seconds

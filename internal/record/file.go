@@ -7,12 +7,14 @@ import (
 	"os"
 )
 
-// writeTo writes path with what write produces, buffered.
+// writeTo writes the output of write to path, buffered.
 func writeTo(path string, write func(io.Writer) error) error { return writeOut(path, write, false) }
 
-// writeSync is writeTo that returns only when the data is on the disk.
+// writeSync is writeTo, but returns only when the data is on the disk.
 func writeSync(path string, write func(io.Writer) error) error { return writeOut(path, write, true) }
 
+// writeOut creates or truncates path and writes it, buffered. If sync is set, it returns only
+// when the data is on the disk.
 func writeOut(path string, write func(io.Writer) error, sync bool) error {
 	f, err := os.Create(path)
 	if err != nil {

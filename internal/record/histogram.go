@@ -22,8 +22,8 @@ const (
 // (between 0.9 and 0.99, say).
 const curveNine = 20
 
-// between are the shares of requests above p50, p75, p95 and p99.5, which people
-// read and the nines miss.
+// between are the shares of requests above p50, p75, p95 and p99.5. People read these quantiles,
+// and the steps of curveNine miss them.
 var between = []float64{.5, .25, .05, .005}
 
 // curveTail is how many requests must lie above a quantile before it is shown
@@ -39,7 +39,8 @@ func NewHistogram() *Histogram {
 	return &Histogram{hdrhistogram.New(int64(minResponse), int64(maxResponse), 3)}
 }
 
-// Record counts one response time. One outside the range counts at its edge.
+// Record counts one response time. A time outside the range counts as the nearest end of the
+// range.
 func (h *Histogram) Record(d time.Duration) {
 	d = min(max(d, minResponse), maxResponse)
 	// The library refuses only values outside the range.
@@ -52,8 +53,8 @@ func (h *Histogram) Merge(other *Histogram) { h.hdr.Merge(other.hdr) }
 // Count returns how many response times were recorded.
 func (h *Histogram) Count() int64 { return h.hdr.TotalCount() }
 
-// Quantile returns the response time that a share q (0..1) of all stayed at or
-// below, to three digits, upwards; 0 when the histogram is empty.
+// Quantile returns the response time that a share q (0..1) of the requests did not exceed,
+// rounded up to three digits; 0 when the histogram is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -61,10 +62,9 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.hdr.ValueAtQuantile(q * 100))
 }
 
-// Curve returns the distribution for a chart: ascending quantiles on one grid
-// for every histogram, 20 to a nine, so dense at the tail, with p50, p75, p95 and
-// p99.5 among them. It ends where fewer than ten requests lie above, so no maximum
-// poses as evidence. Nil below ten requests.
+// Curve returns the distribution for a chart: ascending quantiles on one grid for every
+// histogram, 20 per nine, so that the tail is dense, and p50, p75, p95 and p99.5. It ends where
+// fewer than ten requests lie above, since a maximum is no evidence. Nil below ten requests.
 func (h *Histogram) Curve() []Point {
 	n := float64(h.Count())
 	// The small factor keeps 1000 requests at p99 despite rounding.
@@ -72,7 +72,7 @@ func (h *Histogram) Curve() []Point {
 	var shares []float64
 	for i := 0; ; i++ {
 		above := math.Pow(10, -float64(i)/curveNine)
-		if !(above >= least) { // also of no requests at all
+		if !(above >= least) { // also true without requests, when least is infinite
 			break
 		}
 		shares = append(shares, above)
@@ -91,9 +91,8 @@ func (h *Histogram) Curve() []Point {
 	return points
 }
 
-// WriteHGRM writes the percentile distribution in HdrHistogram's text format,
-// values in milliseconds, five ticks per halving: what HdrHistogram's plotters
-// and wrk2's tools read.
+// WriteHGRM writes the percentile distribution in HdrHistogram's text format, values in
+// milliseconds, five ticks per halving. HdrHistogram's plotters and wrk2's tools read it.
 func (h *Histogram) WriteHGRM(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	if _, err := h.hdr.PercentilesPrint(buf, 5, float64(time.Millisecond)); err != nil {
@@ -112,9 +111,9 @@ func (t Trial) InWindow(r Request) bool {
 	return at >= t.Warmup && at < t.Warmup+t.Window
 }
 
-// Histogram counts the response times, from the scheduled time, of every
-// request in t's window. One that failed counts with the time until it did, so
-// a timeout weighs as much as it made its client wait, at the least.
+// Histogram counts the response times, from the scheduled time, of all requests in t's window. A
+// failed request counts with the time until it failed, so a timeout weighs at least the time for
+// which its client waited.
 func (t Trial) Histogram(requests []Request) *Histogram {
 	h := NewHistogram()
 	for _, r := range requests {

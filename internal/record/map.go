@@ -9,50 +9,50 @@ import (
 	"time"
 )
 
-// A Map is map.json: which arm wins over two factors, each cell a comparison of
-// its own. Times are seconds.
+// A Map is map.json: which arm wins over a grid of two factors. Each cell is one comparison.
+// Times are seconds.
 type Map struct {
 	Schema   int      `json:"schema"`
-	Name     string   `json:"name"`              // of its directory
-	Dir      string   `json:"dir"`               // where it lies
+	Name     string   `json:"name"`              // name of the map's directory
+	Dir      string   `json:"dir"`               // path of the map's directory
 	Status   Status   `json:"status"`            // complete; partial when its budget ended first; interrupted
-	Failure  string   `json:"failure,omitempty"` // why it is partial, if not for its budget
+	Failure  string   `json:"failure,omitempty"` // why it is partial, if the budget is not the reason
 	Plan     MapPlan  `json:"plan"`
-	Question string   `json:"question"` // of the scenario
+	Question string   `json:"question"` // the scenario's question
 	Arms     []string `json:"arms"`     // the baseline first
 	// Rate is what the scenario offers, in words; a cell may have its own.
 	Rate     string  `json:"rate"`
 	Estimate float64 `json:"estimate"` // planned time of one cell
 	Spent    float64 `json:"spent"`    // on all cells, repetitions included
-	// Sessions is how often it was begun or gone on with; the plan's budget is that of
-	// the last. 0 unknown.
+	// Sessions is how many times the map was started or resumed; Plan.Budget is of the last
+	// session. 0 unknown.
 	Sessions int       `json:"sessions,omitempty"`
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	Cells    []Cell    `json:"cells"`            // all, row by row: the first X of the first Y first
-	Theory   *Border   `json:"theory,omitempty"` // nil where none reaches
-	// Headline says what the map comes to. Records have none: report words it.
+	Theory   *Border   `json:"theory,omitempty"` // nil if the law puts no border on the map
+	// Headline is the map's result in a sentence. It is empty in records: report adds it.
 	Headline string `json:"headline,omitempty"`
 	Doubts   []Fact `json:"doubts"`
 }
 
-// A MapPlan is what a map was asked to be; resuming needs nothing else.
+// A MapPlan is everything that was asked of a map. Resuming needs nothing else.
 type MapPlan struct {
 	Scenario   string   `json:"scenario"`       // name
 	Source     string   `json:"source"`         // its YAML, verbatim
-	Path       string   `json:"path,omitempty"` // what is asked instead, as --path or --targets gave it
+	Path       string   `json:"path,omitempty"` // requested instead of the scenario's workload, as --path or --targets gave it
 	Targets    string   `json:"targets,omitempty"`
 	Arms       []string `json:"arms,omitempty"` // as --arms gave them
 	Added      []string `json:"added,omitempty"`
 	X          Factor   `json:"x"`
 	Y          Factor   `json:"y"`
-	Metric     string   `json:"metric"` // "" is the winner over the primary ones
+	Metric     string   `json:"metric"` // decides the winner; "": all primary metrics together
 	Seed       uint64   `json:"seed"`
 	Budget     float64  `json:"budget"`
-	Blocks     int      `json:"blocks"` // of a cell
+	Blocks     int      `json:"blocks"` // blocks per cell
 	Window     float64  `json:"window"` // as --window gave it; 0: each cell's own, by its rate
 	Warmup     float64  `json:"warmup"`
-	Rate       string   `json:"rate,omitempty"` // instead of the scenario's
+	Rate       string   `json:"rate,omitempty"` // replaces the scenario's
 	ServerCPUs string   `json:"server_cpus,omitempty"`
 	LoadCPUs   string   `json:"load_cpus,omitempty"`
 	Pin        string   `json:"pin"`
@@ -83,36 +83,36 @@ type Cell struct {
 	X     int       `json:"x"` // indexes into the factors' values
 	Y     int       `json:"y"`
 	State CellState `json:"state"`
-	// Border says that a neighbour has another verdict, or none that is decided.
+	// Border says that a neighbouring cell has another verdict or an undecided one.
 	Border bool `json:"border"`
 	CellVerdict
 	Visits   int       `json:"visits,omitempty"`  // comparisons run here; the last one counts
-	Order    int       `json:"order,omitempty"`   // from 1, when it was last sampled
-	Runs     []string  `json:"runs,omitempty"`    // their records, below the map's
-	Seconds  float64   `json:"seconds,omitempty"` // they took
+	Order    int       `json:"order,omitempty"`   // when it was last measured: 1 for the map's first comparison
+	Runs     []string  `json:"runs,omitempty"`    // their records, relative to the map's directory
+	Seconds  float64   `json:"seconds,omitempty"` // the comparisons took
 	Rate     float64   `json:"rate,omitempty"`    // offered per second
 	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Short are the arms that cannot keep up by theory.
+	// Short are the arms that have too few workers for the load, by Little's law.
 	Short []string `json:"short,omitempty"`
 }
 
-// A CellVerdict is what a comparison comes to on a map.
+// A CellVerdict is the result of a comparison on a map.
 type CellVerdict struct {
 	Decision CellDecision `json:"decision,omitempty"`
 	Winner   string       `json:"winner,omitempty"` // the arm that beats every other
-	Among    []string     `json:"among,omitempty"`  // arms that are the same as one another and beaten by none
-	Metric   string       `json:"metric,omitempty"` // what decided it
-	Arm      string       `json:"arm,omitempty"`    // the challenger of Ratio
+	Among    []string     `json:"among,omitempty"`  // arms that are the same as one another and beaten by no arm
+	Metric   string       `json:"metric,omitempty"` // the metric that decided
+	Arm      string       `json:"arm,omitempty"`    // the challenger that Ratio is about
 	Ratio    float64      `json:"ratio,omitempty"`  // Arm / baseline at Metric, with its interval
 	Low      float64      `json:"low,omitempty"`
 	High     float64      `json:"high,omitempty"`
-	Reason   Fact         `json:"reason,omitzero"` // of a refusal
+	Reason   Fact         `json:"reason,omitzero"` // why the cell is refused
 }
 
 // CellDecision says how a cell was decided.
 type CellDecision string
 
-// The decisions. Of an unreached cell there is none.
+// The decisions. An unreached cell has none.
 const (
 	Wins     CellDecision = "wins"
 	Ties     CellDecision = "same"
@@ -121,17 +121,17 @@ const (
 	Rejected CellDecision = "refused"
 )
 
-// Decided reports whether the blocks were sure of it.
+// Decided reports whether the comparison has a sure result.
 func (v CellVerdict) Decided() bool {
 	return v.Decision == Wins || v.Decision == Ties || v.Decision == Trades
 }
 
-// A Border is what theory says of a map, and how far the measurement agrees.
+// A Border is the theory's border on a map, and how far the measurement agrees.
 type Border struct {
 	Law string `json:"law"`
-	Arm string `json:"arm"` // that the law is about
-	// Along is the factor along which a line of cells crosses the border; Lines
-	// are the values of the other.
+	Arm string `json:"arm"` // the arm that the law is about
+	// Along is the factor that changes along a line of cells. There is one line for each value of
+	// the other factor.
 	Along string       `json:"along"`
 	Lines []BorderLine `json:"lines"`
 }
@@ -142,8 +142,8 @@ type BorderLine struct {
 	Value   string `json:"value"`
 	Law     int    `json:"law"` // where the law puts the border; 0 or the number of cells: outside
 	From    int    `json:"from"`
-	To      int    `json:"to"`      // the measured one lies From..To, apart by cells that are not decided
-	Known   bool   `json:"known"`   // false: no one border can be told
+	To      int    `json:"to"`      // the measured border lies From..To; the cells between are undecided
+	Known   bool   `json:"known"`   // false: the cells do not show a single border
 	Within1 bool   `json:"within1"` // From and To are at most one cell from Law
 }
 
@@ -187,7 +187,7 @@ func OpenMap(name, root string) (*Dir, Map, error) {
 	return nil, Map{}, fmt.Errorf("opening map %q: no %s there or in %q; make one with \"schedlab map\": %w", name, mapFile, root, fs.ErrNotExist)
 }
 
-// check finds a map whose cells are not those of its grid.
+// check returns an error if the cells do not match the grid.
 func (m *Map) check() error {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	if columns == 0 || rows == 0 || len(m.Cells) != columns*rows {
@@ -201,5 +201,5 @@ func (m *Map) check() error {
 	return nil
 }
 
-// At is the cell of the x-th and y-th value.
+// At returns the cell of the x-th and y-th value, both from 0. It may be modified.
 func (m *Map) At(x, y int) *Cell { return &m.Cells[y*len(m.Plan.X.Values)+x] }

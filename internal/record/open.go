@@ -17,9 +17,8 @@ import (
 // maxJSON bounds run.json and trial.json when they are read, in bytes.
 const maxJSON = 64 << 20
 
-// Open finds and reads a run: name is `latest`, a run's name under root, or
-// the path of a run directory (or of its run.json). Every error is one line
-// that names the file and what to do.
+// Open finds and reads a run. name is `latest`, the name of a run under root, or the path of a
+// run directory or of its run.json. Every error is one line that names the file and the remedy.
 func Open(name, root string) (*Dir, Run, error) {
 	path, err := find(name, root)
 	if err != nil {
@@ -32,6 +31,7 @@ func Open(name, root string) (*Dir, Run, error) {
 	return &Dir{path: path, limit: MaxBytes}, run, nil
 }
 
+// find returns the directory of a run.
 func find(name, root string) (string, error) {
 	places := []string{filepath.Join(root, name), name}
 	switch {
@@ -89,18 +89,18 @@ func Runs(root string) ([]string, error) {
 	return names, nil
 }
 
-// A TrialRecord is one trial as read back.
+// A TrialRecord is one trial read from the record.
 type TrialRecord struct {
 	Trial
 	Path     string    // its directory
-	Requests []Request // in the order they were scheduled; nil when Omitted says why
-	Stamps   []Stamps  // of each of them; nil when nothing was stamped
+	Requests []Request // in the order they were scheduled; nil if left out, see Omitted
+	Stamps   []Stamps  // one per request; nil if none were stamped
 }
 
-// Trials reads the trials in the order they ran, one at a time, so memory
-// holds one trial's requests. One that cannot be read yields its error, with a
-// TrialRecord that has only its Path, and the next follows. Trials a killed
-// run left half-written are not read: see Unfinished.
+// Trials reads the trials in the order they ran, one at a time, so that memory holds the requests
+// of one trial only. For a trial that cannot be read it yields the error and a TrialRecord with
+// only its Path, and goes on. It skips trials that a killed run left half-written: see
+// Unfinished.
 func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 	return func(yield func(TrialRecord, error) bool) {
 		names, err := d.trialNames(func(name string) bool { return !strings.HasSuffix(name, unfinished) })
@@ -116,8 +116,8 @@ func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 	}
 }
 
-// Unfinished returns the paths of trials that were cut off while being
-// written; empty for a run that ended by itself.
+// Unfinished returns the paths of trials that were cut off while being written; empty for a run
+// that was not killed.
 func (d *Dir) Unfinished() ([]string, error) {
 	names, err := d.trialNames(func(name string) bool { return strings.HasSuffix(name, unfinished) })
 	for i, name := range names {
@@ -126,7 +126,7 @@ func (d *Dir) Unfinished() ([]string, error) {
 	return names, err
 }
 
-// trialNames lists the trial directories that keep says, by number.
+// trialNames lists the trial directories for which keep returns true, by number.
 func (d *Dir) trialNames(keep func(string) bool) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, trialsDir))
 	if err != nil {
@@ -142,12 +142,14 @@ func (d *Dir) trialNames(keep func(string) bool) ([]string, error) {
 	return names, nil
 }
 
-// trialNumber is the number a trial's directory name starts with, 0 if none.
+// trialNumber returns the number at the start of a trial's directory name, 0 if there is none.
 func trialNumber(name string) (n int) {
 	_, _ = fmt.Sscanf(name, "%d-", &n)
 	return n
 }
 
+// readTrial reads a trial's directory. Requests may be missing if Omitted is set; stamps may be
+// missing in any trial. After an error it returns only the Path.
 func readTrial(path string) (TrialRecord, error) {
 	t := TrialRecord{Path: path}
 	err := readJSON(filepath.Join(path, trialFile), &t.Trial)
@@ -172,6 +174,7 @@ func readTrial(path string) (TrialRecord, error) {
 	return t, nil
 }
 
+// readColumns opens and decodes one columnar file.
 func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, error)) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -189,8 +192,8 @@ func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, 
 	return rows, nil
 }
 
-// readJSON reads one of our JSON files into v, refusing one that is too large,
-// foreign, or of a newer schema.
+// readJSON reads one of schedlab's JSON files into v. It refuses a file that is too large, was
+// not written by schedlab, or has a newer schema.
 func readJSON(path string, v any) error {
 	f, err := os.Open(path)
 	if err != nil {

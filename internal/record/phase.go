@@ -2,36 +2,36 @@ package record
 
 import "slices"
 
-// A Phase is a part of the response time: Name is one of package timeline's
-// parts, or cpu, sleep and unexplained in place of its service.
+// A Phase is a part of the response time. Name is a part in package timeline, except that cpu,
+// sleep and unexplained, or handler, stand for its service.
 type Phase struct {
 	Name string  `json:"name"`
-	Mean float64 `json:"mean"` // seconds of a request, on average
-	Tail float64 `json:"tail"` // the same over each window's slowest 1 %
+	Mean float64 `json:"mean"` // seconds per request, on average
+	Tail float64 `json:"tail"` // the same over the slowest 1 % of each window
 }
 
-// The shares of a request's service.
+// The parts of a request's service time.
 const (
-	PhaseCPU   = "cpu"   // calibrated demand
-	PhaseSleep = "sleep" // demanded
-	// PhaseRest is Service without both: others had the CPU, the sleep ended late, the
-	// core was slower than calibrated. It can be below 0, where it was faster
+	PhaseCPU   = "cpu"   // calibrated CPU demand
+	PhaseSleep = "sleep" // demanded blocking time
+	// PhaseRest is the service time beyond both demands: other threads had the CPU, the sleep
+	// ended late, or the core was slower than calibrated. It is below 0 where the core was faster
 	// (docs/decisions/0014-one-interference.md).
 	PhaseRest = "unexplained"
-	// PhaseHandler is all of Service where the plan knows no demand: the path asks for it, or
-	// another program decides. The three above are 0 then.
+	// PhaseHandler is the whole service time if the plan does not know the demand, because the
+	// path or another program determines it. The other three are 0 then.
 	PhaseHandler = "handler"
 )
 
-// A Stretch is phases that have one cause, under the name that people read.
+// A Stretch is a group of phases with one cause, under a name for people.
 type Stretch struct {
 	Name   string
-	What   string // in a few words
+	What   string // a short description
 	Phases []string
 }
 
-// Stretches are all there are, in the order in which a request meets them, but
-// for the kernel's, which it meets on both its ways. Every phase is in one.
+// Stretches returns all stretches, in the order in which a request passes them; the kernel's,
+// which it passes on both ways, comes second. Every phase is in exactly one stretch.
 func Stretches() []Stretch {
 	return []Stretch{
 		{"client", "the load's own lateness, waiting for a connection, opening one", []string{"lag", "connect", "build"}},
@@ -46,7 +46,7 @@ func Stretches() []Stretch {
 	}
 }
 
-// In sums a figure over those of phases that belong to s.
+// In returns the sum of a figure over the phases that belong to s.
 func (s Stretch) In(phases []Phase, of func(Phase) float64) (sum float64) {
 	for _, p := range phases {
 		if slices.Contains(s.Phases, p.Name) {

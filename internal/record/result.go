@@ -1,6 +1,6 @@
-// Package record is the run directory: what a comparison planned, what every
-// trial measured, and the result computed from it. It holds types, codecs and
-// files; it measures nothing and decides nothing.
+// Package record is the run directory: the plan of a comparison, the measurements of every trial,
+// and the result computed from them. It holds types, codecs and files; it measures nothing and
+// decides nothing.
 package record
 
 import "time"
@@ -9,23 +9,22 @@ import "time"
 // refuses a larger one.
 const Schema = 1
 
-// A Result is what `compare --output json` prints: the whole answer of a run,
-// computed from its trials. Times are seconds, ratios are 0..1 or plain
-// quotients (1.42 is "42 % more").
+// A Result is the output of `compare --output json`: the whole answer of a run, computed from its
+// trials. Times are seconds. Ratios are 0..1 or plain quotients (1.42 means 42 % more).
 type Result struct {
 	Schema   int       `json:"schema"`
 	Run      string    `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
-	Dir      string    `json:"dir"`                // where its record lies
+	Dir      string    `json:"dir"`                // path of its record
 	Scenario string    `json:"scenario"`           // scenario name
-	Question string    `json:"question"`           // what the scenario asks, one sentence
+	Question string    `json:"question"`           // the scenario's question, one sentence
 	Status   Status    `json:"status"`             // complete, interrupted or partial
 	Seed     uint64    `json:"seed"`               // seed of every trace and order
 	Rate     float64   `json:"rate"`               // offered requests per second
-	Sendable float64   `json:"sendable,omitempty"` // what the load's CPUs can offer, where that is less than the share of X_max asked for
+	Sendable float64   `json:"sendable,omitempty"` // highest rate that the load's CPUs can offer, if less than the requested share of X_max
 	Asked    string    `json:"asked,omitempty"`    // what a request does, in words
 	Window   float64   `json:"window"`             // measured seconds of one trial
-	Planned  int       `json:"planned"`            // blocks planned, at most
-	Valid    int       `json:"valid"`              // blocks that entered the verdicts: all whose data are right
+	Planned  int       `json:"planned"`            // most blocks planned
+	Valid    int       `json:"valid"`              // blocks that the verdicts use: all with correct data
 	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
@@ -33,40 +32,39 @@ type Result struct {
 	Verdicts []Verdict `json:"verdicts"`        // challengers × metrics, in plan order
 	AA       []Verdict `json:"aa"`              // the baseline against its own copy, per metric
 	Duels    []Verdict `json:"duels,omitempty"` // every challenger against every challenger before it, per metric
-	// Differences are where the mean times of arms surely differ, by more than the baseline's from
-	// its own copy's.
+	// Differences are the surely different mean times of arms. A difference must exceed the
+	// difference between the baseline and its own copy.
 	Differences []Difference `json:"differences,omitempty"`
 	Winner      string       `json:"winner"` // an arm's name, "trade" or "undecided"
 	Answer      Conclusion   `json:"answer,omitzero"`
-	// Headline is the answer in one sentence. Records have none: report adds it to the JSON
-	// it prints.
+	// Headline is the answer in one sentence. It is empty in records: report adds it to its JSON.
 	Headline string    `json:"headline,omitempty"`
-	Doubts   []Fact    `json:"doubts"`  // every reservation, in order of weight
+	Doubts   []Fact    `json:"doubts"`  // every reservation, the weightiest first
 	Refused  []Refusal `json:"refused"` // blocks left out, and why
 	// Expectations are the scenario's assertions, in its order.
 	Expectations []Expectation `json:"expectations"`
-	// NotChecked names the validity rules that nothing was known for.
+	// NotChecked names the validity rules that could not be checked for lack of data.
 	NotChecked []string `json:"not_checked"`
-	// Laws are those of the audit that could be checked.
+	// Laws are the audit's laws that could be checked.
 	Laws []Law `json:"laws,omitempty"`
 	// Order names the arms of each block in the order they ran.
 	Order [][]string `json:"order,omitempty"`
 	Note  string     `json:"note,omitempty"` // the user's own, from --note
-	// LoadsDiffer names the settings in which some arm was asked otherwise than the
-	// baseline, as a scenario calls them: none of the arms wins then.
+	// LoadsDiffer names the load settings, as a scenario spells them, in which an arm differs
+	// from the baseline. No arm wins then.
 	LoadsDiffer []string `json:"loads_differ,omitempty"`
-	// Others are who else used the CPUs, over the whole run; nil where that is not told.
+	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
-	// Explained is why two of its arms differ, where `schedlab explain` was asked.
+	// Explained tells why two of the arms differ, if `schedlab explain` ran.
 	Explained *Explanation `json:"explained,omitempty"`
-	// Capacity is the answer of `schedlab capacity`, whose runs compare nothing.
+	// Capacity is the result of `schedlab capacity`. Such a run compares nothing.
 	Capacity *Capacity `json:"capacity,omitempty"`
 }
 
-// Status says how much of its plan a run holds.
+// Status tells how much of its plan a run has completed.
 type Status string
 
-// The states of a run. Running is what a killed run still says.
+// The states of a run. A killed run stays Running in its record.
 const (
 	Running     Status = "running"
 	Complete    Status = "complete"
@@ -74,103 +72,105 @@ const (
 	Partial     Status = "partial"
 )
 
-// An Arm is one contestant's figures: medians over the valid blocks of the
-// per-block values. A quantile is nil when its window had too few requests.
+// An Arm is the figures of one contestant: medians over the valid blocks of the per-block values.
+// A quantile is nil if a window had too few requests for it.
 type Arm struct {
 	Name    string  `json:"name"`
 	Mode    string  `json:"mode"`    // "" for a foreign command
 	Command string  `json:"command"` // the command line a person can rerun
 	Role    Role    `json:"role"`
-	Clients Clients `json:"clients,omitzero"` // what its clients did
+	Clients Clients `json:"clients,omitzero"` // the load of its clients
 	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, 0 for the environment's
-	// Attached says that it ran already: nothing of its server was set here. CPUs is
-	// where it may run, when that is not only where the plan has servers.
+	// Attached says that the server ran before schedlab, which set nothing of it. CPUs is the set
+	// it may run on, if that is more than the plan's server CPUs.
 	Attached bool     `json:"attached,omitempty"`
 	CPUs     string   `json:"cpus,omitempty"`
-	XMax     *float64 `json:"x_max"`                 // closed-loop throughput, requests per second; nil when not measured, as of the copy
-	Apart    float64  `json:"x_max_apart,omitempty"` // how far apart the halves of its probe were, as a share of it; 0 unknown
+	XMax     *float64 `json:"x_max"`                 // closed-loop throughput, requests per second; nil if not measured, as for the copy
+	Apart    float64  `json:"x_max_apart,omitempty"` // difference between the halves of its probe, as a ratio of XMax; 0 unknown
 	P50      *float64 `json:"p50"`
 	P90      *float64 `json:"p90"`
 	P99      *float64 `json:"p99"`
 	Goodput  *float64 `json:"goodput"` // good replies per second; nil without a valid block
-	// CPUPerRequest is server CPU seconds per answered request; nil when not known.
+	// CPUPerRequest is server CPU seconds per answered request; nil if unknown.
 	CPUPerRequest *float64 `json:"cpu_per_request"`
 	Errors        int      `json:"errors"`   // requests in valid windows without a good reply
 	Requests      int      `json:"requests"` // requests scheduled in valid windows
-	// Failures counts those Errors by how they ended: "status 500", "timed out".
+	// Failures counts the Errors by how they ended: "status 500", "timed out".
 	Failures           map[string]int `json:"failures,omitempty"`
-	StarvedConnections int            `json:"starved_connections"` // worst window: connections that waited for an answer in vain
-	Jain               *float64       `json:"jain"`                // worst window: Jain's index of answers per connection; 1 is even; nil where none is kept or answered
-	Mean               *float64       `json:"mean,omitempty"`      // response time, seconds
-	GoodMean           *float64       `json:"good_mean,omitempty"` // that of good replies, where others are more than 0.1 %
-	NEff               float64        `json:"n_eff,omitempty"`     // requests a window is worth, for their correlation; 0 unknown
-	Levels             []Level        `json:"levels,omitempty"`    // of the varied factors
+	StarvedConnections int            `json:"starved_connections"` // worst window: connections that waited for a reply and got none
+	Jain               *float64       `json:"jain"`                // worst window: Jain's index of replies per connection, 1 is even; nil if no connections are kept or none got a reply
+	Mean               *float64       `json:"mean,omitempty"`      // mean response time, seconds
+	GoodMean           *float64       `json:"good_mean,omitempty"` // mean response time of good replies, if more than 0.1 % are not good
+	NEff               float64        `json:"n_eff,omitempty"`     // independent requests that a window is worth, given their correlation; 0 unknown
+	Levels             []Level        `json:"levels,omitempty"`    // its values of the varied factors
 	Family             string         `json:"family,omitempty"`    // name without the levels
-	// Switches are context switches of the server's threads per request that ended,
-	// and Overflows connections that found an accept queue of the host full in all
-	// valid windows; nil when not known.
+	// Switches is the context switches of the server's threads per ended request. Overflows is
+	// the number of connections that found an accept queue of the host full, over all valid
+	// windows. nil if unknown.
 	Switches  *float64 `json:"switches_per_request,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`
-	// Loops is the share of the server's CPU time that its event loops used themselves, the
-	// median of its valid windows; nil where it has none, or the scenario does not ask.
+	// Loops is the share of the server's CPU time used by its event loops, 0..1, the median of
+	// the valid windows. nil if it has no loops, or if the scenario does not ask for it.
 	Loops *float64 `json:"loops,omitempty"`
-	// Sessions is nil unless its clients had any.
+	// Sessions is nil if its clients had no sessions.
 	Sessions *SessionTimes `json:"sessions,omitempty"`
-	// Fairness is nil where connections are not kept.
+	// Fairness is nil if connections are not kept.
 	Fairness *Fairness `json:"fairness,omitempty"`
 	// Disturbed is nil without a valid block.
 	Disturbed *Disturbed `json:"disturbed,omitempty"`
-	// Generator is what the load side did; nil without a valid block.
+	// Generator is what the load generator did; nil without a valid block.
 	Generator *Proofs `json:"generator,omitempty"`
-	// Predictions are what theory gives, one for each model of the scenario.
+	// Predictions are theory's predictions, one for each model of the scenario.
 	Predictions []Prediction `json:"predictions,omitempty"`
-	// Twin is the ideal beside it; nil without a valid block.
+	// Twin is the result of an ideal scheduler; nil without a valid block.
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
-	// Footprint is the median of those at the windows' ends; nil when unknown.
+	// Footprint is the median over the ends of the windows; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
-	// Counters are its connections over time; nil when its server did not tell them in every valid window.
+	// Counters are its connections over time; nil unless its server reported them in every valid
+	// window.
 	Counters *Counters `json:"counters,omitempty"`
-	// Phases are where the time of its good requests went, in the order in which
-	// it passes; nil when nothing was stamped. They add up to the mean response
-	// time, and to that of the slowest 1 %.
+	// Phases are the parts of its good requests' response time, in the order in which they pass;
+	// nil if nothing was stamped. Mean adds up to the mean response time, Tail to the mean of the
+	// slowest 1 %.
 	Phases []Phase `json:"phases,omitempty"`
-	// Joined is the share of good requests that the server accounted for.
+	// Joined is the share of good requests with the server's stamps, 0..1.
 	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values by metric name, one per valid block.
 	Blocks map[string][]float64 `json:"blocks"`
 }
 
-// Fairness is how an arm's answers fell to its connections. In a closed loop each
-// client counts as one.
+// Fairness tells how evenly an arm's replies are spread over its connections. In a closed loop
+// each client counts as one connection.
 type Fairness struct {
-	Asked      int     `json:"asked"`       // connections given a request, in the window that starved most of them
-	Served     int     `json:"served"`      // of those, that got answers
+	Asked      int     `json:"asked"`       // connections given a request, in the window with the most starved ones
+	Served     int     `json:"served"`      // Asked connections with a reply
 	FirstReply float64 `json:"first_reply"` // seconds: the slowest first reply of a connection, in any window
 }
 
-// SessionTimes are an arm's sessions, runs of requests on one connection each, that
-// ended in its valid windows.
+// SessionTimes are an arm's sessions that ended in valid windows. A session is a series of
+// requests on one connection.
 type SessionTimes struct {
 	Complete  int `json:"complete"`
-	Broken    int `json:"broken"`     // their connection ended before the last answer
-	PerWindow int `json:"per_window"` // complete ones, in the window that had the fewest
-	// From the first request to the last answer of a complete one, seconds: medians
-	// over the windows, nil where one has too few for it.
+	Broken    int `json:"broken"`     // their connection ended before the last reply
+	PerWindow int `json:"per_window"` // complete ones, in the window with the fewest
+	// Duration of a complete session in seconds, from the first request to the last reply:
+	// medians over the windows, nil if a window has too few sessions.
 	P50 *float64 `json:"p50"`
 	P90 *float64 `json:"p90"`
 }
 
-// Counters are an arm's connections over time, as its server counted them: medians over the
-// valid windows of each window's figures, from its readings.
+// Counters are an arm's connections over time, as its server counted them: medians over the valid
+// windows of each window's figures.
 type Counters struct {
-	OpenPeak     float64 `json:"open_peak"`     // connections open at a time, at most
+	OpenPeak     float64 `json:"open_peak"`     // most connections open at a time
 	Accepted     float64 `json:"accepted"`      // per second
-	AcceptedPeak float64 `json:"accepted_peak"` // per second between two readings, at most
+	AcceptedPeak float64 `json:"accepted_peak"` // highest rate between two readings, per second
 	Done         float64 `json:"done"`          // served and closed, per second
 	DonePeak     float64 `json:"done_peak"`
-	// Readings are those of one block, the same for all arms: the middle one by the connections open.
+	// Readings are of one block, the same for all arms: the block with the median number of open
+	// connections.
 	Block    int       `json:"block"`
 	Readings []Reading `json:"readings"`
 }
@@ -192,41 +192,42 @@ type Point struct {
 	Seconds  float64 `json:"s"`
 }
 
-// A Verdict is one metric of one arm against the baseline.
+// A Verdict compares one metric of one arm with the baseline.
 type Verdict struct {
 	Metric   string  `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
 	Primary  bool    `json:"primary"`
 	Baseline string  `json:"baseline"`
 	Arm      string  `json:"arm"`
-	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (of goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
 	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
-	Low      float64 `json:"low,omitzero"`   // interval of the ratio; absent when refused, and while blocks are too few for one
+	Low      float64 `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
 	High     float64 `json:"high,omitzero"`
-	// Plain is the ratio with the luck of the arrivals left in; nil where none is taken out.
+	// Plain is the ratio without the correction for lucky arrivals; nil if there is no
+	// correction.
 	Plain  *Spread `json:"plain,omitempty"`
 	Blocks int     `json:"blocks"`          // blocks judged
-	Look   int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the blocks since which it is decided so
+	Look   int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the number of blocks since which the decision stands
 	Won    int     `json:"won"`             // blocks in which the arm had the better value
-	Lost   int     `json:"lost"`            // blocks in which it had the worse one
-	Lean   string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) when the blocks so far point there
+	Lost   int     `json:"lost"`            // blocks in which it had the worse value
+	Lean   string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
 	Needed int     `json:"needed"`          // INCONCLUSIVE: blocks that would decide it; else 0
 	Reason Fact    `json:"reason,omitzero"` // REFUSED: why
 }
 
-// Disturbed is what disturbed an arm's windows, or the load that asked it: medians over
-// the blocks, and the worst of them. They are noise that the intervals hold, unless a
-// verdict is refused for them.
+// Disturbed is the disturbances of an arm's windows and of the load in them: medians over the
+// blocks, and the worst block. They are noise that the intervals include, unless a verdict is
+// refused because of them.
 type Disturbed struct {
-	Late      map[string]float64 `json:"late"`      // by the names of quantiles: how long after its time a request was sent, seconds
-	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that others than it used; -1 unknown
+	Late      map[string]float64 `json:"late"`      // by quantile: lateness of sending, seconds
+	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that other programs used; -1 unknown
 	Steal     float64            `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
-	Throttled float64            `json:"throttled"` // share of the window for which CPU limits held processes back; -1 unknown
-	// Load is the share of its CPUs that the load used where it has them in common with the
-	// servers, which have others beside; 0 where it has its own.
+	Throttled float64            `json:"throttled"` // share of the window in which CPU limits stopped processes; -1 unknown
+	// Load is the share of the shared CPUs that the load used, if the load shares some of the
+	// servers' CPUs; 0 if it has its own.
 	Load float64 `json:"load,omitempty"`
 }
 
-// A Refusal is why one block is left out of every verdict: its data are wrong.
+// A Refusal tells why one block is left out of every verdict: its data are wrong.
 type Refusal struct {
 	Block int     `json:"block"` // from 1
 	Arm   string  `json:"arm"`
@@ -235,60 +236,60 @@ type Refusal struct {
 	Limit float64 `json:"limit"`
 }
 
-// A Law is one law of the audit, with the valid window that came nearest to breaking
-// it. A window that breaks one is refused.
+// A Law is one law of the audit, with the valid window that is nearest to breaking it. A window
+// that breaks a law is refused.
 type Law struct {
 	Name    string  `json:"law"`
 	Unit    string  `json:"unit"`    // of value and limit: ratio, s, requests or connections
-	Windows int     `json:"windows"` // valid windows that it was checked in
-	Block   int     `json:"block"`   // of the nearest, from 1
+	Windows int     `json:"windows"` // valid windows in which it was checked
+	Block   int     `json:"block"`   // of the nearest window, from 1
 	Arm     string  `json:"arm"`
 	Value   float64 `json:"value"`
 	Limit   float64 `json:"limit"`
 }
 
-// A Conclusion is what the verdicts of a comparison come to.
+// A Conclusion is the outcome of all verdicts of a comparison.
 type Conclusion struct {
 	Outcome   AnswerKind `json:"outcome"`
-	Faster    []string   `json:"faster,omitempty"`   // arms that beat what they are compared with
-	Standings []Standing `json:"standings"`          // of each challenger, in plan order
+	Faster    []string   `json:"faster,omitempty"`   // arms that beat the arm they are compared with
+	Standings []Standing `json:"standings"`          // one per challenger, in plan order
 	Duels     []Duel     `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
-	Starving  []string   `json:"starving,omitempty"` // arms that left connections without an answer, where no standing tells
+	Starving  []string   `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
 	Reason    Fact       `json:"reason,omitzero"`    // NoVerdict: why
 }
 
-// An AnswerKind says what a comparison comes to.
+// An AnswerKind is the kind of a Conclusion.
 type AnswerKind string
 
 // The kinds.
 const (
 	NoVerdict   AnswerKind = "no-verdict"   // every verdict is refused
-	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so that none wins
-	OneWins     AnswerKind = "one-wins"     // a winner
-	SeveralWin  AnswerKind = "several-win"  // several beat the baseline, and which of them is best is open
+	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so no arm wins
+	OneWins     AnswerKind = "one-wins"     // one arm beats all others
+	SeveralWin  AnswerKind = "several-win"  // several beat the baseline; the best of them is undecided
 	ATrade      AnswerKind = "trade"        // better at one metric, worse at another
 	ATie        AnswerKind = "tie"          // all are the same
 	TieForBest  AnswerKind = "tie-for-best" // some are the same, the others slower
 	OpenOutcome AnswerKind = "undecided"
 )
 
-// A Standing is what the verdicts on one challenger come to.
+// A Standing is the outcome of the verdicts on one challenger.
 type Standing struct {
 	Arm      string `json:"arm"`
-	Baseline string `json:"baseline"` // that it is compared with
+	Baseline string `json:"baseline"` // the arm compared with
 	Rank     Rank   `json:"rank"`
-	// Differs names the settings of a closed loop for which response times follow the
-	// load and say nothing of the servers: only work done and its cost are compared then.
+	// Differs names the settings of a closed loop that differ. Response times then follow the
+	// load and say nothing about the servers: only the work done and its cost are compared.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// A Duel is how one challenger stands beside another, by their own blocks.
+// A Duel compares one challenger with another, by the blocks of both.
 type Duel struct {
 	Standing
 	Verdicts []Verdict `json:"verdicts"`
 }
 
-// A Rank is where a challenger stands beside what it is compared with.
+// A Rank is the place of a challenger relative to the arm it is compared with.
 type Rank string
 
 // The ranks.
@@ -297,11 +298,11 @@ const (
 	RankSlower     Rank = "slower"
 	RankTrade      Rank = "trade"
 	RankSame       Rank = "same"
-	RankPartlySame Rank = "partly-same" // the same at some metrics, undecided otherwise
+	RankPartlySame Rank = "partly-same" // the same at some metrics, undecided at the others
 	RankOpen       Rank = "undecided"
-	KeepsUp        Rank = "keeps-up"     // where the other's backlog grows: more goodput
+	KeepsUp        Rank = "keeps-up"     // the other arm's backlog grows: more goodput
 	FallsBehind    Rank = "falls-behind" // its own backlog grows: less goodput
 	OtherLoad      Rank = "other-load"   // see Differs
-	StarvesClients Rank = "starves"      // so many that the times of the others say nothing
-	NoTimesBeside  Rank = "no-times"     // the other does
+	StarvesClients Rank = "starves"      // it starves so many connections that the times of the others mean nothing
+	NoTimesBeside  Rank = "no-times"     // the other arm does that
 )

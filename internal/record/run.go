@@ -2,7 +2,7 @@ package record
 
 import "time"
 
-// Env is the machine and the programs, as far as they can shape a figure.
+// Env is the machine and the programs that a run's figures depend on.
 type Env struct {
 	CPU          string  `json:"cpu"`
 	CPUs         int     `json:"cpus"`
@@ -25,15 +25,15 @@ type Env struct {
 	PSI          string  `json:"psi"`            // "some" line of /proc/pressure/cpu at the start
 	StealRatio   float64 `json:"steal_ratio"`    // over the whole run
 	ItersPerUsec float64 `json:"iters_per_usec"` // calibration of CPU demand
-	// Pause is how long the platform takes a busy thread off its CPU, seconds; 0
-	// when it was not measured, negative when it cannot be.
+	// Pause is the time, in seconds, for which the platform takes a busy thread off its CPU; 0 if
+	// not measured, negative if it cannot be measured.
 	Pause float64 `json:"pause,omitempty"`
-	// Floor is what the load itself adds; nil when that was not measured.
+	// Floor is the response time that the load itself adds; nil if not measured.
 	Floor *Floor `json:"floor,omitempty"`
 }
 
-// SharedCPUs are those of the servers that the load had too; none where either was not
-// bound to its own, or the servers had no others.
+// SharedCPUs returns the servers' CPUs that the load used too. It returns nil if either side was
+// not bound to CPUs, or if the servers had no CPU for themselves.
 func (e Env) SharedCPUs() CPUs {
 	server, err1 := ParseCPUs(e.ServerCPUs)
 	load, err2 := ParseCPUs(e.LoadCPUs)
@@ -43,8 +43,8 @@ func (e Env) SharedCPUs() CPUs {
 	return Shared(server, load)
 }
 
-// A Plan is a run before it starts; run.json keeps it, so a record explains
-// itself.
+// A Plan is a run before it starts. run.json keeps it, so a record can be read without other
+// files.
 type Plan struct {
 	Scenario string `json:"scenario"` // name
 	Question string `json:"question"`
@@ -52,19 +52,19 @@ type Plan struct {
 	Seed     uint64 `json:"seed"`
 	Note     string `json:"note,omitempty"`
 	Protocol string `json:"protocol"`        // "quick", "full" or "capacity"
-	Blocks   int    `json:"blocks"`          // at most
-	Looks    []int  `json:"looks,omitempty"` // numbers of blocks at which a verdict may be decided; the run ends at one of them when all are
-	// Feasible is what rate, window and budget can decide; nil in a search for capacity.
+	Blocks   int    `json:"blocks"`          // most blocks
+	Looks    []int  `json:"looks,omitempty"` // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
+	// Feasible tells what rate, window and budget can decide; nil in a search for capacity.
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   float64      `json:"warmup"` // seconds
 	Window   float64      `json:"window"` // seconds
 	Rate     float64      `json:"rate"`   // 0 until the probes have chosen it
-	// Sendable is what the load's CPUs can offer, where the share of the arms'
-	// throughput that was asked for is more; 0 where it is not.
+	// Sendable is the highest rate that the load's CPUs can offer, if the requested share of the
+	// arms' throughput is more; else 0.
 	Sendable    float64   `json:"sendable,omitempty"`
-	Connections int       `json:"connections"` // of arms with keep-alive
+	Connections int       `json:"connections"` // for arms with keep-alive
 	Timeout     float64   `json:"timeout"`     // seconds
-	Estimate    float64   `json:"estimate"`    // planned seconds in all
+	Estimate    float64   `json:"estimate"`    // planned seconds of the whole run
 	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
 	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
@@ -72,12 +72,12 @@ type Plan struct {
 	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
 	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
 	Asked       string    `json:"asked,omitempty"`   // what a request does, in words
-	SLO         string    `json:"slo,omitempty"`     // of a search for capacity, which has no blocks
-	Budget      float64   `json:"budget,omitempty"`  // of that search, seconds for each arm
-	Windows     int       `json:"windows,omitempty"` // and the most windows of each
+	SLO         string    `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
+	Budget      float64   `json:"budget,omitempty"`  // of a search, seconds for each arm
+	Windows     int       `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
-// A PlanArm is one contestant before it ran.
+// A PlanArm is one contestant in a plan.
 type PlanArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
@@ -86,19 +86,20 @@ type PlanArm struct {
 	// KeepAlive says whether its clients keep their connections.
 	KeepAlive bool      `json:"keepalive"`
 	Clients   Clients   `json:"clients"`           // its load
-	Stamps    string    `json:"stamps,omitempty"`  // how its own flags have it stamp; "" as the plan says
+	Stamps    string    `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
 	Station   *Station  `json:"station,omitempty"` // for predictions; nil for a foreign command
 	Expected  *Expected `json:"expected,omitempty"`
 	Levels    []Level   `json:"levels,omitempty"` // of the varied factors
-	Family    string    `json:"family,omitempty"` // its name without them
-	// URL is the address of a server that runs already, "" for one that is started.
+	Family    string    `json:"family,omitempty"` // its name without the levels
+	// URL is the address of a server that runs already; "" if schedlab starts it.
 	URL     string `json:"url,omitempty"`
-	Metrics string `json:"metrics,omitempty"` // where it shows its own, with marks
-	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS that its own variables set; 0: as the environment says
+	Metrics string `json:"metrics,omitempty"` // where its metrics are, with marks
+	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS from its own variables; 0: from the environment
 }
 
-// Expected is what an ideal scheduler makes of the plan's arrivals, which tells how lucky the
-// arrivals of a block are: geometric means over the draws of a window's quantiles, seconds.
+// Expected is the response times of an ideal scheduler for the plan's kind of arrivals. Compared
+// with the times for a block's actual arrivals, it shows how lucky those are. The fields are
+// geometric means over draws of a window's quantiles, in seconds.
 type Expected struct {
 	Draws int     `json:"draws"`
 	P50   float64 `json:"p50"`
@@ -106,26 +107,27 @@ type Expected struct {
 	P99   float64 `json:"p99"`
 }
 
-// Clients are the load of one arm. Times are seconds.
+// Clients are the load on one arm. Times are seconds.
 type Clients struct {
 	Loop        string  `json:"loop,omitempty"`   // open or closed
-	Engine      string  `json:"engine,omitempty"` // what sends it, where that was chosen
+	Engine      string  `json:"engine,omitempty"` // the engine that sends it, where one was chosen
 	Arrivals    string  `json:"arrivals,omitempty"`
 	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
-	Connections int     `json:"connections,omitempty"` // kept; in a closed loop the clients
+	Connections int     `json:"connections,omitempty"` // kept connections; in a closed loop the clients
 	KeepAlive   bool    `json:"keepalive,omitempty"`
-	Idle        int     `json:"idle,omitempty"`     // connections held beside the load
+	Idle        int     `json:"idle,omitempty"`     // extra connections held open without requests
 	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
-	Ramp        float64 `json:"ramp,omitempty"`     // its clients start over this time
+	Ramp        float64 `json:"ramp,omitempty"`     // time over which its clients start
 	Timeout     float64 `json:"timeout,omitempty"`
 }
 
-// Closed reports whether requests wait for replies.
+// Closed reports whether the load is a closed loop: each client waits for a reply before its next
+// request.
 func (c Clients) Closed() bool { return c.Loop == "closed" }
 
-// A Run is run.json: the plan, and once the run has ended its result.
+// A Run is run.json: the plan and, once the run has ended, its result.
 type Run struct {
 	Schema  int                `json:"schema"`
 	Name    string             `json:"name"`
@@ -135,29 +137,29 @@ type Run struct {
 	Env     Env                `json:"env"`
 	Plan    Plan               `json:"plan"`
 	XMax    map[string]float64 `json:"x_max"` // by arm name
-	// Apart is how far apart the halves of each arm's probe were, as a share of its XMax.
+	// Apart is the difference between the halves of each arm's probe, as a ratio of its XMax.
 	Apart   map[string]float64 `json:"x_max_apart,omitempty"`
-	Trials  int                `json:"trials"`            // recorded by the end, -1 while it runs
+	Trials  int                `json:"trials"`            // trials recorded; -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
 	Result  *Result            `json:"result,omitempty"`
-	// Others are who else used the CPUs, over the whole run; nil where that is not told.
+	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
-	// Ends are those of arms whose search for capacity ended early, by name.
+	// Ends tells, by arm, why a search for capacity ended early.
 	Ends map[string]SearchEnd `json:"ends,omitempty"`
 }
 
-// A Floor is the response time of a server that does next to nothing: what the load and
-// the kernel are in every other one. Seconds, but for the rate.
+// A Floor is the response time of a server that does next to nothing. Load generator and kernel
+// add it to every response time. Times are seconds.
 type Floor struct {
 	Rate   float64 `json:"rate"` // requests per second
 	P50    float64 `json:"p50"`
 	P99    float64 `json:"p99"`
 	LagP50 float64 `json:"lag_p50"` // how late the load sent
 	LagP99 float64 `json:"lag_p99"`
-	Rest   string  `json:"rest"` // what it did between requests: see Proof
+	Rest   string  `json:"rest"` // what the load did between requests: see Proof
 }
 
-// The levels of stamping of a [Plan], beside basic.
+// Levels of stamping in a [Plan]. The third level is basic.
 const (
 	StampsOff  = "off"
 	StampsFull = "full"

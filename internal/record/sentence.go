@@ -15,15 +15,17 @@ import (
 	"schedlab/internal/stats"
 )
 
-// sentences are the templates by code, as rooms give them when the program starts.
+// sentences are the templates by code. Packages register them with [Sentence] when the program
+// starts.
 var sentences = map[Code]string{
 	"because": `{{range .Because}}{{say .}}{{end}}`,
 	"list":    `{{range $i, $f := .Because}}{{if $i}}; {{end}}{{say $f}}{{end}}`,
 }
 
-// Sentence gives a code its words, without a full stop, and returns the code. Text is a
-// [text/template] whose dot is the [Fact]; a value or name that the fact lacks is 0 or "".
-// One sentence can use another: {{template "code" .}}. Call it to initialise a variable of a package.
+// Sentence registers the words for a code, without a full stop, and returns the code. text is a
+// [text/template]; its dot is the [Fact], and a value or name that the fact lacks is 0 or "". A
+// sentence can use another with {{template "code" .}}. Call Sentence only to initialise package
+// variables. It panics if the code has a sentence already.
 func Sentence(code Code, text string) Code {
 	if _, twice := sentences[code]; twice {
 		panic("two sentences for " + code)
@@ -32,18 +34,19 @@ func Sentence(code Code, text string) Code {
 	return code
 }
 
-// String is the fact in words. For a code that this program does not know it is the text
-// that the fact came with, or the code.
+// String returns the fact in words. For a code that this program does not know it returns the
+// fact's Text or, without one, the code.
 func (f Fact) String() string { return f.Part("") }
 
-// Part words a fact by another sentence of its code: Part("fix") by that of "CODE fix".
+// Part returns the fact in the words of another sentence: Part("fix") uses the sentence with the
+// code "CODE fix".
 func (f Fact) Part(name string) string {
 	t := templates().Lookup(strings.TrimSpace(string(f.Code) + " " + name))
 	if f.Code == "" || t == nil {
 		return cmp.Or(f.Text, string(f.Code))
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, f); err != nil { // another version recorded it with other values
+	if err := t.Execute(&b, f); err != nil { // recorded by another version, with other values
 		return fmt.Sprintf("%s (%v %v)", f.Code, f.Values, f.Names)
 	}
 	return b.String()
@@ -60,6 +63,8 @@ func templates() *template.Template {
 	return parsed
 }
 
+// parse compiles all sentences, with the functions that they can call. Values in facts are in
+// base units: seconds, ratios, bytes.
 func parse() *template.Template {
 	all := template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
 		// Facts.
@@ -115,12 +120,12 @@ func parse() *template.Template {
 	return all
 }
 
-// nearest is seconds as a duration, to the nanosecond.
+// nearest converts seconds to a duration, rounded to the nanosecond.
 func nearest(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds * float64(time.Second)))
 }
 
-// threeDigits writes seconds with about three digits.
+// threeDigits formats seconds with about three digits.
 func threeDigits(seconds float64) string {
 	unit := 100 * time.Nanosecond
 	switch d := nearest(seconds); {

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 )
 
-// A record is signed with a key of this user. A record from somebody else has no such signature,
-// and what it would run on this machine is asked about first. Without a key (no home, or it cannot
-// be written) every record counts as somebody else's.
+// A record is signed with a key of this user. A record without a valid signature was made by
+// somebody else: schedlab asks before it runs the commands in it. Without a key (no home
+// directory, or it cannot be written) every record counts as somebody else's.
 const (
 	signatureFile = "signature" // in a record
 	keyFile       = "record.key"
@@ -48,7 +48,8 @@ func signature(plan any) ([]byte, error) {
 	return fmt.Appendf(nil, "%x\n", sum.Sum(nil)), nil
 }
 
-// makeKey writes a new key that only this user can read. When several processes make one, the first wins.
+// makeKey writes a new key that only this user can read. If several processes make one at once,
+// the first wins.
 func makeKey(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func makeKey(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Sign keeps the user's signature of a plan in the record, if this user can have a key.
+// Sign writes the user's signature of a plan into the record, if this user can have a key.
 func (d *Dir) Sign(plan any) error {
 	sum, err := signature(plan)
 	if err != nil {

@@ -2,30 +2,30 @@ package record
 
 import "io"
 
-// Stamps are where one request's time went, in nanoseconds from the start of the
-// trial's attack, as a Request's times; 0 is what was not stamped, and what was
-// before the start is 1. The client's are there whenever it got that far. The
-// server's are there if it was asked and its answer joined: Write says so.
+// Stamps are the times at which one request reached each step, in nanoseconds from the start of
+// the trial's attack, like the times of a Request. 0 means not stamped; a time before the start
+// is 1. The client sets its stamps up to the step that the request reached. The server's stamps
+// are set if it was asked for stamps and they were joined to the request: see Joined.
 type Stamps struct {
 	Ready int64 // client: the request had an open connection
-	Wrote int64 // before it was written
-	First int64 // the first byte of the answer had come
+	Wrote int64 // just before the request was written
+	First int64 // the first byte of the reply had come
 
-	Accept   int64 // server: its connection was accepted, if it was that one's first
-	Received int64 // the kernel had it, where the kernel was asked
+	Accept   int64 // server: the connection was accepted, if this is its first request
+	Received int64 // the kernel had received it, if the kernel was asked
 	Read     int64 // its first byte was read
-	Enqueue  int64 // it, or its connection unread, was put into a queue
+	Enqueue  int64 // it, or its unread connection, was put into a queue
 	Dequeue  int64 // and taken out
 	Begin    int64 // the handler began
 	End      int64 // and returned
-	Write    int64 // before the first write of the answer
+	Write    int64 // just before the first write of the reply
 }
 
-// Joined reports whether the server's stamps are there.
+// Joined reports whether the server's stamps are set.
 func (s Stamps) Joined() bool { return s.Write != 0 }
 
-// stampsLayout is version 1: each field as its distance from the write of the
-// request, moved by one so that 0 is what was not stamped.
+// stampsLayout is version 1. Each field is stored as its distance from Wrote, with distances from
+// 0 on moved up by one, so that a stored 0 means not stamped.
 func stampsLayout() layout[Stamps] {
 	l := layout[Stamps]{what: "stamps", magic: "schedlab stamps", version: 1}
 	add := func(name string, field func(*Stamps) *int64, from func(s, prev *Stamps) int64) {
@@ -78,6 +78,6 @@ func stampsLayout() layout[Stamps] {
 // more than MaxRequests.
 func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().encode(w, stamps) }
 
-// DecodeStamps reads what EncodeStamps wrote, as Decode does, and refuses the stamps of more
-// than most requests.
+// DecodeStamps reads the output of EncodeStamps, with the checks of Decode. It refuses stamps of
+// more than most requests.
 func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout().decode(r, most) }

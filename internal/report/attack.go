@@ -12,8 +12,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Attack renders the summary of one attack for a terminal: what a first look needs, or
-// all of it.
+// Attack writes the summary of one attack for a terminal: the most important facts or, if
+// verbose, all of them.
 func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	d := document.Document{Answer: attacked(a), Parts: []document.Part{attackTimes(a)}}
 	if a.Status != record.Complete {
@@ -54,7 +54,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		row("first error", "after %s", seconds(a.FirstError))
 	}
 	switch {
-	case a.Connections == 0 || a.Asked == 0 && a.Dialled > 0: // the engine vegeta does not count what each was asked
+	case a.Connections == 0 || a.Asked == 0 && a.Dialled > 0: // the engine vegeta does not count requests per connection
 		row("connections", "%d opened", a.Dialled)
 	case verbose:
 		row("connections", "%s kept, %s asked, %d opened, %d starved, slowest first reply %s, Jain's index %.3f", count(a.Connections), count(a.Asked), a.Dialled, a.Starved, seconds(a.FirstReply), a.Jain)
@@ -82,7 +82,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	return o.write(w, d)
 }
 
-// attacked is the answer.
+// attacked returns the answer in one sentence.
 func attacked(a *record.Attack) string {
 	ended := a.Sent - a.CutOff
 	switch {
@@ -108,7 +108,7 @@ func attacked(a *record.Attack) string {
 	return fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
 }
 
-// attackTimes is the table of times.
+// attackTimes returns the table of times.
 func attackTimes(a *record.Attack) document.Part {
 	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
 	row := func(what string, q record.Quantiles) {
@@ -146,12 +146,12 @@ func attackTimes(a *record.Attack) document.Part {
 	return document.Table{Rows: rows}
 }
 
-// AttackJSON writes the whole summary.
+// AttackJSON writes the whole summary as JSON.
 func AttackJSON(w io.Writer, a *record.Attack) error {
 	return record.WriteJSON(w, a)
 }
 
-// generated says what the load side did.
+// generated describes the work and the delays of the load generator.
 func generated(g *record.Generator) string {
 	text := fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag))
 	switch g.Rest {
@@ -171,7 +171,8 @@ func generated(g *record.Generator) string {
 	return text
 }
 
-// requests are the counts, which add up.
+// requests describes the counts of requests: scheduled = sent + never sent, sent = answered +
+// without a reply + cut off.
 func requests(a *record.Attack) string {
 	text := fmt.Sprintf("%s sent (%s), %s good (%s)", count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
 	if a.Paced() {
@@ -188,13 +189,14 @@ func requests(a *record.Attack) string {
 	return text
 }
 
-// A quantileOf is one of several, known if there are enough requests for it.
+// A quantileOf is one quantile of a time. known reports whether there are enough requests for it.
 type quantileOf struct {
 	name  string
 	value float64
 	known bool
 }
 
+// quantilesOf returns p50, p90, p99 and p99.9 of q, in this order.
 func quantilesOf(q record.Quantiles) (all []quantileOf) {
 	for _, at := range []struct {
 		name         string
@@ -205,7 +207,7 @@ func quantilesOf(q record.Quantiles) (all []quantileOf) {
 	return all
 }
 
-// quantiles writes those that there are enough requests for.
+// quantiles lists the known quantiles of q, its maximum and its mean in one line.
 func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"

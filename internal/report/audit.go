@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// judgements are the classes of findings in the order of a report, with their headings.
+// judgements are the classes of findings in the order of the report, with their headings.
 var judgements = []struct {
 	kind  record.Judgement
 	title string
@@ -21,17 +21,17 @@ var judgements = []struct {
 	{record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
-// Audit renders an audit for a terminal: each kind of finding once, or every finding.
+// Audit writes an audit for a terminal: each kind of finding once or, if verbose, every finding.
 func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
 	return o.write(w, auditDocument(a, verbose))
 }
 
-// AuditMarkdown writes every finding for an issue or a page.
+// AuditMarkdown writes every finding as Markdown, for an issue or a page.
 func AuditMarkdown(w io.Writer, a *record.Audit) error {
 	return writeMarkdown(w, auditDocument(a, true))
 }
 
-// AuditJSON writes all of it, the findings with their message.
+// AuditJSON writes the whole audit as JSON. Each finding gets its message.
 func AuditJSON(w io.Writer, a *record.Audit) error {
 	full := *a
 	full.Findings = slices.Clone(a.Findings)
@@ -44,6 +44,8 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	return record.WriteJSON(w, full)
 }
 
+// auditDocument returns an audit as a document: each code of finding once or, if verbose, every
+// finding.
 func auditDocument(a *record.Audit, verbose bool) document.Document {
 	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
 	for _, j := range judgements {
@@ -100,7 +102,8 @@ func auditAnswer(a *record.Audit) string {
 	return fmt.Sprintf("%s, in %s of %s.", strings.Join(parts, ", "), plural(len(a.Runs), "run"), a.Format)
 }
 
-// where says which run a finding is about.
+// where returns the line and name of the run that a finding is about, to put in front of its
+// text; "" if it is about several runs or if there is only one without a name.
 func where(a *record.Audit, f record.AuditFinding) string {
 	if f.Run < 0 || len(a.Runs) == 1 && a.Runs[0].Name == "" {
 		return ""
@@ -112,7 +115,7 @@ func where(a *record.Audit, f record.AuditFinding) string {
 	return fmt.Sprintf("line %d%s: ", f.Line, name)
 }
 
-// likewise says which other runs have a finding of the same code.
+// likewise returns the lines of the other findings with the same code; "" for none.
 func likewise(a *record.Audit, than record.AuditFinding) string {
 	var lines []string
 	for _, f := range a.Findings {
@@ -126,6 +129,7 @@ func likewise(a *record.Audit, than record.AuditFinding) string {
 	return "; likewise line " + strings.Join(lines, ", ")
 }
 
+// lineSpan returns "line 3" or "lines 3-5".
 func lineSpan(line, end int) string {
 	if line == end {
 		return fmt.Sprintf("line %d", line)

@@ -16,14 +16,14 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// Bench writes the Go benchmark format: the environment as configuration
-// lines, unit metadata, then one line per arm and valid block, so that
+// Bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
+// then one line per arm and valid block, so that
 //
 //	benchstat -col /mode bench.txt
 //
-// compares the arms. mode= carries the arm's name. benchstat tests the arms as
-// independent samples; schedlab's own verdicts pair them by block.
-// Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
+// compares the arms. mode= holds the arm's name. benchstat tests the arms as independent samples;
+// schedlab's own verdicts pair them by block. Format: golang.org/design/14313-benchmark-format
+// and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
 	return emit(w, "benchstat", func(b *bytes.Buffer) {
 		for _, line := range configuration(r) {
@@ -44,6 +44,8 @@ func Bench(w io.Writer, r *record.Result) error {
 	})
 }
 
+// configuration returns the keys and values of the configuration lines; an empty value leaves its
+// line out.
 func configuration(r *record.Result) [][2]string {
 	e := r.Env
 	started := ""
@@ -63,14 +65,15 @@ func configuration(r *record.Result) [][2]string {
 	}
 }
 
+// benchArm writes one line for each valid block of an arm.
 func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
 	blocks := 0
 	for _, values := range a.Blocks {
 		blocks = max(blocks, len(values))
 	}
 	name := fmt.Sprintf("BenchmarkServe/mode=%s/scenario=%s", token(a.Name), token(r.Scenario))
-	// A trailing -N is GOMAXPROCS to its readers: write it where Go would, and
-	// where a scenario's own name would be mistaken for it.
+	// Readers take a trailing -N for GOMAXPROCS. Write it where Go would, and where the end of a
+	// scenario's name would be mistaken for it.
 	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
 	if procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
 		name += fmt.Sprintf("-%d", max(procs, 1))
@@ -82,13 +85,13 @@ func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
 				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*m.per, 'f', 3, 64), m.bench)
 			}
 		}
-		if figures.Len() > 0 { // a benchmark line needs one figure at least
+		if figures.Len() > 0 { // a benchmark line needs at least one figure
 			fmt.Fprintf(b, "%s 1%s\n", name, figures.String())
 		}
 	}
 }
 
-// token makes s one value of a benchmark's name.
+// token replaces characters that cannot stand in a value of a benchmark's name.
 func token(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c) {
@@ -98,13 +101,14 @@ func token(s string) string {
 	}, s)
 }
 
-// oneLine makes s a value that cannot begin a line of its own, or drive a terminal.
+// oneLine replaces line breaks and control characters, so that s stays one line and cannot drive
+// a terminal.
 func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
 
-// HGRM writes each arm's response-time distribution over all valid windows in
-// HdrHistogram's text format, in milliseconds, each after a line #[Arm = name]
-// at which plotters want the file split. The distributions end where evidence
-// does, so they hold no maximum. A result without any is an error.
+// HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's text
+// format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file split.
+// A distribution ends where evidence ends, so it holds no maximum. It returns an error if no arm
+// has a distribution.
 func HGRM(w io.Writer, r *record.Result) error {
 	var body bytes.Buffer
 	for i, a := range r.Arms {

@@ -14,15 +14,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// What a brief report has room for, so that it fits a screen of 24 lines.
+// Sizes of a brief report, so that it fits a screen of 24 lines.
 const (
 	briefLines  = 24
 	answerLines = 4
 	briefArms   = 8
 )
 
-// Brief renders r for a first look in a terminal: the answer, the figures with what they
-// differ by, why, how sure that is, and where the rest is.
+// Brief writes r for a first look in a terminal: the answer, the figures with their differences,
+// the reasons, how sure the answer is, and where the full report is.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -40,8 +40,9 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	return o.write(w, d)
 }
 
-// briefly is the whole of it, with so many reasons, expectations not met and doubts at the
-// most; below 0 only the count of expectations.
+// briefly builds the one-screen report. It keeps at most most "Why" lines, at most max(most, 1)
+// expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
+// only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
 	var facts document.Facts
 	add := func(label string, lines []string) {
@@ -60,15 +61,15 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return d
 }
 
-// rest are so many doubts, and where all of the report is.
+// rest returns the first doubts, at most most of them, and the path of the full report.
 func rest(r *record.Result, most int) document.Facts {
 	return append(document.Doubts(doubts(r), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
-// capacityBriefly is briefly for a search for capacity.
+// capacityBriefly builds the one-screen report of a search for capacity.
 func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := capacityTable(r)
-	for i, row := range rows { // the estimate lies within the interval, and saturation beyond it
+	for i, row := range rows { // leave out the estimate, which lies in the interval, and the saturation, which lies beyond it
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
 	var facts document.Facts
@@ -81,12 +82,12 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	}
 }
 
-// briefAnswer is the answer within so many lines.
+// briefAnswer returns the headline, cut to answerLines lines.
 func briefAnswer(r *record.Result, width int) string {
 	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*(width-10)-len(r.Scenario))
 }
 
-// askedBriefly says what every arm was asked.
+// askedBriefly describes the load on every arm, the windows and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
 	text := "no rate chosen yet"
 	switch loads := loads(r.Arms); {
@@ -114,8 +115,9 @@ func askedBriefly(r *record.Result) string {
 	return text
 }
 
-// marked are the arms by their figures, each with what the verdict on it says, and on
-// demand a note of why a change may not be that of the figures.
+// marked returns the table of the arms' figures. After each figure stands a mark for the arm's
+// verdict on it. If note is set, a line below explains why a change is not the quotient of two
+// figures in the table.
 func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
 	columns := [][]string{column("", shown, name)}
@@ -129,7 +131,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 		columns = append(columns, figures, marks)
 	}
-	for _, c := range openColumns(shown) { // as far as there is room
+	for _, c := range openColumns(shown) { // only columns that fit in the width
 		if more := append(columns, c); textWidth(more) <= width {
 			columns = more
 		}
@@ -147,7 +149,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(columns)}, below}}
 }
 
-// textWidth is how wide a table of columns is in a text.
+// textWidth returns the width of a table with these columns in a text.
 func textWidth(columns [][]string) (sum int) {
 	for _, c := range columns {
 		widest := 0
@@ -159,7 +161,8 @@ func textWidth(columns [][]string) (sum int) {
 	return sum - 2
 }
 
-// shownArms are the baseline and the first challengers: its copy is not one to choose.
+// shownArms returns the baseline and the first challengers. It leaves out the baseline's copy,
+// which is no choice.
 func shownArms(r *record.Result) (arms []record.Arm) {
 	for _, a := range r.Arms {
 		if a.Role != record.Copy && len(arms) < briefArms {
@@ -169,8 +172,8 @@ func shownArms(r *record.Result) (arms []record.Arm) {
 	return arms
 }
 
-// verdictMark is what an arm's verdict on a metric comes to, beside the figure: the change
-// where it is sure, else a mark as on maps.
+// verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else
+// one of the marks of maps.
 func verdictMark(r *record.Result, arm string, m metric) string {
 	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.name })
 	if i < 0 {
@@ -187,7 +190,7 @@ func verdictMark(r *record.Result, arm string, m metric) string {
 	return markRefused
 }
 
-// markLegend says what the marks mean that are used.
+// markLegend explains the marks in use.
 func markLegend(r *record.Result, used map[string]bool) string {
 	if len(r.Verdicts) == 0 {
 		return ""
@@ -209,8 +212,8 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	return text + "."
 }
 
-// briefReasons are where the time of the arms went that surely differ in it: on average,
-// or where that hardly differs in their slowest requests.
+// briefReasons tells, for arms that surely differ, in which stretches the difference of time
+// lies: on average or, if the averages hardly differ, in the slowest requests.
 func briefReasons(r *record.Result) (lines []string) {
 	if caveat(r) != "" {
 		return nil
@@ -233,7 +236,8 @@ func briefReasons(r *record.Result) (lines []string) {
 	return lines
 }
 
-// explanationOf is what `schedlab explain` found, where it was asked. Only that says because.
+// explanationOf returns the result of `schedlab explain`, if it ran. No other line of a report
+// may say because.
 func explanationOf(r *record.Result) []string {
 	if r.Explained == nil || r.Explained.Outcome == record.NoDifference {
 		return nil
@@ -241,8 +245,8 @@ func explanationOf(r *record.Result) []string {
 	return []string{strings.TrimSuffix(explained(r.Explained), ".")}
 }
 
-// denies reports whether a difference of means is the opposite of all that the verdicts say
-// of an arm: a stall or two outweigh all other requests in a mean, not in a median.
+// denies reports whether a difference of means contradicts all verdicts on an arm. One or two
+// stalls can outweigh all other requests in a mean, but not in a median.
 func denies(r *record.Result, arm string, by float64) bool {
 	agrees := false
 	for _, v := range r.Verdicts {
@@ -253,12 +257,13 @@ func denies(r *record.Result, arm string, by float64) bool {
 	return !agrees
 }
 
+// differs reports whether a verdict is a sure difference.
 func differs(v record.Verdict) bool {
 	d := find(v.Metric).Decision(v.Verdict)
 	return d == stats.Faster || d == stats.Slower
 }
 
-// few are the first of many lines, and how many more there are.
+// few returns the first most lines and, if there are more, a line that counts them.
 func few(lines []string, most int) []string {
 	if len(lines) <= most || most == 0 {
 		return lines[:min(len(lines), most)]
@@ -266,7 +271,7 @@ func few(lines []string, most int) []string {
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
 }
 
-// sure says what the verdicts rest on, and what would change it.
+// sure describes the evidence for the verdicts, and what would change them.
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
@@ -284,7 +289,7 @@ func sure(r *record.Result) []string {
 	return lines
 }
 
-// openVerdicts says what is not decided, and what would decide it; "" for nothing.
+// openVerdicts lists the undecided verdicts and what would decide them; "" for none.
 func openVerdicts(r *record.Result) string {
 	var open []string
 	needed := 0
@@ -312,7 +317,7 @@ func openVerdicts(r *record.Result) string {
 	return text
 }
 
-// aaBriefly says whether the baseline and its copy differ.
+// aaBriefly tells whether the baseline and its copy differ.
 func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
@@ -324,7 +329,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		}
 	}
 	switch {
-	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // which are too few for a verdict
+	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // too few blocks for a verdict
 		return aa[0].Baseline + " against its own copy is not judged"
 	case len(bad) > 0:
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, strings.Join(bad, ", "))
@@ -332,8 +337,8 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
-// alike compares the baseline with its copy at the primary metrics: they "do not differ" if all
-// are SAME, else it gives the widest interval.
+// alike compares the baseline with its copy at the primary metrics. It returns "do not differ" if
+// all are SAME, else the widest interval.
 func alike(aa []record.Verdict) string {
 	var widest record.Verdict
 	for _, v := range aa {
@@ -351,7 +356,7 @@ func alike(aa []record.Verdict) string {
 	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), find(widest.Metric).label)
 }
 
-// unmet are the expectations that did not pass, after how many there are.
+// unmet returns the expectations that did not pass, after a line that counts the answers.
 func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// capacityDocument is a search for capacity.
+// capacityDocument builds the report of a search for capacity.
 func capacityDocument(r *record.Result) document.Document {
 	table := document.Table{Rows: capacityTable(r)}
 	for i, a := range r.Capacity.Arms {
@@ -44,7 +44,7 @@ func capacityDocument(r *record.Result) document.Document {
 	}
 }
 
-// rateSection draws the response time over the rate.
+// rateSection draws the response time as a function of the rate.
 func rateSection(r *record.Result) document.Part {
 	all := rateCharts(r, 0)
 	if all == nil {
@@ -65,10 +65,10 @@ func rateSection(r *record.Result) document.Part {
 	}
 }
 
-// capacityChartFile is where a record keeps the chart, for its report.md.
+// capacityChartFile is the file of the chart in a record, for its report.md.
 const capacityChartFile = "capacity.svg"
 
-// plotted is the term that is drawn: the first with a time, nil for none.
+// plotted returns the term to draw: the first that is a time, nil for none.
 func plotted(c *record.Capacity) *record.SLOTerm {
 	for i, t := range c.Terms {
 		if t.Metric != "errors" && t.Metric != "goodput" {
@@ -79,8 +79,8 @@ func plotted(c *record.Capacity) *record.SLOTerm {
 }
 
 // rateCharts draws every arm that has a window with a time, all on the same axes: windows as
-// points, the promise as a line, the interval as a band, and theory. Each begins by room
-// below the one before, in a drawing of all.
+// points, the objective as a line, the interval as a band, and theory. Each chart begins room
+// below the previous one, for a drawing of all arms; room is 0 for charts in a page.
 func rateCharts(r *record.Result, room px) (charts []chart) {
 	term := plotted(r.Capacity)
 	if term == nil {
@@ -94,7 +94,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	for _, a := range r.Capacity.Arms {
 		for _, w := range a.Windows {
 			if v, ok := drawn(w); ok {
-				times, rates = append(times, min(v, 30*term.Limit)), append(rates, w.Rate) // seconds must not press the others to the floor
+				times, rates = append(times, min(v, 30*term.Limit)), append(rates, w.Rate) // clip long times, which would press the others to the floor
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	return charts
 }
 
-// fitted are points of 1/(intercept + slope·rate) as far as it can be drawn.
+// fitted returns points on the curve 1/(intercept + slope·rate), where the curve is positive.
 func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 	for i := range fitPoints + 1 {
 		at := x.low + (x.high-x.low)*float64(i)/fitPoints
@@ -154,7 +154,7 @@ func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 	return points
 }
 
-// add draws a line through the points within the axes and the first above them.
+// add draws a line through the points within the axes and the first point above them.
 func (p *panel) add(l line, points []record.RatePoint) {
 	for _, at := range points {
 		if at.Rate < p.X.low || at.Rate > p.X.high {
@@ -167,10 +167,11 @@ func (p *panel) add(l line, points []record.RatePoint) {
 	p.Lines = append(p.Lines, l)
 }
 
-// CapacitySVG draws the response time over the rate, one chart for each arm below
-// the other; nothing to draw gives an empty drawing. r.Capacity must be there.
+// CapacitySVG draws the response time as a function of the rate, one chart per arm, each below
+// the previous one. Without anything to draw it writes an empty drawing. r.Capacity must not be
+// nil.
 func CapacitySVG(w io.Writer, r *record.Result) error {
-	const room = 344 // of a chart with its title
+	const room = 344 // the height of a chart with its title
 	all := chart{Width: 640}
 	for _, c := range rateCharts(r, room) {
 		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
@@ -184,7 +185,7 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 	})
 }
 
-// details lists every arm's windows.
+// details returns the tables of every arm's windows.
 func details(r *record.Result) (all []document.Part) {
 	for _, a := range r.Capacity.Arms {
 		head := []string{"trial", "for", "offered", "sent", "goodput"}
@@ -222,7 +223,7 @@ func details(r *record.Result) (all []document.Part) {
 	return all
 }
 
-// searchState says how much of its search the run holds; "" when all of it.
+// searchState tells how much of its plan the search completed; "" when all of it.
 func searchState(r *record.Result) string {
 	n := 0
 	for _, a := range r.Capacity.Arms {
@@ -240,7 +241,7 @@ func searchState(r *record.Result) string {
 	return "PARTIAL: the search could not be done in full, " + had
 }
 
-// searched says what was promised and how it was looked for.
+// searched describes the objective and the search: loads, windows, budget, seed.
 func searched(r *record.Result) string {
 	c := r.Capacity
 	parts := []string{"objective " + c.SLO, seconds(r.Window) + " windows", "up to " + seconds(c.Budget) + " for each arm", fmt.Sprintf("seed %d", r.Seed)}
@@ -250,7 +251,7 @@ func searched(r *record.Result) string {
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
 
-// capacityTable are the arms' answers, the head first.
+// capacityTable returns the arms' results, with the head first.
 func capacityTable(r *record.Result) [][]string {
 	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}}
 	known := func(v float64, write func(float64) string) string {
@@ -274,7 +275,7 @@ func capacityTable(r *record.Result) [][]string {
 	return rows
 }
 
-// interval is an arm's capacity in a cell.
+// interval returns an arm's capacity for a table cell.
 func interval(a record.ArmCapacity) string {
 	switch {
 	case a.Outcome == "between":
@@ -299,8 +300,8 @@ func interval(a record.ArmCapacity) string {
 	return "undecided"
 }
 
-// capacityLines are the arms' answers and how they compare; one arm's is the
-// headline already.
+// capacityLines returns the arms' answers and how they compare. It leaves out the answer of a
+// single arm, which is the headline.
 func capacityLines(r *record.Result) (lines []string) {
 	if len(r.Capacity.Arms) > 1 {
 		for _, a := range r.Capacity.Arms {
@@ -311,7 +312,8 @@ func capacityLines(r *record.Result) (lines []string) {
 	return append(lines, capacityCost(r)...)
 }
 
-// capacityCompared says how the arms' answers compare, and what gives way first.
+// capacityCompared tells which arms have more capacity, and which term of the objective breaks
+// first.
 func capacityCompared(r *record.Result) (lines []string) {
 	for _, l := range r.Capacity.Lines {
 		lines = append(lines, l.String())
@@ -324,8 +326,8 @@ func capacityCompared(r *record.Result) (lines []string) {
 	return lines
 }
 
-// capacityCost says at which rates the CPU time of a request was measured, and why
-// X_max may be more than it allows; nothing when no window was measured.
+// capacityCost tells at which rates the CPU time per request was measured, and why X_max may be
+// more than this CPU time allows; nil when no window was measured.
 func capacityCost(r *record.Result) []string {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
@@ -338,8 +340,8 @@ func capacityCost(r *record.Result) []string {
 		strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates)))}
 }
 
-// capacityTheory sets where theory says that the objective gives way beside where
-// it does.
+// capacityTheory compares the rate at which theory expects the objective to break with the
+// measured interval, one line per arm and model.
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {
@@ -369,8 +371,8 @@ func capacityTheory(r *record.Result) (lines []string) {
 	return lines
 }
 
-// capacityCSV is CSV for a search for capacity: one row for each window, with the
-// answer of its arm.
+// capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
+// arm.
 func capacityCSV(w io.Writer, r *record.Result) error {
 	return writeCSV(w, func(put func(cells ...string)) {
 		head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}

@@ -17,7 +17,8 @@ import (
 //go:embed charts.html
 var chartSource string
 
-// chartTemplates are the drawings; their functions write figures as the rest of a report does.
+// chartTemplates are the templates of the drawings. Their functions format figures as the rest of
+// a report does.
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
@@ -25,7 +26,8 @@ var chartTemplates = sync.OnceValue(func() *template.Template {
 	}).Parse(chartSource))
 })
 
-// draw fills in one template of charts.html. One that does not fit its data is a bug.
+// draw fills in one template of charts.html. It panics if the template does not fit the data,
+// which is a bug.
 func draw(name string, of any) template.HTML {
 	var b strings.Builder
 	if err := chartTemplates().ExecuteTemplate(&b, name, of); err != nil {
@@ -34,51 +36,52 @@ func draw(name string, of any) template.HTML {
 	return template.HTML(b.String()) // html/template has escaped it
 }
 
-// px is a coordinate in an SVG's own units, written to a tenth.
+// px is a coordinate in an SVG's own units. It prints with at most one decimal.
 type px float64
 
+// String returns p with at most one decimal, as SVG attributes need it.
 func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
 
 // A chart draws lines and points, in one panel or in several below each other.
 type chart struct {
 	Caption       string
-	Label         string // describes the drawing to those who cannot see it
+	Label         string // describes the drawing to people who cannot see it
 	Width, Height px
 	Panels        []panel
 }
 
-// A panel is a pair of axes with lines in the units of the axes.
+// A panel is a pair of axes, with lines in the units of the axes.
 type panel struct {
 	Title string
 	X, Y  axis
-	Band  []float64 // two values of X: an interval; nil for none
+	Band  []float64 // the two ends of an interval on X; nil for none
 	Limit *limit
 	Lines []line
 }
 
-// A limit is a line across a panel, with its text.
+// A limit is a horizontal line across a panel, with its text.
 type limit struct {
 	At   float64
 	Text string
 }
 
-// A line joins points, or is a row of them.
+// A line is a series of points, joined by a stroke or not.
 type line struct {
 	series
 	Title  string  // shown under the pointer
 	Label  string  // written at the left, above the first point
 	Stroke string  // class of the line; "" draws the points alone
-	Width  float64 // of the stroke; 0 for the usual
+	Width  float64 // of the stroke; 0 for the default
 	Points []point
 }
 
-// A point is drawn when it has a class.
+// A point is drawn only if it has a class.
 type point struct {
 	X, Y         float64
 	Class, Title string
 }
 
-// figure is the chart in a report, with a legend of its lines.
+// figure returns the chart as a part of a report, with a legend of its lines.
 func (c chart) figure() document.Chart {
 	figure := document.Chart{Caption: c.Caption, Picture: draw("chart", c)}
 	log := false
@@ -96,35 +99,35 @@ func (c chart) figure() document.Chart {
 	return figure
 }
 
-// A barChart has a row of bars for each name, all on one scale.
+// A barChart is rows of bars, all on one scale.
 type barChart struct {
 	Label string
 	Scale axis
 	Rows  []barRow
 }
 
-// A barRow is bars with a name above and a figure at their end.
+// A barRow is the bars of one row, with a name above and a figure at their end.
 type barRow struct {
 	Name, Total string
 	Bars        []bar
 }
 
-// A bar lies between two values of the scale.
+// A bar reaches from one value of the scale to another.
 type bar struct {
 	Class, Title string
 	From, To     float64
 }
 
-// Height is that of the whole chart.
+// Height returns the height of the whole chart.
 func (c barChart) Height() px { return c.Top(len(c.Rows)) }
 
-// Top is the upper edge of the bars of row i.
+// Top returns the upper edge of the bars of row i.
 func (c barChart) Top(i int) px { return px(14 + 40*i) }
 
-// Wide is the width of a bar, at least a pixel.
+// Wide returns the width of a bar, at least 1.
 func (c barChart) Wide(b bar) px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), 1) }
 
-// End is where the last bar of a row ends.
+// End returns the right end of the last bar of a row.
 func (c barChart) End(r barRow) px {
 	end := c.Scale.From
 	for _, b := range r.Bars {
@@ -133,26 +136,27 @@ func (c barChart) End(r barRow) px {
 	return end
 }
 
-// A tick is a labelled place on an axis. A minor one gives way on a narrow screen.
+// A tick is a labelled place on an axis. A minor tick is left out on a narrow screen.
 type tick struct {
 	At    px
 	Label string
 	Minor bool
 }
 
-// An axis maps low..high to From..To, linearly or by logarithm.
+// An axis maps the values low..high to the coordinates From..To, linearly or by logarithm.
 type axis struct {
 	low, high float64
 	From, To  px
-	pad       px // free at both ends
+	pad       px // free space at both ends
 	log       bool
 	Ticks     []tick
 }
 
-// logSpread is the spread of values from which an axis becomes logarithmic.
+// logSpread is the ratio of largest to smallest value from which an axis becomes logarithmic.
 const logSpread = 20
 
-// newAxis fits values: from zero, or logarithmic when they spread over more than twentyfold.
+// newAxis returns an axis for values: from zero, or logarithmic if they spread over more than
+// logSpread.
 func newAxis(values []float64, from, to px) axis {
 	low, high := span(values)
 	if high == 0 {
@@ -164,7 +168,8 @@ func newAxis(values []float64, from, to px) axis {
 	return axis{high: high * 1.06, From: from, To: to}
 }
 
-// closeAxis fits values without zero, so that small spreads can be seen.
+// closeAxis returns an axis for values that does not start at zero, so that small spreads can be
+// seen.
 func closeAxis(values []float64, from, to px) axis {
 	a := newAxis(values, from, to)
 	low, high := span(values)
@@ -174,7 +179,7 @@ func closeAxis(values []float64, from, to px) axis {
 	return a
 }
 
-// At is the place of v; values outside the axis lie on its edge.
+// At returns the coordinate of v. A value outside the axis gets the nearest end.
 func (a axis) At(v float64) px {
 	v = min(max(v, a.low), a.high)
 	share := (v - a.low) / (a.high - a.low)
@@ -184,7 +189,7 @@ func (a axis) At(v float64) px {
 	return a.From + a.pad + px(share)*(a.To-a.From-2*a.pad)
 }
 
-// marked is the axis with ticks at about n round values.
+// marked returns the axis with ticks at about n round values.
 func (a axis) marked(n int, label func(float64) string) axis {
 	if a.log {
 		wide := math.Log10(a.high/a.low) > 3
@@ -204,7 +209,7 @@ func (a axis) marked(n int, label func(float64) string) axis {
 	return a
 }
 
-// roundStep is the least of 1, 2, 5 × 10^k that is not below v.
+// roundStep returns the smallest number 1, 2 or 5 × 10^k that is not below v.
 func roundStep(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -215,7 +220,7 @@ func roundStep(v float64) float64 {
 	return 10 * decade
 }
 
-// timeLabel writes a round time without trailing zeros.
+// timeLabel formats a round time, in seconds, without trailing zeros.
 func timeLabel(v float64) string {
 	if v == 0 {
 		return "0"
@@ -224,14 +229,16 @@ func timeLabel(v float64) string {
 	return strconv.FormatFloat(v/s.factor, 'g', 3, 64) + nbsp + s.unit
 }
 
-// countLabel writes a round number.
+// countLabel formats a round number.
 func countLabel(v float64) string { return group(strconv.FormatFloat(v, 'f', -1, 64)) }
 
-// A series is the name of an arm and its class in drawings, the same everywhere on a page.
+// A series is the name of an arm and its CSS class in drawings, which is the same everywhere on a
+// page.
 type series struct{ Name, Class string }
 
-// seriesOf gives the baseline the colour of text, its copy the same dashed, and each
-// challenger one of seven colours, which repeat with dashes.
+// seriesOf returns the series of the arms, in their order. The baseline has the colour of text,
+// its copy the same colour dashed, and each challenger one of seven colours; from the eighth on
+// these repeat, dashed.
 func seriesOf(arms []record.Arm) []series {
 	var all []series
 	challenger := 0
@@ -252,10 +259,10 @@ func seriesOf(arms []record.Arm) []series {
 	return all
 }
 
-// digitWidth is about the width of a digit in a chart's own units.
+// digitWidth is the approximate width of a digit, in px.
 const digitWidth = 7
 
-// thin removes the labels that would run into the next one to the right.
+// thin removes labels that would overlap the next one to the right.
 func thin(ticks []tick) {
 	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
 	free := px(math.Inf(1))

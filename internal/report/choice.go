@@ -13,7 +13,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// WriteChoice writes an advice as text, json or markdown.
+// WriteChoice writes a recommendation as text, json or markdown.
 func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c.Headline = c.Answer.String() + "."
 	switch format {
@@ -25,6 +25,7 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	return TextOptions{}.write(w, choiceDocument(c))
 }
 
+// choiceDocument returns a recommendation as a document.
 func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
 		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()}, {Label: "Note", Text: "the choice does not matter " + c.Unless.String()},
@@ -53,8 +54,8 @@ func choiceDocument(c record.Choice) document.Document {
 	return document.Document{Answer: c.Headline, Parts: []document.Part{facts, untested, test, doubts}}
 }
 
-// WriteChoices writes the table of what to choose, in Markdown: a section for what requests do,
-// a line in it for what matters. Sizes says of a mode where its size is from.
+// WriteChoices writes the Markdown table of all recommendations: a section for each kind of
+// requests, and in it a line for each goal. size returns the reason for the size of a mode.
 func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string) string) error {
 	var b bytes.Buffer
 	for i, c := range cells {
@@ -78,7 +79,7 @@ func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string)
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// measuredDifference is what was measured of a cell, with a link to the experiment.
+// measuredDifference returns the measured differences of a cell, with a link to the experiment.
 func measuredDifference(c record.ChoiceCell) string {
 	link := fmt.Sprintf("[%s](experiments/%s.md)", c.Scenario, c.Scenario)
 	var metrics []string
@@ -116,7 +117,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead.String()), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 
-// verdictInShort is an arm against another in a few words.
+// verdictInShort formats a verdict in a few words.
 func verdictInShort(v record.Verdict) string {
 	if v.Low == 0 {
 		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, record.ChoiceMetric(v.Metric), v.Verdict)

@@ -9,9 +9,9 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// connections are the arms' connections over time: a table, and a chart of each arm in one
-// block. A kept connection has little to tell: unless all is wanted, there is a part only
-// where connections come and go, or arms differ in how many are open.
+// connections returns the arms' connections over time: a table, and a chart of each arm in one
+// block. Kept connections hardly change: unless all is set, the part is empty if connections do
+// not come and go and the arms have about the same number open.
 func connections(r *record.Result, all bool) document.Part {
 	known := counted(r.Arms)
 	flow := comeAndGo(known, r.Window)
@@ -43,10 +43,10 @@ func connections(r *record.Result, all bool) document.Part {
 	}
 }
 
-// rounded writes a number of connections.
+// rounded formats a number of connections.
 func rounded(v float64) string { return count(int(math.Round(v))) }
 
-// counted are the arms whose servers told their connections.
+// counted returns the arms with counters of connections.
 func counted(arms []record.Arm) (known []record.Arm) {
 	for _, a := range arms {
 		if a.Counters != nil {
@@ -56,11 +56,11 @@ func counted(arms []record.Arm) (known []record.Arm) {
 	return known
 }
 
-// fewOpen is a difference of connections that is not worth a line.
+// fewOpen is the smallest difference in open connections to report.
 const fewOpen = 10
 
-// crowds reports whether arms differ in the connections they had open: by more than a tenth,
-// and not by a few.
+// crowds reports whether the arms' open connections differ by more than a tenth and by at least
+// fewOpen.
 func crowds(known []record.Arm) bool {
 	least, most := math.Inf(1), 0.
 	for _, a := range known {
@@ -69,13 +69,14 @@ func crowds(known []record.Arm) bool {
 	return most > 1.1*least && most-least >= fewOpen
 }
 
-// comeAndGo reports whether an arm accepted more than a tenth of the connections it had open.
+// comeAndGo reports whether an arm accepted, in a window, more than a tenth of the number of
+// connections it had open.
 func comeAndGo(known []record.Arm, window float64) bool {
 	return slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*window > a.Counters.OpenPeak/10 })
 }
 
-// openColumns are how many connections each arm had open at most and accepted per second, where
-// arms differ in how many were open.
+// openColumns returns the columns of most open and of accepted connections per second, if the
+// arms differ in the number open.
 func openColumns(arms []record.Arm) [][]string {
 	if !crowds(counted(arms)) {
 		return nil
@@ -94,11 +95,11 @@ func openColumns(arms []record.Arm) [][]string {
 	}
 }
 
-// countersCharts draws each arm's connections over the window, with the same axes: those open,
-// and below how many were accepted and done per second.
+// countersCharts draws each arm's connections over the window, all with the same axes: open ones,
+// and below them the rates of accepted and done ones.
 func countersCharts(r *record.Result, known []record.Arm) (charts document.Charts) {
 	var all []chart
-	open, rates := 1., 1. // the least that is worth an axis
+	open, rates := 1., 1. // the smallest range of an axis
 	for _, a := range known {
 		c := chart{Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262}
 		lines := make([]line, 3)

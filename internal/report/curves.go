@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// curveSection draws response time by percentile.
+// curveSection draws the response time by percentile.
 func curveSection(r *record.Result) document.Part {
 	c, rows := curves(r.Arms)
 	if c == nil {
@@ -30,9 +30,9 @@ func curveSection(r *record.Result) document.Part {
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
 }
 
-// curves draws the arms' distributions, a line each, and tables them; nil when no arm has
-// one. The x axis counts nines, -log10(1-q), so that p90, p99 and p99.9 are equally far
-// apart. Later lines are thinner, so that one on top of another leaves that visible.
+// curves draws the arms' distributions, a line each, and returns them as a table too. It returns
+// nil when no arm has a distribution. The x axis counts nines, -log10(1-q), so that p90, p99 and
+// p99.9 are equally far apart. Later lines are thinner, so that a line below stays visible.
 func curves(arms []record.Arm) (*chart, [][]string) {
 	var times []float64
 	nines := 0.0
@@ -75,8 +75,8 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	return &chart{Label: label, Width: 640, Height: 380, Panels: []panel{p}}, rows
 }
 
-// along reads a curve at quantile q, which is one of its points or beyond its end:
-// a neighbour's time would be another quantile's.
+// along formats the value of a curve at quantile q. It returns none if q is not a point of the
+// curve, since a neighbouring point is another quantile.
 func along(curve []record.Point, q float64) string {
 	for _, p := range curve {
 		if math.Abs(p.Quantile-q) < 1e-8 {
@@ -86,10 +86,10 @@ func along(curve []record.Point, q float64) string {
 	return none
 }
 
-// ninesOf is how many nines q has; q of 1 and beyond counts as nine of them.
+// ninesOf returns the number of nines of q, at most nine.
 func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
 
-// panelSection draws the blocks.
+// panelSection draws the blocks, one chart per quantile.
 func panelSection(r *record.Result) document.Part {
 	var charts document.Charts
 	for _, name := range []string{"p99", "p90", "p50"} { // the tail first
@@ -104,9 +104,9 @@ func panelSection(r *record.Result) document.Part {
 	}
 }
 
-// blockChart shows one metric of every arm: a row of dots per arm, and a thin line through
-// the rows for each block, since the verdict compares within blocks. Parallel lines are a
-// steady difference. Nil for a metric without two blocks.
+// blockChart draws one metric of every arm: a row of dots per arm, and for each block a thin line
+// through the rows, since verdicts compare within blocks. Parallel lines are a steady difference.
+// It returns nil for fewer than two blocks.
 func blockChart(m metric, arms []record.Arm) *chart {
 	var values []float64
 	blocks, rows := 0, 0
@@ -144,7 +144,7 @@ func blockChart(m metric, arms []record.Arm) *chart {
 	return c
 }
 
-// sweepSection draws figures over the varied factors.
+// sweepSection draws figures as functions of the varied factors.
 func sweepSection(r *record.Result) document.Part {
 	var charts document.Charts
 	for _, c := range sweeps(r) {
@@ -153,14 +153,14 @@ func sweepSection(r *record.Result) document.Part {
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
-// A sweptArm has a value of a varied factor.
+// A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
 type sweptArm struct {
 	line, value string
 	arm         *record.Arm
 }
 
-// sweeps draws p50, p99, goodput and CPU per request over every factor with two
-// values or more, a line for each family of arms.
+// sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values,
+// with a line for each family of arms.
 func sweeps(r *record.Result) (charts []chart) {
 	var factors []string
 	for _, a := range r.Arms {
@@ -184,8 +184,8 @@ func sweeps(r *record.Result) (charts []chart) {
 	return charts
 }
 
-// levelled lists the arms that have a value of the factor; the line they belong
-// to is their family with their values of other factors.
+// levelled returns the arms that have a value of the factor. An arm's line is its family and its
+// values of the other factors.
 func levelled(r *record.Result, factor string) (all []sweptArm) {
 	for i := range r.Arms {
 		a := &r.Arms[i]
@@ -204,7 +204,7 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 	return all
 }
 
-// sweep draws one metric over a factor; nil without two values.
+// sweep draws one metric over a factor; nil for fewer than two values.
 func sweep(factor string, m metric, arms []sweptArm) *chart {
 	var values []string
 	var figures []float64
@@ -249,10 +249,10 @@ func sweep(factor string, m metric, arms []sweptArm) *chart {
 	return &chart{Caption: m.label + " over " + factor, Label: m.label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 
-// fitPoints is how many straight lines a fitted curve is made of.
+// fitPoints is the number of straight lines in a fitted curve.
 const fitPoints = 60
 
-// quantityOf reads a factor's value as a number: 16, 500/s, 0.7x, 20ms.
+// quantityOf parses a factor's value as a number: 16, 500/s, 0.7x, 20ms.
 func quantityOf(value string) (float64, bool) {
 	if d, err := time.ParseDuration(value); err == nil {
 		return d.Seconds(), true
@@ -261,8 +261,8 @@ func quantityOf(value string) (float64, bool) {
 	return v, err == nil
 }
 
-// places puts values on an axis: numbers where they belong, by logarithm when they spread
-// over eightfold; words at equal distances.
+// places puts values on an axis: numbers at their value, by logarithm if they spread over more
+// than eightfold; words at equal distances.
 func places(values []string, from, to px) (at map[string]float64, a axis) {
 	at = map[string]float64{}
 	numeric := true

@@ -11,8 +11,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// floor says what the load itself adds to every response time; "" when that was not
-// measured.
+// floor describes the response time that the load itself adds; "" when it was not measured.
 func floor(f *record.Floor) string {
 	if f == nil {
 		return ""
@@ -21,8 +20,8 @@ func floor(f *record.Floor) string {
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 
-// generator says what the load side did, at its worst over the arms; "" when
-// that was not recorded.
+// generator describes the work and the delays of the load, at their worst over the arms; "" when
+// they were not recorded.
 func generator(r *record.Result) string {
 	var worst record.Proofs
 	known := false
@@ -55,8 +54,8 @@ func generator(r *record.Result) string {
 	return text + readLate(late) + floor(r.Env.Floor) + visiting(r)
 }
 
-// visiting says what the load took of CPUs that it shares with the servers, and whether it
-// went first there; "" where it has its own.
+// visiting tells how much CPU time the load took on CPUs that it shares with the servers, and
+// whether it had priority there; "" where the load has its own CPUs.
 func visiting(r *record.Result) string {
 	shared := r.Env.SharedCPUs()
 	var took []string
@@ -82,7 +81,7 @@ func visiting(r *record.Result) string {
 	return text + "; in the median it took of that CPU " + strings.Join(took, ", ")
 }
 
-// readLate says how long replies waited to be read; "" when that was not audited.
+// readLate tells how long replies waited to be read; "" when that was not audited.
 func readLate(l *record.ReadLate) string {
 	if l == nil {
 		return ""
@@ -90,12 +89,12 @@ func readLate(l *record.ReadLate) string {
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
 
-// uneven is the index of Jain's below which an arm has a line of its own.
+// uneven is the value of Jain's index below which an arm gets a separate line.
 const uneven = .9
 
-// fairness says how answers fell to connections: a line for each arm that starved
-// some or served them unevenly, and one for all the others. None where that is not
-// known, as where each request has a connection of its own.
+// fairness tells how replies are spread over connections: one line for each arm that starved
+// connections or served them unevenly, and one for all others. It returns nil if that is unknown,
+// for example where each request opens a connection.
 func fairness(arms []record.Arm) (lines []string) {
 	var even []record.Arm
 	for _, a := range arms {
@@ -121,7 +120,7 @@ func fairness(arms []record.Arm) (lines []string) {
 		of, evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
 }
 
-// evenness is an arm's index of Jain's.
+// evenness formats an arm's Jain's index.
 func evenness(a record.Arm, decimals int) string {
 	if a.Jain == nil {
 		return none
@@ -129,7 +128,7 @@ func evenness(a record.Arm, decimals int) string {
 	return strconv.FormatFloat(*a.Jain, 'f', decimals, 64)
 }
 
-// firstReply is the slowest of an arm's connections.
+// firstReply formats the slowest first reply of an arm's connections.
 func firstReply(a record.Arm) string {
 	if a.Fairness == nil || a.Fairness.Served == 0 {
 		return none
@@ -137,7 +136,7 @@ func firstReply(a record.Arm) string {
 	return seconds(a.Fairness.FirstReply)
 }
 
-// served is how many of an arm's connections got answers, of how many.
+// served formats how many of an arm's connections got a reply: "15 of 16".
 func served(a record.Arm) string {
 	f := a.Fairness
 	if f == nil {
@@ -146,8 +145,8 @@ func served(a record.Arm) string {
 	return count(f.Served) + " of " + count(f.Asked)
 }
 
-// disturbed says what disturbed the windows, over all arms, in a line: it is in the
-// intervals. "" when nothing is known.
+// disturbed describes in a line the disturbances of the windows, over all arms. The intervals
+// include them. "" when nothing is known.
 func disturbed(arms []record.Arm) string {
 	var parts []string
 	say := func(name string, of func(d *record.Disturbed) (float64, bool), write func(float64) string) {
@@ -186,11 +185,11 @@ func disturbed(arms []record.Arm) string {
 	return "medians of the arms, in the intervals: " + strings.Join(parts, ", ")
 }
 
-// wide is the tolerance of a law, a ratio, from which holding to it says little.
+// wide is the tolerance of a law, as a ratio, above which keeping the law means little.
 const wide = .25
 
-// laws says how near the valid windows came to breaking each law of the audit; ""
-// when none was checked.
+// laws tells how near the valid windows came to breaking each law of the audit; "" when none was
+// checked.
 func laws(all []record.Law) string {
 	most := 0
 	for _, l := range all {
@@ -217,7 +216,7 @@ func laws(all []record.Law) string {
 	return fmt.Sprintf("worst of %s: %s", plural(most, "window"), strings.Join(parts, "; "))
 }
 
-// lawFigure writes a value or a limit, without what a ratio is of.
+// lawFigure formats a value or a limit. For a ratio it leaves out the words that say of what.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
 		return fmt.Sprintf("%.*f%s%%", decimals(100*v, 2), 100*v, nbsp)
@@ -225,8 +224,8 @@ func lawFigure(v float64, unit string) string {
 	return plural(int(v), strings.TrimSuffix(unit, "s"))
 }
 
-// refusals says why blocks were left out, one line per rule: a rule that broke
-// in many windows is one cause. The record has every window.
+// refusals tells why blocks were left out, in one line per rule, since a rule that broke in many
+// windows is one cause. The record has every window.
 func refusals(all []record.Refusal) (lines []string) {
 	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
 		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
@@ -252,8 +251,8 @@ func refusals(all []record.Refusal) (lines []string) {
 	return lines
 }
 
-// past is how far a window is beyond its limit, a ratio: above most limits, and below
-// those on how many requests it needs.
+// past returns how far a window is beyond its limit, as a ratio above 1. Most limits are upper
+// limits; the limits on the number of requests are lower ones.
 func past(x record.Refusal) float64 {
 	if x.Value < x.Limit {
 		return x.Limit / x.Value
@@ -261,7 +260,7 @@ func past(x record.Refusal) float64 {
 	return x.Value / x.Limit
 }
 
-// sessions says how long they took, a line for each arm that had any.
+// sessions tells how long sessions took, with a line for each arm that had any.
 func sessions(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		s := a.Sessions

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// ExplainFormats are those of an explanation.
+// ExplainFormats returns the formats of an explanation in presentation order.
 func ExplainFormats() []Format[*record.Explanation] {
 	return []Format[*record.Explanation]{
 		{"text", func(w io.Writer, x *record.Explanation) error { return Explain(w, x, TextOptions{}) }},
@@ -21,12 +21,13 @@ func ExplainFormats() []Format[*record.Explanation] {
 	}
 }
 
-// RenderExplanation is Render for an explanation.
+// RenderExplanation renders an explanation in the named format. An unknown name is an error that
+// lists the known ones.
 func RenderExplanation(w io.Writer, format string, x *record.Explanation) error {
 	return render(w, ExplainFormats(), format, x)
 }
 
-// Explain renders an explanation for a terminal.
+// Explain writes an explanation for a terminal.
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return o.write(w, explanation(x))
 }
@@ -36,10 +37,10 @@ func ExplainJSON(w io.Writer, x *record.Explanation) error {
 	return record.WriteJSON(w, x)
 }
 
-// ExplainHTML writes it as a page of its own, without a script.
+// ExplainHTML writes an explanation as a self-contained page without a script.
 func ExplainHTML(w io.Writer, x *record.Explanation) error { return writeHTML(w, explanation(x)) }
 
-// explanation is it as a document.
+// explanation returns an explanation as a document.
 func explanation(x *record.Explanation) document.Document {
 	question := "Why do %s and %s differ?"
 	if x.Outcome == record.NoDifference {
@@ -53,7 +54,7 @@ func explanation(x *record.Explanation) document.Document {
 	return d
 }
 
-// divided are the causes, the waterfalls and what else is known.
+// divided returns the causes, the waterfalls and the witnesses.
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
@@ -69,7 +70,7 @@ func divided(x *record.Explanation) []document.Part {
 	return append(parts, beside(x), facts, profiled(x))
 }
 
-// explained is the answer in a sentence or two.
+// explained returns the answer in one or two sentences.
 func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
@@ -91,7 +92,7 @@ func explained(x *record.Explanation) string {
 	return text + "."
 }
 
-// gap says by how much the slower arm is slower, in what was explained.
+// gap tells by how much the slower arm is slower, in the figure that was explained.
 func gap(x *record.Explanation) string {
 	fast := x.Faster()
 	lost, tail := len(x.Causes) > 0 && x.Causes[0].Code == record.CauseTurnedAway, len(x.Causes) > 0 && x.Causes[0].Tail
@@ -106,7 +107,7 @@ func gap(x *record.Explanation) string {
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, fast, unit.format(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
-// proof says what the knob and the control did.
+// proof describes the effects of the knob and of the control.
 func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
@@ -122,13 +123,13 @@ func proof(c record.Suspect) string {
 	return fmt.Sprintf("%s %s from %s to %s with %s, and with the control, %s, it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
 }
 
-// states are the states of causes in words.
+// states are the words for the states of causes.
 var states = map[record.SuspectState]string{
 	record.Confirmed: "confirmed:", record.ShownBy: "measured directly:", record.Untested: "not tested:",
 	record.Untestable: "no setting takes it away:", record.NotConfirmed: "not confirmed:",
 }
 
-// causes are all that are suspected, with their witnesses.
+// causes lists all suspected causes with their witnesses.
 func causes(x *record.Explanation) document.Part {
 	var all document.Findings
 	for _, c := range x.Causes {
@@ -155,7 +156,7 @@ func causes(x *record.Explanation) document.Part {
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
 }
 
-// figureOf is a witness's figure in its unit.
+// figureOf formats a witness's figure in its unit.
 func figureOf(v float64, unit string) string {
 	switch unit {
 	case "s":
@@ -166,7 +167,7 @@ func figureOf(v float64, unit string) string {
 	return plain(v)
 }
 
-// waterfall is the table that leads from one arm to the other, and its chart.
+// waterfall returns the table and the chart that lead from one arm to the other.
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
@@ -190,7 +191,7 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 	}
 }
 
-// waterfallChart draws it: bars that begin where the one before ended.
+// waterfallChart draws the waterfall: each bar begins where the previous one ended.
 func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
 	low, high := 0.0, max(w.From, w.To)
 	at := w.From
@@ -216,7 +217,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 	return c
 }
 
-// beside are the witnesses.
+// beside returns the table of the witnesses.
 func beside(x *record.Explanation) document.Part {
 	rows := [][]string{{"", x.From, x.To}}
 	cell := func(v *float64, unit string) string {
@@ -234,7 +235,7 @@ func beside(x *record.Explanation) document.Part {
 	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: rows}}}
 }
 
-// ideal says what of the difference is theory.
+// ideal tells which part of the difference theory predicts.
 func ideal(x *record.Explanation) string {
 	unit := timeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
 	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); the other %s are what running them takes",

@@ -20,23 +20,25 @@ const (
 	flameRow    px = 17
 	flameTop    px = 24 // with the title
 	flameBelow  px = 8
-	flameLetter px = 6.3 // of a letter of the frames' text
+	flameLetter px = 6.3 // width of a letter in a frame's text
 )
 
-// A flame is a flame graph, drawn: callers below.
+// A flame is a flame graph ready to draw, with callers below their callees.
 type flame struct {
 	Title         string
 	Width, Height px
 	Boxes         []flameBox
 }
 
+// A flameBox is one frame as drawn. Title is shown under the pointer; Text is the part of the
+// name that fits.
 type flameBox struct {
 	X, Y, Wide  px
 	Fill        template.CSS
 	Text, Title string
 }
 
-// flameTitle says what a flame graph shows.
+// flameTitle returns the title of a flame graph.
 func flameTitle(f record.Flame) string {
 	if f.Base != "" {
 		return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
@@ -44,6 +46,7 @@ func flameTitle(f record.Flame) string {
 	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
 }
 
+// flameChart lays out a flame graph. The deepest calls are at the top.
 func flameChart(f record.Flame) flame {
 	depth := 0
 	for _, b := range f.Frames {
@@ -67,13 +70,14 @@ func flameChart(f record.Flame) flame {
 	return c
 }
 
-// brief is a function's name without the path of its package.
+// brief returns a function's name without the path of its package.
 func brief(name string) string {
-	plain, _, _ := strings.Cut(name, "[") // what follows are types, with paths of their own
+	plain, _, _ := strings.Cut(name, "[") // after [ come type arguments, which have paths too
 	return name[strings.LastIndexByte(plain, '/')+1:]
 }
 
-// flameColour tells the runtime, the standard library and other packages apart.
+// flameColour returns the colour of a frame: one for the runtime, one for the standard library,
+// one for schedlab, one for other modules.
 func flameColour(name string) template.CSS {
 	first, _, _ := strings.Cut(name, "/")
 	switch pack, _, _ := strings.Cut(name, "."); {
@@ -87,8 +91,8 @@ func flameColour(name string) template.CSS {
 	return "#e8d588"
 }
 
-// changeColour is red for a frame that has a larger share than in the other arm, blue for a
-// smaller one, and full from a tenth of the samples.
+// changeColour returns red for a frame with a larger share than in the other arm, blue for a
+// smaller share. The colour is fullest from a tenth of the samples on.
 func changeColour(by float64) template.CSS {
 	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
 	if by > 0 {
@@ -97,12 +101,12 @@ func changeColour(by float64) template.CSS {
 	return template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
 }
 
-// FlameSVG draws a flame graph as a file of its own.
+// FlameSVG writes a flame graph as an SVG file.
 func FlameSVG(w io.Writer, f record.Flame) error {
 	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("flame", flameChart(f)))) })
 }
 
-// profiled are what an explanation's profiles show.
+// profiled returns the results of an explanation's profiles.
 func profiled(x *record.Explanation) document.Part {
 	if x.Profiles == nil {
 		return document.Lines{}
@@ -153,7 +157,8 @@ func profiled(x *record.Explanation) document.Part {
 	return s
 }
 
-// requestStates are the states of the arms' requests side by side.
+// requestStates returns the table of the time that requests spent in each state, with the arms
+// side by side; nil without any state.
 func requestStates(arms []record.ProfiledArm) [][]string {
 	head, all := []string{""}, []string{"all"}
 	var states []string

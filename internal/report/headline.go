@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Doubt is a fact in a line, the arm it is about in front.
+// Doubt returns a fact in one line, with the arm's name in front.
 func Doubt(f record.Fact) string {
 	if f.Arm == "" {
 		return f.String()
@@ -18,7 +18,8 @@ func Doubt(f record.Fact) string {
 	return f.Arm + ": " + f.String()
 }
 
-// Headline is the answer of a run in one sentence, after what breaks it.
+// Headline returns the answer of a run in one sentence. A doubt that undermines the answer comes
+// before it.
 func Headline(r *record.Result) string {
 	for _, d := range r.Doubts {
 		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
@@ -28,7 +29,7 @@ func Headline(r *record.Result) string {
 	return answer(r)
 }
 
-// answer is the headline without the doubt. It mentions starved connections itself.
+// answer returns the headline without a doubt in front. It mentions starved connections itself.
 func answer(r *record.Result) string {
 	switch a := r.Answer; a.Outcome {
 	case "": // a search for capacity, or a run that compared nothing
@@ -54,7 +55,7 @@ func answer(r *record.Result) string {
 	return "No single winner: " + standings(r)
 }
 
-// noVerdict is the headline of a run whose verdicts are all refused.
+// noVerdict returns the headline of a run in which every verdict is refused.
 func noVerdict(r *record.Result) string {
 	reason, starving := r.Answer.Reason.String(), strings.Join(starving(r), "; ")
 	switch {
@@ -67,7 +68,7 @@ func noVerdict(r *record.Result) string {
 	return "No verdict: " + reason + "."
 }
 
-// restsOn reports whether a fact, or one that it rests on, has the code.
+// restsOn reports whether f, or a fact that it rests on, has the code.
 func restsOn(f record.Fact, code record.Code) bool {
 	if f.Code == code {
 		return true
@@ -80,7 +81,7 @@ func restsOn(f record.Fact, code record.Code) bool {
 	return false
 }
 
-// standings says how each challenger stands, and who starved connections.
+// standings returns a clause for each challenger and for each arm that starved connections.
 func standings(r *record.Result) string {
 	var clauses []string
 	for _, s := range r.Answer.Standings {
@@ -92,8 +93,8 @@ func standings(r *record.Result) string {
 	return strings.Join(append(clauses, starving(r)...), "; ") + "." + unequal(r)
 }
 
-// unequal is a sentence about arms that may run elsewhere than the others: a winner may
-// owe it to that. "" when there is none.
+// unequal returns a sentence about arms that may run on other CPUs than the rest, since a win may
+// be due to that; "" when there are none.
 func unequal(r *record.Result) string {
 	var where []string
 	for _, a := range r.Arms {
@@ -107,7 +108,8 @@ func unequal(r *record.Result) string {
 	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(where, ", "), r.Env.ServerCPUs)
 }
 
-// starving says of the arms that no standing tells of how many connections they starved.
+// starving returns, for arms that starved connections and have no standing that says so, how many
+// they starved.
 func starving(r *record.Result) (clauses []string) {
 	for _, name := range r.Answer.Starving {
 		clauses = append(clauses, name+" "+starvedBy(r, name))
@@ -115,6 +117,7 @@ func starving(r *record.Result) (clauses []string) {
 	return clauses
 }
 
+// starvedBy returns how many connections an arm starved, and of how many if that is known.
 func starvedBy(r *record.Result, name string) string {
 	for _, a := range r.Arms {
 		if a.Name != name {
@@ -128,7 +131,7 @@ func starvedBy(r *record.Result, name string) string {
 	return ""
 }
 
-// standing says in a clause how a challenger stands, by the verdicts.
+// standing returns a clause about a challenger, with the verdicts that decided.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
 	of := func(want ...stats.Decision) (all []record.Verdict) {
 		for _, v := range verdicts {
@@ -175,7 +178,8 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	return undecided(s, of(stats.Inconclusive, stats.Refused))
 }
 
-// undecided says how far a challenger with nothing decided has come: to what it leans.
+// undecided describes a challenger without a decision: the blocks so far, and which way they
+// lean.
 func undecided(s record.Standing, open []record.Verdict) string {
 	leans := map[stats.Decision][]record.Verdict{}
 	blocks, needed := 0, 0
@@ -200,8 +204,8 @@ func undecided(s record.Standing, open []record.Verdict) string {
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }
 
-// workDone lists the verdicts that stand where loads differ in a word each: what is done,
-// and its cost.
+// workDone lists the verdicts on work done and its cost, with a word for each. Only these count
+// when loads differ.
 func workDone(r *record.Result, arm string) string {
 	var parts []string
 	for _, v := range r.Verdicts {
@@ -217,7 +221,7 @@ func workDone(r *record.Result, arm string) string {
 	return strings.Join(parts, ", ")
 }
 
-// goodputChange is what an arm's goodput differs by.
+// goodputChange returns the change of an arm's goodput; "" without a verdict.
 func goodputChange(verdicts []record.Verdict, arm string) string {
 	for _, v := range verdicts {
 		if v.Arm == arm && v.Metric == "goodput" {
@@ -227,6 +231,7 @@ func goodputChange(verdicts []record.Verdict, arm string) string {
 	return ""
 }
 
+// changes lists verdicts as "p50 +12 %, p99 +30 %".
 func changes(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
@@ -235,6 +240,7 @@ func changes(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
+// metricNames lists the metrics of verdicts.
 func metricNames(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
@@ -243,8 +249,8 @@ func metricNames(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-// capacityHeadline is the answer of a search in one sentence: the only arm's, or who has
-// the most.
+// capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm,
+// or the arm with the most capacity.
 func capacityHeadline(c *record.Capacity) string {
 	open := 0
 	for _, a := range c.Arms {
@@ -282,10 +288,10 @@ func capacityHeadline(c *record.Capacity) string {
 	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
 }
 
-// mostSpans are as many arms as a headline can name.
+// mostSpans is the number of arms that a headline can name.
 const mostSpans = 4
 
-// capacitySpan is an arm's capacity in a few words.
+// capacitySpan returns an arm's capacity in a few words.
 func capacitySpan(a record.ArmCapacity) string {
 	switch a.Outcome {
 	case "between":

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// machine says what the two sides ran on.
+// machine describes the CPUs, the machine and the Go version that servers and load had.
 func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
@@ -29,7 +29,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	return strings.Join(parts, "; ")
 }
 
-// side says how many CPUs one side had, and which, and its GOMAXPROCS.
+// side describes the CPUs and the GOMAXPROCS of one side.
 func side(list string, cpus int, procs string) string {
 	set, err := record.ParseCPUs(list)
 	if err != nil {
@@ -38,8 +38,8 @@ func side(list string, cpus int, procs string) string {
 	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
 }
 
-// servers says where the arms' servers ran: here says it of those that ran where the
-// plan has servers, given their GOMAXPROCS.
+// servers describes where the arms' servers ran. here formats the place that the plan has for
+// servers, given their GOMAXPROCS; it is used for all servers that ran there.
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
 	var parts, rest []string
 	var placed []record.Arm
@@ -62,7 +62,8 @@ func servers(e record.Env, arms []record.Arm, here func(procs string) string) st
 	return strings.Join(parts, "; ")
 }
 
-// elsewhere says where an arm's server ran, if not where the plan has servers.
+// elsewhere describes where an arm's server ran. unplanned is false if it ran where the plan has
+// servers.
 func elsewhere(a record.Arm) (where string, unplanned bool) {
 	switch {
 	case a.CPUs == "" && !a.Attached:
@@ -75,7 +76,7 @@ func elsewhere(a record.Arm) (where string, unplanned bool) {
 	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice", true
 }
 
-// serverProcs says what GOMAXPROCS the servers had, and which arms where they differ.
+// serverProcs returns the GOMAXPROCS of the servers, with the arms' names if they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := map[int][]string{}
 	for _, a := range arms {
@@ -98,7 +99,7 @@ func serverProcs(e record.Env, arms []record.Arm) string {
 
 func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
 
-// Load says a load in a few words, for the plan and the reports.
+// Load describes a load in a few words, for the plan and the reports.
 func Load(c record.Clients) string {
 	if c.Closed() {
 		parts := []string{"closed loop of " + prose.Plural(c.Connections, "client")}

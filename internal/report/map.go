@@ -24,8 +24,8 @@ const (
 	markUnreached = "."
 )
 
-// mapGrid is the map as a table: the head, then the rows with the last value of Y
-// first, so that it rises upwards.
+// mapGrid returns the map as a table: the head, then the rows from the last value of Y to the
+// first, so that Y rises upwards.
 func mapGrid(m *record.Map) (rows [][]string) {
 	rows = append(rows, append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...))
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
@@ -38,18 +38,19 @@ func mapGrid(m *record.Map) (rows [][]string) {
 	return rows
 }
 
-// MapText renders m for a terminal.
+// MapText writes m for a terminal.
 func MapText(w io.Writer, m *record.Map) error { return TextOptions{}.write(w, mapDocument(m)) }
 
-// MapMarkdown renders m for an issue or a README, with its chart as map.svg beside
-// it. Everything that came from outside is escaped.
+// MapMarkdown writes m for an issue or a README. It links to the chart, map.svg in the same
+// directory. Everything that came from outside is escaped.
 func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, mapDocument(m)) }
 
-// MapHTML renders m as one page that needs no script; its cells link to the reports
-// of their runs, which lie beside it. Everything from outside is escaped; the map
-// itself lies in the page as JSON in the element with id "result".
+// MapHTML writes m as a self-contained page without a script. Its cells link to the reports of
+// their runs, by paths relative to the map's directory. Everything from outside is escaped. The
+// page contains the map as JSON in the element with id "result".
 func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
 
+// mapDocument returns a map as a document.
 func mapDocument(m *record.Map) document.Document {
 	d := document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
@@ -101,7 +102,7 @@ func mapDocument(m *record.Map) document.Document {
 // MapJSON writes the whole map, indented.
 func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, m) }
 
-// MapCSV writes one row per cell, the first row of the map first.
+// MapCSV writes one row per cell, starting with the first row of the map.
 func MapCSV(w io.Writer, m *record.Map) error {
 	return writeCSV(w, func(put func(cells ...string)) {
 		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
@@ -117,8 +118,8 @@ func MapCSV(w io.Writer, m *record.Map) error {
 	})
 }
 
-// A mapChart is a map as coloured cells. Hatched are those at a border and those
-// that are not decided.
+// A mapChart is a map drawn as coloured cells. Undecided cells, and cells at a border, are
+// hatched.
 type mapChart struct {
 	Title, Headline          string
 	Width, Height            px
@@ -132,6 +133,7 @@ type mapChart struct {
 	Legend                   []mapKey
 }
 
+// A mapCell is one cell as drawn. Sentence is shown under the pointer.
 type mapCell struct {
 	X, Y, Width, Height px
 	MiddleX, MiddleY    px
@@ -155,6 +157,7 @@ const (
 	keyHeight             px = 22
 )
 
+// chartMap returns the drawing of a map. The first value of Y is at the bottom.
 func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
@@ -196,7 +199,7 @@ func chartMap(m *record.Map) mapChart {
 	return c
 }
 
-// edges draws the sides between cells that differ.
+// edges returns the path of the sides between neighbouring cells that differ.
 func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell) bool) string {
 	var path strings.Builder
 	for i := range m.Cells {
@@ -211,7 +214,7 @@ func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell)
 	return path.String()
 }
 
-// cellClass colours a cell by its verdict, paler where it is inferred.
+// cellClass returns the CSS class of a cell: a colour for its verdict, paler if it is inferred.
 func cellClass(m *record.Map, c *record.Cell) string {
 	class := map[record.CellDecision]string{
 		record.Ties: "m-same", record.Trades: "m-trade", record.InDoubt: "m-open", record.Rejected: "m-void", "": "m-none",
@@ -225,7 +228,7 @@ func cellClass(m *record.Map, c *record.Cell) string {
 	return class
 }
 
-// legend lists what is on the map below it, as many in a line as fit.
+// legend adds the legend below the map. It starts a new line when an entry does not fit.
 func (c *mapChart) legend(m *record.Map) {
 	at, line := c.Left, c.Bottom+58
 	add := func(class, text string, hatched bool) {
@@ -256,7 +259,7 @@ func (c *mapChart) legend(m *record.Map) {
 	c.Height = line + 28
 }
 
-// marksOn are the marks that cells of the map have, with what they mean.
+// marksOn returns the marks in use on the map, with their meanings.
 func marksOn(m *record.Map) (all []mapKey) {
 	for i, arm := range m.Arms {
 		all = append(all, mapKey{Class: fmt.Sprintf("m-%d", i%7), Text: letter(m, arm) + " " + arm + " wins"})
@@ -283,7 +286,7 @@ func MapSVG(w io.Writer, m *record.Map) error {
 	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(m)))) })
 }
 
-// letter is an arm's on a map: A for the baseline.
+// letter returns the letter of an arm on a map: A for the baseline, ? from the 27th arm on.
 func letter(m *record.Map, arm string) string {
 	i := slices.Index(m.Arms, arm)
 	if i < 0 || i > 25 {
@@ -292,7 +295,7 @@ func letter(m *record.Map, arm string) string {
 	return string(rune('A' + i))
 }
 
-// mark is what a cell came to, in one character; of an arm's, its letter.
+// mark returns the result of a cell in one character: the winner's letter, or a mark.
 func mark(m *record.Map, c *record.Cell) string {
 	switch c.Decision {
 	case record.Wins:
@@ -309,9 +312,8 @@ func mark(m *record.Map, c *record.Cell) string {
 	return markUnreached
 }
 
-// shorthand is a cell in a table: its mark, in parentheses where it is inferred,
-// with a stroke at a border and a ! where theory says that an arm is short; then
-// the difference.
+// shorthand returns a cell for a table: its mark, in parentheses if inferred, then / at a border,
+// ! where theory says that an arm is short of workers, and the difference.
 func shorthand(m *record.Map, c *record.Cell) string {
 	s := mark(m, c)
 	if c.State == record.Inferred {
@@ -329,7 +331,7 @@ func shorthand(m *record.Map, c *record.Cell) string {
 	return s
 }
 
-// figure is a cell's difference, with its metric where that is not the map's.
+// figure formats a cell's difference, and names its metric if it is not the map's.
 func figure(m *record.Map, c *record.Cell) string {
 	if c.Metric == mapMetric(m) {
 		return change(c.Ratio)
@@ -337,8 +339,8 @@ func figure(m *record.Map, c *record.Cell) string {
 	return find(c.Metric).label + " " + change(c.Ratio)
 }
 
-// mapMetric is what the figures of a map are of: the metric that was asked for, or the
-// one that all of them have; "" for a map whose cells differ in it.
+// mapMetric returns the metric of the figures on a map: the metric asked for, or the one that all
+// cells share; "" if the cells' metrics differ.
 func mapMetric(m *record.Map) string {
 	if m.Plan.Metric != "" {
 		return m.Plan.Metric
@@ -356,7 +358,7 @@ func mapMetric(m *record.Map) string {
 	return common
 }
 
-// cellSentence says a cell in full.
+// cellSentence describes a cell in full.
 func cellSentence(m *record.Map, c *record.Cell) string {
 	p := m.Plan
 	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
@@ -383,7 +385,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	return s
 }
 
-// mapLegend explains the marks that are on the map.
+// mapLegend explains the marks on the map, for a text.
 func mapLegend(m *record.Map) (lines []string) {
 	var parts []string
 	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
@@ -411,7 +413,7 @@ func mapLegend(m *record.Map) (lines []string) {
 	return lines
 }
 
-// figuresOf says what the numbers in the cells are.
+// figuresOf explains the numbers in the cells.
 func figuresOf(m *record.Map) string {
 	whose := "the challenger"
 	if len(m.Arms) == 2 {
@@ -428,7 +430,7 @@ func figuresOf(m *record.Map) string {
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
 }
 
-// mapTitle names what is drawn.
+// mapTitle returns the title of a map.
 func mapTitle(m *record.Map) string {
 	metric := "winner"
 	if m.Plan.Metric != "" {
@@ -437,7 +439,7 @@ func mapTitle(m *record.Map) string {
 	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
 }
 
-// mapPlan says how it was measured.
+// mapPlan describes how the map was measured.
 func mapPlan(m *record.Map) string {
 	p := m.Plan
 	took := fmt.Sprintf("took %s, budget %s", seconds(m.Spent), seconds(p.Budget))
@@ -451,7 +453,7 @@ func mapPlan(m *record.Map) string {
 	return fmt.Sprintf("%s offered, cells of %s at most, %s, seed %d; %s", m.Rate, plural(p.Blocks, "block"), windows, p.Seed, took)
 }
 
-// mapState says what is missing, "" when nothing is.
+// mapState tells why the map is incomplete and how to go on; "" when it is complete.
 func mapState(m *record.Map) string {
 	switch m.Status {
 	case record.Interrupted:
@@ -468,7 +470,7 @@ func mapState(m *record.Map) string {
 	return ""
 }
 
-// theoryLines put the law's border beside the measured one.
+// theoryLines compares the law's border with the measured one, line by line.
 func theoryLines(m *record.Map) (lines []string) {
 	b := m.Theory
 	if b == nil {
@@ -506,11 +508,12 @@ func theoryLines(m *record.Map) (lines []string) {
 	return lines
 }
 
+// mapResume returns the command that resumes a map, for a sentence.
 func mapResume(m *record.Map) string {
 	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 }
 
-// MapHeadline is what a map comes to, in one sentence or two.
+// MapHeadline returns the result of a map in one or two sentences.
 func MapHeadline(m *record.Map) string {
 	wins := map[string]int{}
 	var ties, trades, open, refused, unreached, sampled int
@@ -565,8 +568,8 @@ func MapHeadline(m *record.Map) string {
 	return text + "."
 }
 
-// overtaking answers what a map asks: whether one arm overtakes another, by the cells that
-// each wins; "" when nothing is decided.
+// overtaking answers the question of a map, whether one arm overtakes another, by the number of
+// cells that each wins; "" when nothing is decided.
 func overtaking(arms []string, wins map[string]int, ties int) string {
 	var winners []string
 	for _, arm := range arms {

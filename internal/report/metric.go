@@ -9,11 +9,11 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A metric is how one figure of an arm is named, read and written.
+// A metric describes how one figure of an arm is named, read and formatted.
 type metric struct {
 	name  string // as in records
 	label string // as in reports
-	in    string // what follows "than nethttp": "at p99", "in goodput"
+	in    string // follows "than nethttp": "at p99", "in goodput"
 	bench string // unit in the Go benchmark format
 	unit  string // base unit, as in CSV
 	per   float64
@@ -21,8 +21,7 @@ type metric struct {
 	stats.Metric
 }
 
-// metrics are the figures every arm has, in presentation order: those that are
-// compared, described for people.
+// metrics returns the compared figures, which every arm has, in presentation order.
 func metrics() []metric {
 	words := map[string]metric{
 		"p50":             {label: "p50", in: "at p50", bench: "p50-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P50 }},
@@ -41,8 +40,8 @@ func metrics() []metric {
 	return all
 }
 
-// find returns the metric of that name; a record may hold one this version
-// does not know, which then keeps its own name.
+// find returns the metric of that name. A record may contain a metric that this version does not
+// know: it keeps its name.
 func find(name string) metric {
 	for _, m := range metrics() {
 		if m.name == name {
@@ -52,13 +51,15 @@ func find(name string) metric {
 	return metric{name: name, label: name, in: "in " + name}
 }
 
-// word is a verdict as people read it, in whichever words the record has it.
+// word returns a verdict in the word for this metric (FASTER or HIGHER), whichever of them the
+// record uses.
 func (m metric) word(verdict string) string { return m.Word(m.Decision(verdict)) }
 
-// tooFarApart is from which ratio on times are written in a unit each.
+// tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
+// instead of one unit for all.
 const tooFarApart = 100
 
-// cells writes one metric of every arm, aligned.
+// cells formats one metric of every arm, aligned.
 func (m metric) cells(arms []record.Arm) []string {
 	var values []float64
 	for i := range arms {
@@ -68,7 +69,7 @@ func (m metric) cells(arms []record.Arm) []string {
 	}
 	s := timeScale(values...)
 	low, high := span(values)
-	apart := high >= tooFarApart*low // no one unit shows digits of both
+	apart := high >= tooFarApart*low // no single unit shows digits of both
 	cells := make([]string, len(arms))
 	for i := range arms {
 		switch v := m.value(&arms[i]); {
@@ -85,8 +86,8 @@ func (m metric) cells(arms []record.Arm) []string {
 	return cells
 }
 
-// asides are columns that explain and are not judged, as the footprints: context switches and
-// the share of CPU time that event loops took; each where it is known of an arm.
+// asides returns columns that explain but are not judged: context switches, and the share of CPU
+// time used by event loops. A column appears if an arm has the figure.
 func asides(arms []record.Arm) (columns [][]string) {
 	for _, c := range []struct {
 		head string
@@ -108,7 +109,7 @@ func asides(arms []record.Arm) (columns [][]string) {
 	return columns
 }
 
-// footprints are the columns on what they held; none when no arm's is known.
+// footprints returns the columns of memory and threads; nil when no arm has them.
 func footprints(arms []record.Arm) [][]string {
 	if !slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Footprint != nil }) {
 		return nil
@@ -136,7 +137,7 @@ func footprints(arms []record.Arm) [][]string {
 	return [][]string{column("memory", arms, memory), column("threads", arms, threads)}
 }
 
-// bytesText writes a size with three digits.
+// bytesText formats a size in bytes with about three digits.
 func bytesText(n int64) string {
 	v, unit := float64(n), "B"
 	for _, u := range []string{"KiB", "MiB", "GiB"} {

@@ -21,8 +21,8 @@ type PackEntry struct {
 	NotRun   string         // why not
 }
 
-// Answers counts an entry's assertions: those of a scenario that did not run are
-// refused.
+// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
+// count as refused.
 func (e PackEntry) Answers() map[record.Answer]int {
 	n := map[record.Answer]int{}
 	if e.Result == nil {
@@ -35,8 +35,8 @@ func (e PackEntry) Answers() map[record.Answer]int {
 	return n
 }
 
-// PackScenario writes what one scenario of a pack came to: its answer, and every
-// assertion with its evidence.
+// PackScenario writes the result of one scenario of a pack: its answer, and every assertion with
+// its evidence.
 func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	d := document.Document{Name: e.Scenario, Question: e.Question}
 	if e.Result == nil {
@@ -54,7 +54,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	return errors.Join(o.write(w, d), emit(w, "pack", func(b *bytes.Buffer) { b.WriteString("\n") }))
 }
 
-// PackSummary writes the table of a pack, a line for each scenario.
+// PackSummary writes the table of a pack, with a line for each scenario.
 func PackSummary(w io.Writer, entries []PackEntry) error {
 	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
 	total := map[record.Answer]int{}

@@ -11,40 +11,41 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// A breakdown is where the arms' time went, in seconds: on average, or in the
-// slowest 1 %.
+// A breakdown tells where the arms' time went, in seconds: on average, or in the slowest 1 %.
 type breakdown struct {
-	Title       string // to follow "where the time went"
-	Caveat      string // why it means little, "" when it does not
+	Title       string // follows "where the time went"
+	Caveat      string // why the figures mean little; "" when they mean something
 	Names       []string
 	Rows        []breakdownRow
 	Differences []string // from the baseline, a sentence each
 }
 
-// title is Title with what the figures are, and what speaks against them.
+// title returns Title, the kind of figures, and the caveat.
 func (b breakdown) title() string { return b.Title + " (" + overBlocks("means", b.Caveat) + ")" }
 
-// overBlocks says what the figures of a table are of the blocks'.
+// overBlocks describes the figures of a table, such as "medians over the blocks", with the
+// caveat.
 func overBlocks(figures, caveat string) string {
-	if strings.HasPrefix(caveat, "of ") { // so many, or those of no finding
+	if strings.HasPrefix(caveat, "of ") { // "of 3 blocks, too few", or "of a run without a verdict"
 		return figures + " " + caveat
 	}
 	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
 }
 
+// A breakdownRow is one arm's times. Sum is the arm's mean response time.
 type breakdownRow struct {
 	series
-	Seconds []float64 // by name; NaN where the arm's time is not split so
+	Seconds []float64 // in the order of Names; NaN if the arm's time has no such part
 	Sum     float64
 }
 
-// unsplit is where the time of arms goes whose servers stamp nothing.
+// unsplit is the stretch for the time in servers that stamp nothing.
 var unsplit = record.Stretch{
 	Name: "server and kernel",
 	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
 }
 
-// stretches are those of r's tables.
+// stretches returns the stretches in r's tables.
 func stretches(r *record.Result) []record.Stretch {
 	all := record.Stretches()
 	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined == 0 }) {
@@ -53,7 +54,7 @@ func stretches(r *record.Result) []record.Stretch {
 	return slices.Insert(all, 1, unsplit)
 }
 
-// times are an arm's by stretch.
+// times returns an arm's times, in seconds, in the order of stretches.
 func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float64) (all []float64) {
 	dark := 0.0
 	for _, st := range stretches {
@@ -61,7 +62,7 @@ func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float
 		switch {
 		case a.Joined > 0 && st.Name == unsplit.Name:
 			v = math.NaN()
-		case a.Joined == 0 && st.Name != stretches[0].Name: // the client's are its own stamps
+		case a.Joined == 0 && st.Name != stretches[0].Name: // the client's stretch comes from the client's own stamps
 			dark += v
 			v = math.NaN()
 		}
@@ -73,8 +74,8 @@ func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float
 	return all
 }
 
-// breakdowns are both tables, without the stretches no arm spent time in; nil
-// when no arm was stamped.
+// breakdowns returns both tables, without the stretches in which no arm spent time; nil when no
+// arm was stamped.
 func breakdowns(r *record.Result) []breakdown {
 	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
 		return nil
@@ -92,11 +93,11 @@ func breakdowns(r *record.Result) []breakdown {
 	return []breakdown{average, tail}
 }
 
-// tailRequests are how many slow requests a mean over them should have.
+// tailRequests is the smallest number of slow requests over which a mean means something.
 const tailRequests = 100
 
-// slowest is the number of requests in the tail of the stamped arm with the fewest:
-// one in a hundred of the good ones.
+// slowest returns the number of requests in the tail, one in a hundred good ones, of the stamped
+// arm with the fewest.
 func slowest(r *record.Result) int {
 	least := math.MaxInt
 	for _, a := range r.Arms {
@@ -107,7 +108,7 @@ func slowest(r *record.Result) int {
 	return least
 }
 
-// legend says what the stretches of tables are, "" without tables.
+// legend explains the stretches in the tables; "" without tables.
 func legend(r *record.Result, tables []breakdown) string {
 	var parts []string
 	for _, st := range stretches(r) {
@@ -121,6 +122,8 @@ func legend(r *record.Result, tables []breakdown) string {
 	return strings.Join(parts, "; ") + " (docs/timeline.md)"
 }
 
+// breakDown returns one table. of selects the figure of a phase, in seconds. It drops the
+// stretches in which no arm spent time.
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title}
 	all := stretches(r)
@@ -152,10 +155,10 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 	return b
 }
 
-// negligible is a mean time, in seconds, that no table shows a column for.
+// negligible is a mean time, in seconds, too small for a column.
 const negligible = 5e-9
 
-// cells are the table of b: head, then a row for each arm, all in one unit.
+// cells returns the table of b: the head, then a row for each arm, all in one unit.
 func (b breakdown) cells() [][]string {
 	var sums []float64
 	for _, row := range b.Rows {
@@ -178,7 +181,7 @@ func (b breakdown) cells() [][]string {
 	return table
 }
 
-// breakdownParts are a section for each breakdown, and what the stretches are.
+// breakdownParts returns a section for each breakdown, and the legend.
 func breakdownParts(r *record.Result) (parts []document.Part) {
 	tables := breakdowns(r)
 	for i, b := range tables {
@@ -195,7 +198,7 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 	return parts
 }
 
-// stackOf draws one breakdown, a bar of stretches for each arm.
+// stackOf draws one breakdown, with a bar of stretches for each arm.
 func stackOf(r *record.Result, b breakdown) document.Chart {
 	longest := 0.0
 	for _, row := range b.Rows {
@@ -207,7 +210,7 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 		bars := barRow{Name: row.Name, Total: unit.format(row.Sum)}
 		at := 0.0
 		for k, v := range row.Seconds {
-			if v > 0 { // less than nothing cannot be drawn: the calibration is that far off
+			if v > 0 { // a negative time, an error of the calibration, cannot be drawn
 				bars.Bars = append(bars.Bars, bar{stretchClass(b.Names[k]), b.Names[k] + ": " + seconds(v), at, at + v})
 				at += v
 			}
@@ -223,9 +226,10 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 	return figure
 }
 
+// stretchClass returns the CSS class of a stretch.
 func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
-// coverage says of how many requests the servers did not tell.
+// coverage tells how many requests lack the server's stamps; "" for none.
 func coverage(r *record.Result) string {
 	var missing []string
 	for _, a := range r.Arms {
@@ -236,8 +240,8 @@ func coverage(r *record.Result) string {
 	return strings.Join(missing, "; ")
 }
 
-// differences say where the mean response time of arms differs from that of the arm they are
-// compared with: where, not why.
+// differences tells in which stretches the mean response time of an arm differs from the arm it
+// is compared with. It gives the place, not the cause.
 func differences(r *record.Result) (lines []string) {
 	for _, d := range r.Differences {
 		if !d.Tail {
@@ -247,7 +251,7 @@ func differences(r *record.Result) (lines []string) {
 	return lines
 }
 
-// inPlain is a stretch's name for who has not read what the stretches are.
+// inPlain returns a stretch's name for readers who have not seen the legend.
 func inPlain(stretch string) string {
 	if stretch == "interference" {
 		return "the handler held up by others or a late timer"
@@ -255,7 +259,7 @@ func inPlain(stretch string) string {
 	return stretch
 }
 
-// difference is one in words, its largest pieces first.
+// difference describes one difference, its largest pieces first.
 func difference(d record.Difference) string {
 	way, when := "slower", "on average"
 	if d.By < 0 {

@@ -1,7 +1,7 @@
-// Package report renders a record.Result on an io.Writer: text for a terminal,
-// Markdown, one self-contained HTML page, JSON, CSV, the Go benchmark format
-// and HdrHistogram's distribution format. It judges nothing: every number and
-// verdict is the record's.
+// Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML
+// page, JSON, CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes
+// maps, audits, attacks, choices and explanations. It judges nothing: every number and verdict
+// comes from the record.
 package report
 
 import (
@@ -18,9 +18,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Format is one way to render a result, or a map.
+// A Format is one way to write a value, such as a result or a map.
 type Format[T any] struct {
-	Name   string // as given to --output
+	Name   string // the value of --output
 	Render func(w io.Writer, of T) error
 }
 
@@ -50,7 +50,7 @@ func MapFormats() []Format[*record.Map] {
 	}
 }
 
-// Names are those of formats.
+// Names returns the names of formats, in their order.
 func Names[T any](formats []Format[T]) (names []string) {
 	for _, f := range formats {
 		names = append(names, f.Name)
@@ -58,8 +58,7 @@ func Names[T any](formats []Format[T]) (names []string) {
 	return names
 }
 
-// Render renders r in the named format. An unknown name is an error that lists
-// the known ones.
+// Render writes r in the named format. An unknown name is an error that lists the known ones.
 func Render(w io.Writer, format string, r *record.Result) error {
 	if r.Capacity != nil && (format == "benchstat" || format == "hgrm") {
 		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
@@ -72,6 +71,7 @@ func RenderMap(w io.Writer, format string, m *record.Map) error {
 	return render(w, MapFormats(), format, m)
 }
 
+// render writes a value in the named format.
 func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	for _, f := range formats {
 		if f.Name == name {
@@ -81,8 +81,8 @@ func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(formats), ", "))
 }
 
-// emit writes what compose put together, in one Write. A bytes.Buffer never
-// fails, so composing code need not check each line.
+// emit calls compose and writes the buffer in one Write. A bytes.Buffer never fails, so compose
+// need not check errors.
 func emit(w io.Writer, format string, compose func(b *bytes.Buffer)) error {
 	var b bytes.Buffer
 	compose(&b)
@@ -92,14 +92,13 @@ func emit(w io.Writer, format string, compose func(b *bytes.Buffer)) error {
 	return nil
 }
 
-// JSON writes the whole result, indented, with lists of numbers and points of
-// curves on one line each. Lists are never null. A figure that is no number is
-// an error.
+// JSON writes the whole result, indented, with lists of numbers and points of curves on one line
+// each. Lists are never null. NaN or an infinite figure is an error.
 func JSON(w io.Writer, r *record.Result) error {
 	return writeJSON(w, complete(r))
 }
 
-// complete is r with its headline, and with empty lists where it has none.
+// complete returns a copy of r with its headline, and with empty lists in place of nil.
 func complete(r *record.Result) *record.Result {
 	full := *r
 	full.Headline = Headline(r)
@@ -111,6 +110,7 @@ func complete(r *record.Result) *record.Result {
 	return &full
 }
 
+// writeJSON writes a value as indented, compacted JSON.
 func writeJSON(w io.Writer, of any) error {
 	var raw bytes.Buffer
 	if err := record.WriteJSON(&raw, of); err != nil {
@@ -119,11 +119,11 @@ func writeJSON(w io.Writer, of any) error {
 	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
 }
 
-// list is a copy of s that is not nil.
+// list returns a copy of s that is not nil.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// compact joins the lines of every list that holds no other, and of points and spreads. A raw
-// line break is never part of a JSON string, so strings stay as they are.
+// compact puts every list without nested lists on one line, and likewise points and spreads. A
+// raw line break is never part of a JSON string, so strings stay unchanged.
 func compact(indented []byte) []byte {
 	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}|\{\n\s*"median": [^\n]*\n[^\n]*\n[^\n]*\n\s*\}`)
 	space := regexp.MustCompile(`\n\s*`)
@@ -133,8 +133,8 @@ func compact(indented []byte) []byte {
 	})
 }
 
-// CSV writes one row per arm and metric in base units (seconds, 1/s), the
-// verdict beside the value. The baseline has no verdict, its copy the A/A one.
+// CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
+// same row. The baseline has no verdict; its copy has the A/A verdict.
 func CSV(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
@@ -156,7 +156,7 @@ func CSV(w io.Writer, r *record.Result) error {
 	})
 }
 
-// writeCSV writes the rows that are put, in one Write.
+// writeCSV writes the rows that are passed to put, in one Write.
 func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
 	return emit(w, "csv", func(b *bytes.Buffer) {
 		out := csv.NewWriter(b)
@@ -170,7 +170,7 @@ func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
 	})
 }
 
-// judged are the verdict columns of one arm and metric, empty without one.
+// judged returns the verdict columns of one arm and metric; empty cells without a verdict.
 func judged(r *record.Result, a *record.Arm, metric string) []string {
 	verdicts := r.Verdicts
 	if a.Role == record.Copy {
@@ -189,7 +189,7 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 	return make([]string, 8)
 }
 
-// quotient writes a ratio of figures above 0: nothing when there is none.
+// quotient formats a ratio; "" for 0, which means that there is none.
 func quotient(v float64) string {
 	if v == 0 {
 		return ""
@@ -197,4 +197,5 @@ func quotient(v float64) string {
 	return float(v)
 }
 
+// float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

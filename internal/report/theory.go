@@ -8,7 +8,7 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// theory sets queueing models beside the measurement.
+// theory compares queueing models with the measurement.
 func theory(r *record.Result) document.Part {
 	return document.Section{
 		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
@@ -17,8 +17,7 @@ func theory(r *record.Result) document.Part {
 	}
 }
 
-// predictions set theory beside the measurement, one line for each arm and model
-// that has a figure.
+// predictions compares theory with the measurement, one line for each arm and model.
 func predictions(r *record.Result) (lines []string) {
 	for _, a := range r.Arms {
 		if a.Role == record.Copy {
@@ -35,6 +34,7 @@ func predictions(r *record.Result) (lines []string) {
 	return lines
 }
 
+// formula returns the model's formula in brackets; "" if there is none to show.
 func formula(p record.Prediction) string {
 	if p.Formula == "" || p.Formula == "replay" {
 		return ""
@@ -42,9 +42,10 @@ func formula(p record.Prediction) string {
 	return " (" + p.Formula + ")"
 }
 
-// leastLoss is the smallest loss worth a figure: a request in a million.
+// leastLoss is the smallest loss that is printed as a number: one request in a million.
 const leastLoss = 1e-6
 
+// lossText formats a loss, a ratio, in per cent.
 func lossText(v float64) string {
 	if v > 0 && v < leastLoss {
 		return "~0" + nbsp + "%"
@@ -52,11 +53,11 @@ func lossText(v float64) string {
 	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
 }
 
-// compared lists a prediction's figures with those measured.
+// compared lists a prediction's figures with the measured ones.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": a.Goodput}
 	lossy := a.GoodMean != nil
-	if lossy { // theory speaks of those that were served
+	if lossy { // theory predicts the times of served requests
 		measured = map[string]*float64{"mean": a.GoodMean, "goodput": a.Goodput}
 	}
 	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
@@ -88,7 +89,7 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 	return parts
 }
 
-// twins set every arm beside its own requests in an ideal scheduler of its kind.
+// twins compares every arm with an ideal scheduler of its kind that serves the same requests.
 func twins(r *record.Result) document.Part {
 	s := document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
@@ -140,7 +141,7 @@ func twins(r *record.Result) document.Part {
 	return s
 }
 
-// twinScale fits the table's means.
+// twinScale returns the scale for the means in the table of twins.
 func twinScale(arms []record.Arm) scale {
 	var means []float64
 	for _, a := range arms {
@@ -149,12 +150,12 @@ func twinScale(arms []record.Arm) scale {
 	return timeScale(means...)
 }
 
-// plus is number with a sign, without one for what rounds to nothing.
+// plus is number with a sign. A value that rounds to zero gets ±.
 func (s scale) plus(v float64) string {
 	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
 }
 
-// remarked is what is to be said of an arm's twin beside its figures.
+// remarked returns the notes about an arm's twin: its assumptions, and the losses.
 func remarked(a record.Arm) (lines []string) {
 	if a.Twin.Note != "" {
 		lines = append(lines, a.Name+": "+a.Twin.Note)

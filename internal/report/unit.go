@@ -15,17 +15,16 @@ const nbsp = "\u00a0"
 // none stands for a figure that was not measured.
 const none = "-"
 
-// A scale writes the values of one column in one unit with one number of
-// decimals, so that digits of equal weight stand above each other.
+// A scale formats the values of one column in one unit with one number of decimals, so that
+// digits of equal weight stand above each other.
 type scale struct {
 	unit     string
-	factor   float64 // of one unit, in the column's base unit
+	factor   float64 // one unit, in the column's base unit
 	decimals int
 }
 
-// timeScale fits seconds: the largest unit that keeps the largest value at or
-// above 1, with three significant digits for the smallest, three decimals at
-// most.
+// timeScale returns the scale for times in seconds: the largest unit that keeps the largest value
+// at or above 1, with three significant digits for the smallest value and at most three decimals.
 func timeScale(seconds ...float64) scale {
 	low, high := span(seconds)
 	s := scale{unit: "ns", factor: 1e-9}
@@ -38,7 +37,7 @@ func timeScale(seconds ...float64) scale {
 	return s
 }
 
-// decimals is how many show digits significant digits of v, 0..3.
+// decimals returns how many decimals, 0..3, show digits significant digits of v.
 func decimals(v float64, digits int) int {
 	if !(v > 0) {
 		return 0
@@ -46,7 +45,7 @@ func decimals(v float64, digits int) int {
 	return min(max(digits-1-int(math.Floor(math.Log10(v))), 0), 3)
 }
 
-// span is the smallest and largest positive finite value, 0 and 0 without one.
+// span returns the smallest and the largest positive finite value; 0 and 0 if there is none.
 func span(values []float64) (low, high float64) {
 	for _, v := range values {
 		if !(v > 0) || math.IsInf(v, 1) {
@@ -60,13 +59,15 @@ func span(values []float64) (low, high float64) {
 	return low, high
 }
 
+// number formats v, in the column's base unit, without the unit.
 func (s scale) number(v float64) string {
 	return group(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
 }
 
+// format formats v, in the column's base unit, with the unit.
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 
-// signed is format with a sign, without one for what rounds to nothing.
+// signed is format with a sign. A value that rounds to zero gets ±.
 func (s scale) signed(v float64) string {
 	text := s.format(v)
 	switch bare := strings.TrimPrefix(text, "-"); {
@@ -78,7 +79,7 @@ func (s scale) signed(v float64) string {
 	return text
 }
 
-// seconds writes one time in the unit that suits it.
+// seconds formats a time in the unit that suits it.
 func seconds(v float64) string {
 	if v == 0 {
 		return "0" + nbsp + "s"
@@ -86,10 +87,10 @@ func seconds(v float64) string {
 	return timeScale(v).format(v)
 }
 
-// rate writes a number per second, to the unit.
+// rate formats a number per second.
 func rate(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
 
-// count writes a whole number.
+// count formats a whole number.
 func count(n int) string { return group(strconv.Itoa(n)) }
 
 // group puts a comma between every three digits before the point.
@@ -108,11 +109,11 @@ func group(number string) string {
 	return sign + whole
 }
 
-// change writes a ratio as [stats.Change] does.
+// change formats a ratio as [stats.Change] does.
 func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
 
-// bound is change of an interval's end. Where the interval decided that there is a
-// difference, no end of it is written as none.
+// bound formats an end of an interval as a change. If decided, the interval excludes no
+// difference, so bound adds digits until the end does not round to ±0.
 func bound(ratio float64, decided bool) string {
 	text := change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
@@ -121,8 +122,7 @@ func bound(ratio float64, decided bool) string {
 	return text
 }
 
-// plain writes a figure whose unit is not known here: to three digits, or as the count
-// that it is.
+// plain formats a figure of unknown unit: a whole number as a count, any other with three digits.
 func plain(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
 		return count(int(v))
@@ -130,7 +130,7 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// plural writes n and the word, with an s unless n is 1.
+// plural returns n and the word, with an s unless n is 1.
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1" + nbsp + word

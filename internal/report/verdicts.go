@@ -11,36 +11,36 @@ import (
 	"schedlab/internal/stats"
 )
 
-// The forest's own units: one row of the plot, and the axis above them all.
+// Sizes of the forest plot, in px.
 const (
 	forestWidth  = 320
 	forestMargin = 22
 )
 
-// A forest is the verdicts with their intervals on one axis of ratios to the
-// baseline, logarithmic, so that twice and half are equally far from 1.
+// A forest is the verdicts with their intervals on one axis of ratios to the baseline. The axis
+// is logarithmic, so twice and half are equally far from 1.
 type forest struct {
 	X      axis
 	Groups []forestGroup
 }
 
-// A forestGroup is one arm's verdicts, or the A/A control.
+// A forestGroup is the verdicts on one arm, or the A/A control.
 type forestGroup struct {
 	series
 	Control bool
 	Rows    []forestRow
 }
 
-// A forestRow is one verdict, drawn unless it was refused.
+// A forestRow is one verdict. It is drawn unless it was refused.
 type forestRow struct {
 	record.Verdict
 	Word, Class string  // of the verdict
-	Same        float64 // the ratio up to which arms count as the same
+	Same        float64 // the ratio up to which two arms count as the same
 	Drawn       bool
-	Note        string // the blocks, or why nothing is drawn
+	Note        string // the number of blocks, or why nothing is drawn
 }
 
-// forestOf lays the verdicts out, the A/A control last.
+// forestOf returns the forest of all verdicts, with the A/A control last.
 func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
 	classes := map[string]string{}
@@ -59,6 +59,8 @@ func forestOf(r *record.Result) forest {
 	return f
 }
 
+// forestRowOf returns the row of a verdict. For the A/A control the words are CLEAN and NOT
+// CLEAN.
 func forestRowOf(v record.Verdict, control bool) forestRow {
 	m := find(v.Metric)
 	decision := m.Decision(v.Verdict)
@@ -91,12 +93,13 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 	return row
 }
 
+// wins returns "better in 9 of 10 blocks".
 func wins(n, of int, word string) string {
 	return word + " in " + count(n) + " of " + plural(of, "block")
 }
 
-// ratioAxis spans every interval and at least ±25 %, within a thousandfold, and ends at round
-// ratios.
+// ratioAxis returns an axis that covers every interval and at least ±25 %, at most a
+// thousandfold, and ends at round ratios.
 func ratioAxis(verdicts []record.Verdict) axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
@@ -117,7 +120,7 @@ func ratioAxis(verdicts []record.Verdict) axis {
 	return x
 }
 
-// ratioTicks marks no difference and round ones with room between the labels.
+// ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels.
 func ratioTicks(x axis) []tick {
 	const room = 46
 	ticks := []tick{{x.At(1), "same", false}}
@@ -137,7 +140,7 @@ func ratioTicks(x axis) []tick {
 	return ticks
 }
 
-// control says how one metric of the baseline differs from its own copy.
+// control tells how one metric of the baseline differs from its own copy.
 func control(v record.Verdict) string {
 	label := find(v.Metric).label
 	if !judgedControl(v) {
@@ -149,7 +152,7 @@ func control(v record.Verdict) string {
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
-// judgedControl reports whether an A/A comparison found anything, clean or not.
+// judgedControl reports whether an A/A comparison has a result.
 func judgedControl(v record.Verdict) bool { return stats.Decision(v.Verdict) != stats.Refused }
 
 // clean reports whether an A/A comparison shows no difference that matters.
@@ -158,7 +161,7 @@ func clean(v record.Verdict) bool {
 	return d != stats.Faster && d != stats.Slower
 }
 
-// controls says the A/A comparison in one sentence.
+// controls describes the A/A comparison in one sentence.
 func controls(aa []record.Verdict) string {
 	if len(aa) == 0 {
 		return "no A/A control was run"
@@ -180,9 +183,9 @@ func controls(aa []record.Verdict) string {
 	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
 }
 
-// expectations are what the scenario asserts, with what came of it.
+// expectations returns the scenario's assertions and their answers.
 func expectations(r *record.Result) document.Part {
-	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // badges of verdicts
+	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
 	var all document.Findings
 	for _, e := range r.Expectations {
 		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()})
@@ -193,7 +196,7 @@ func expectations(r *record.Result) document.Part {
 	}
 }
 
-// tally counts the answers in a sentence, "" when nothing was expected.
+// tally counts the answers in a sentence; "" when nothing was expected.
 func tally(all []record.Expectation) string {
 	if len(all) == 0 {
 		return ""

@@ -13,13 +13,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// TextOptions fit a text report to where it is read.
+// TextOptions adapt a text report to where it is read. The zero value is 100 columns without
+// colour.
 type TextOptions struct {
 	Width  int  // columns to wrap prose at; 0 means 100. Tables are never wrapped
 	Colour bool // bold and coloured verdicts by ANSI escapes; for terminals only
 }
 
-// write renders d as a text.
+// write writes d as a text.
 func (o TextOptions) write(w io.Writer, d document.Document) error {
 	options := document.Options{Width: o.Width}
 	if o.Colour {
@@ -32,20 +33,19 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 	return emit(w, "text", func(b *bytes.Buffer) { b.WriteString(d.Text(options)) })
 }
 
-// Text renders the whole of r for a terminal.
+// Text writes the whole report of r for a terminal.
 func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r, true)) }
 
-// Markdown renders r for an issue, a commit or a README. Everything that came
-// from outside is escaped.
+// Markdown writes r for an issue, a commit or a README. Everything that came from outside is
+// escaped.
 func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
 func writeMarkdown(w io.Writer, d document.Document) error {
 	return emit(w, "markdown", func(b *bytes.Buffer) { b.WriteString(d.Markdown()) })
 }
 
-// HTML renders r as one page that needs no script and asks for no other file.
-// Everything from outside is escaped; the result itself lies in the page as
-// JSON in the element with id "result".
+// HTML writes r as one page that needs no script and loads no other file. Everything from outside
+// is escaped. The page contains the result as JSON in the element with id "result".
 func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r, true)) }
 
 func writeHTML(w io.Writer, d document.Document) error {
@@ -56,7 +56,8 @@ func writeHTML(w io.Writer, d document.Document) error {
 	return emit(w, "html", func(b *bytes.Buffer) { b.WriteString(page) })
 }
 
-// whole is everything there is to say of r; without all, what says nothing new is left out.
+// whole returns the full report of r. Unless all is set, it leaves out the parts that show
+// nothing unusual.
 func whole(r *record.Result, all bool) document.Document {
 	if r.Capacity != nil {
 		return capacityDocument(r)
@@ -71,7 +72,7 @@ func whole(r *record.Result, all bool) document.Document {
 	return d
 }
 
-// why is what `schedlab explain` found, where it was asked.
+// why returns the result of `schedlab explain`, if it ran.
 func why(r *record.Result) document.Part {
 	lines := explanationOf(r)
 	if lines == nil {
@@ -81,7 +82,7 @@ func why(r *record.Result) document.Part {
 	return document.Section{ID: "why", Title: "Why", Parts: append(parts, divided(r.Explained)...)}
 }
 
-// warned is how to read a section's figures, with what speaks against them.
+// warned returns lead, with the caveat about the figures added.
 func warned(r *record.Result, lead string) string {
 	if c := caveat(r); c != "" {
 		lead += " These figures are " + c + "."
@@ -89,7 +90,7 @@ func warned(r *record.Result, lead string) string {
 	return lead
 }
 
-// figures are the arms' medians, and what went wrong with requests.
+// figures returns the arms' medians, and the failed requests.
 func figures(r *record.Result) document.Part {
 	if len(r.Arms) == 0 {
 		return document.Section{}
@@ -115,7 +116,7 @@ func figures(r *record.Result) document.Part {
 
 func name(a record.Arm) string { return a.Name }
 
-// column is a column of a table of arms, its head first.
+// column returns a column of a table of arms, with its head first.
 func column(head string, arms []record.Arm, cell func(a record.Arm) string) []string {
 	cells := []string{head}
 	for _, a := range arms {
@@ -124,7 +125,7 @@ func column(head string, arms []record.Arm, cell func(a record.Arm) string) []st
 	return cells
 }
 
-// marks are the arms' lines in charts, and their doubts.
+// marks returns, for each arm, its line in charts and the numbers of its doubts.
 func marks(r *record.Result) (all []document.Mark) {
 	for _, s := range seriesOf(r.Arms) {
 		all = append(all, document.Mark{Class: s.Class, Notes: notes(r, s.Name)})
@@ -132,7 +133,7 @@ func marks(r *record.Result) (all []document.Mark) {
 	return all
 }
 
-// transposed makes rows of columns.
+// transposed turns columns into rows.
 func transposed(columns [][]string) [][]string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
@@ -143,7 +144,7 @@ func transposed(columns [][]string) [][]string {
 	return rows
 }
 
-// mediansOf says what the table of arms holds, without a full stop.
+// mediansOf describes the figures in the table of arms, without a full stop.
 func mediansOf(r *record.Result) string {
 	if c := caveat(r); c != "" {
 		return "Medians over the blocks. These figures are " + c
@@ -151,7 +152,7 @@ func mediansOf(r *record.Result) string {
 	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
 }
 
-// moreFigures are closed-loop throughput, failures, and what connections got.
+// moreFigures returns the table of closed-loop throughput, failures, and fairness to connections.
 func moreFigures(r *record.Result) document.Part {
 	columns := [][]string{column("arm", r.Arms, name)}
 	add := func(head string, known func(a record.Arm) bool, cell func(a record.Arm) string) {
@@ -175,7 +176,7 @@ func moreFigures(r *record.Result) document.Part {
 	return document.Table{Rows: transposed(columns)}
 }
 
-// verdicts say how the arms differ; a page draws them.
+// verdicts describes how the arms differ; a page draws it.
 func verdicts(r *record.Result) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
@@ -201,7 +202,7 @@ func verdicts(r *record.Result) document.Part {
 	return s
 }
 
-// reservations are all that speaks against the result, or could.
+// reservations returns everything that speaks, or might speak, against the result.
 func reservations(r *record.Result) document.Part {
 	known := document.Facts{{Label: "A/A", Text: controls(r.AA)}}
 	add := func(label string, lines ...string) {
@@ -224,7 +225,7 @@ func reservations(r *record.Result) document.Part {
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
 }
 
-// doubts are the numbered ones.
+// doubts returns the run's doubts, to be numbered.
 func doubts(r *record.Result) (all document.Numbered) {
 	for _, d := range r.Doubts {
 		all = append(all, Doubt(d))
@@ -232,7 +233,7 @@ func doubts(r *record.Result) (all document.Numbered) {
 	return all
 }
 
-// recordSection says where the data lie, and of what machine and programs they are.
+// recordSection tells where the data are, and lists the machine, the programs and the commands.
 func recordSection(r *record.Result) document.Part {
 	var commands document.Commands
 	for _, a := range r.Arms {
@@ -263,8 +264,8 @@ func fingerprint(r *record.Result) document.Part {
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
-	if r.Capacity == nil { // a search has neither
-		offered := none // where every arm's clients wait for replies
+	if r.Capacity == nil { // a search has no offered rate and no blocks
+		offered := none // in closed loops
 		if r.Rate > 0 {
 			offered = rate(r.Rate)
 		}
@@ -282,6 +283,7 @@ func fingerprint(r *record.Result) document.Part {
 	}...)
 }
 
+// pauseText formats [record.Env.Pause].
 func pauseText(s float64) string {
 	if s <= 0 {
 		return "not measured"

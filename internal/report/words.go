@@ -13,7 +13,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// sentence says one primary verdict in full.
+// sentence describes one primary verdict in full.
 func sentence(v record.Verdict) string {
 	m := find(v.Metric)
 	if stats.Decision(v.Verdict) == stats.Inconclusive && (v.Lean != "" || v.Low == 0) {
@@ -36,7 +36,8 @@ func sentence(v record.Verdict) string {
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.in, reason(v))
 }
 
-// withLuck gives the figures before the luck of each block's arrivals was taken out.
+// withLuck returns the figures without the correction for each block's lucky arrivals; "" if
+// there is no correction.
 func withLuck(v record.Verdict) string {
 	if v.Plain == nil {
 		return ""
@@ -44,7 +45,7 @@ func withLuck(v record.Verdict) string {
 	return fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(v.Plain.Median), change(v.Plain.Low), change(v.Plain.High))
 }
 
-// aside says one secondary verdict in a few words.
+// aside describes one secondary verdict in a few words.
 func aside(v record.Verdict) string {
 	m := find(v.Metric)
 	if stats.Decision(v.Verdict) == stats.Refused {
@@ -64,7 +65,7 @@ func aside(v record.Verdict) string {
 	return fmt.Sprintf("%s %s, %s (%s)", m.label, m.word(v.Verdict), by, between(v))
 }
 
-// leaning says an undecided verdict that points somewhere, or is before its first look.
+// leaning describes an undecided verdict that leans, or that has no interval yet.
 func leaning(v record.Verdict) string {
 	m := find(v.Metric)
 	text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.in, plural(v.Blocks, "block"), change(v.Ratio))
@@ -77,8 +78,8 @@ func leaning(v record.Verdict) string {
 	return text + ", it leans " + lean(v)
 }
 
-// lean says where an undecided verdict points, by how many blocks, and how many would
-// decide it: "slower: 9 of 9 blocks, about 10 blocks would decide".
+// lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
+// "slower: 9 of 9 blocks, about 10 blocks would decide".
 func lean(v record.Verdict) string {
 	m := find(v.Metric)
 	n := v.Won
@@ -88,12 +89,14 @@ func lean(v record.Verdict) string {
 	return fmt.Sprintf("%s: %d of %s%s", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), needed(v))
 }
 
+// between formats the interval of a verdict's ratio as changes: "+5 % to +9 %".
 func between(v record.Verdict) string {
 	d := find(v.Metric).Decision(v.Verdict)
 	decided := d == stats.Faster || d == stats.Slower
 	return bound(v.Low, decided) + " to " + bound(v.High, decided)
 }
 
+// within describes the tolerance of SAME; "" for a metric without one.
 func within(m metric) string {
 	if m.Same == 0 {
 		return ""
@@ -101,13 +104,13 @@ func within(m metric) string {
 	return fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 }
 
-// mostBlocks is what a run may have.
+// mostBlocks is the largest number of blocks of a run.
 var mostBlocks = slices.Max(stats.Looks())
 
-// mostTimes is how much longer windows may be to be worth advising.
+// mostTimes is the largest factor by which longer windows are recommended.
 const mostTimes = 100
 
-// hopelessly describes a verdict that needs more blocks than a run may have: how much longer the
+// hopelessly describes a verdict that needs more blocks than a run can have: how much longer the
 // windows would have to be.
 func hopelessly(needed int) string {
 	text := fmt.Sprintf("%d blocks, the most, would not decide", mostBlocks)
@@ -117,9 +120,9 @@ func hopelessly(needed int) string {
 	return text + ", nor windows a hundred times as long: it is too noisy here"
 }
 
-// longer gives the flags that would decide a verdict that needs the given number of blocks.
+// longer returns the flags that would decide a verdict that needs the given number of blocks.
 func longer(r *record.Result, needed int) string {
-	const around = .5 // seconds, of a trial besides its window
+	const around = .5 // seconds: what a trial takes apart from its window
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
 		return "no --window up to a minute would decide: it is too noisy here"
@@ -128,6 +131,7 @@ func longer(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
 }
 
+// needed describes how many blocks would decide an undecided verdict; "" if that is unknown.
 func needed(v record.Verdict) string {
 	switch {
 	case v.Needed == 0:
@@ -138,12 +142,13 @@ func needed(v record.Verdict) string {
 	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
 }
 
+// reason returns why a verdict was refused.
 func reason(v record.Verdict) string {
 	return cmp.Or(v.Reason.String(), "no reason recorded")
 }
 
-// oneReason is the reason that all of vs were refused for, "" when they differ
-// or some were judged.
+// oneReason returns the reason for which all of vs were refused; "" if the reasons differ or a
+// verdict was not refused.
 func oneReason(vs []record.Verdict) string {
 	for _, v := range vs {
 		if stats.Decision(v.Verdict) != stats.Refused || reason(v) != reason(vs[0]) {
@@ -156,8 +161,8 @@ func oneReason(vs []record.Verdict) string {
 	return reason(vs[0])
 }
 
-// sentences says the verdicts of one arm, a sentence each, the secondary
-// metrics together; one refusal that covers all of them is said once.
+// sentences describes the verdicts on one arm: a sentence for each primary metric, and one for
+// all secondary metrics. If all are refused for the same reason, it says so once.
 func sentences(group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
@@ -176,7 +181,7 @@ func sentences(group []record.Verdict) (lines []string) {
 	return lines
 }
 
-// blocks says how many blocks count, and how many that ran do not.
+// blocks tells how many blocks count, and how many ran but were left out.
 func blocks(r *record.Result) string {
 	switch out := r.Ran - r.Valid; {
 	case r.Ran == 0 && r.Valid == 0:
@@ -187,8 +192,8 @@ func blocks(r *record.Result) string {
 	return plural(r.Valid, "block") + ", none left out"
 }
 
-// caveat says why the figures of a run with no verdict are no finding; "" for one
-// that has a verdict.
+// caveat tells why the figures of a run without a verdict are no finding; "" if there is a
+// verdict.
 func caveat(r *record.Result) string {
 	switch {
 	case r.Valid == 0 || len(r.Verdicts) == 0:
@@ -201,7 +206,7 @@ func caveat(r *record.Result) string {
 	return ""
 }
 
-// allRefused says so when every verdict was refused for one reason; "" otherwise.
+// allRefused returns a sentence if every verdict was refused for the same reason; else "".
 func allRefused(r *record.Result) string {
 	why := oneReason(r.Verdicts)
 	if why == "" {
@@ -210,7 +215,7 @@ func allRefused(r *record.Result) string {
 	return fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
 }
 
-// state says how much of its plan the run holds; "" when all of it.
+// state tells how much of its plan the run completed; "" when all of it.
 func state(r *record.Result) string {
 	had := blocks(r)
 	switch r.Status {
@@ -226,7 +231,7 @@ func state(r *record.Result) string {
 	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
 }
 
-// offered says what every arm was asked, and how often.
+// offered describes the load on every arm, the blocks, the windows and the seed.
 func offered(r *record.Result) string {
 	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
 	if loads := loads(r.Arms); len(loads) > 1 || r.Rate == 0 && len(loads) == 1 {
@@ -240,7 +245,7 @@ func offered(r *record.Result) string {
 	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
 }
 
-// loads lists what the arms' clients did, each once.
+// loads describes the loads of the arms, each different load once.
 func loads(arms []record.Arm) (all []string) {
 	for _, a := range arms {
 		if load := Load(a.Clients); a.Clients.Loop != "" && !slices.Contains(all, load) {
@@ -250,7 +255,7 @@ func loads(arms []record.Arm) (all []string) {
 	return all
 }
 
-// share relates the offered rate to the slowest arm's closed-loop throughput.
+// share compares the offered rate with the slowest arm's closed-loop throughput.
 func share(r *record.Result) string {
 	slowest, x := slowestMost(r)
 	if x == 0 || r.Rate == 0 {
@@ -263,7 +268,8 @@ func share(r *record.Result) string {
 	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
 }
 
-// slowestMost is the least closed-loop throughput of an arm, 0 when none was measured.
+// slowestMost returns the arm with the lowest closed-loop throughput, in requests per second; 0
+// when none was measured.
 func slowestMost(r *record.Result) (arm string, most float64) {
 	for _, a := range r.Arms {
 		if a.XMax != nil && (most == 0 || *a.XMax < most) {
@@ -273,8 +279,8 @@ func slowestMost(r *record.Result) (arm string, most float64) {
 	return arm, most
 }
 
-// cpus is CPU or CPUs, for so many as a list has; those of a load that is not pinned
-// are all.
+// cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
+// pinned, which may use all CPUs.
 func cpus(list string) string {
 	if record.CountCPUs(list, 2) == 1 {
 		return "CPU"
@@ -282,7 +288,7 @@ func cpus(list string) string {
 	return "CPUs"
 }
 
-// xmax says an arm's closed-loop throughput, and how far apart its probe's halves were.
+// xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were.
 func xmax(a record.Arm) string {
 	if a.Apart == 0 {
 		return rate(*a.XMax)
@@ -290,7 +296,7 @@ func xmax(a record.Arm) string {
 	return fmt.Sprintf("%s, halves of the probe %.0f%s%% apart", rate(*a.XMax), 100*a.Apart, nbsp)
 }
 
-// conditions is what every verdict holds under.
+// conditions describes the circumstances under which all verdicts hold.
 func conditions(r *record.Result) string {
 	server := "server: " + servers(r.Env, r.Arms, func(procs string) string {
 		if set, err := record.ParseCPUs(r.Env.ServerCPUs); err == nil {
@@ -307,7 +313,7 @@ func conditions(r *record.Result) string {
 	together := ""
 	if primary > 0 && oneReason(r.Verdicts) == "" {
 		together = fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp)
-		if rest := len(r.Verdicts) - primary; rest > 0 { // of the same width, but not counted
+		if rest := len(r.Verdicts) - primary; rest > 0 { // same interval width, but not counted in the correction
 			together += fmt.Sprintf("; %d of goodput and CPU time, %.1f%s%% each", rest, 100*(1-stats.Alpha/float64(primary)), nbsp)
 		}
 	}
@@ -315,7 +321,7 @@ func conditions(r *record.Result) string {
 }
 
 // allGood reports whether every request was sent and got a good reply, no arm is overloaded, and
-// none has surely less goodput.
+// no arm has surely less goodput than the arm it is compared with.
 func allGood(r *record.Result) bool {
 	for _, a := range r.Arms {
 		if a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0 {
@@ -328,8 +334,7 @@ func allGood(r *record.Result) bool {
 		})
 }
 
-// complaints says what went wrong with requests, per arm; one reassuring line
-// when nothing did.
+// complaints lists the failures of requests, per arm, or one reassuring line if there were none.
 func complaints(r *record.Result) []string {
 	lines := failings(r.Arms)
 	requests := 0
@@ -345,7 +350,8 @@ func complaints(r *record.Result) []string {
 	return lines
 }
 
-// failings says which arms failed requests or starved connections.
+// failings lists the arms that failed requests, starved connections or overflowed an accept
+// queue.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		if a.Errors > 0 {
@@ -361,7 +367,7 @@ func failings(arms []record.Arm) (lines []string) {
 	return lines
 }
 
-// ends says how requests that failed ended, the commonest first, as " (status 500: 12)".
+// ends lists how failed requests ended, the most frequent first: " (status 500: 12)".
 func ends(failures map[string]int) string {
 	if len(failures) == 0 {
 		return ""
@@ -373,8 +379,8 @@ func ends(failures map[string]int) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// leastWorth is the arm whose windows hold the fewest independent requests; nil
-// when that is not known.
+// leastWorth returns the arm with the fewest independent requests per window; nil if that is
+// unknown.
 func leastWorth(arms []record.Arm) (least *record.Arm) {
 	for i := range arms {
 		if a := &arms[i]; a.NEff > 0 && (least == nil || a.NEff < least.NEff) {
@@ -384,7 +390,7 @@ func leastWorth(arms []record.Arm) (least *record.Arm) {
 	return least
 }
 
-// notes numbers the doubts that concern an arm, from 1.
+// notes returns the numbers, from 1, of the doubts about an arm.
 func notes(r *record.Result, arm string) []int {
 	var numbers []int
 	for i, d := range r.Doubts {
@@ -395,15 +401,15 @@ func notes(r *record.Result, arm string) []int {
 	return numbers
 }
 
-// again is the command that renders a record once more.
+// again returns the command that renders a record again.
 func again(dir string) string { return "schedlab report " + command.Quote(dir) + " --output html" }
 
-// byArm groups verdicts by arm, in their order.
+// byArm groups verdicts by arm, in order of first appearance.
 func byArm(verdicts []record.Verdict) [][]record.Verdict {
 	return grouped(verdicts, func(v record.Verdict) string { return v.Arm })
 }
 
-// grouped puts together what has the same key, in the order of all.
+// grouped groups values by key, in order of first appearance.
 func grouped[T any](all []T, key func(T) string) (groups [][]T) {
 	for _, x := range all {
 		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })

@@ -1,6 +1,6 @@
-// Package document is a report as values: headings, sentences, tables, charts.
-// A topic builds its parts once, and three writers make text, Markdown and HTML of
-// them. It knows nothing of what is reported.
+// Package document represents a report as values: headings, sentences, tables, charts. A report
+// builds its parts once, and three writers turn them into text, Markdown and HTML. The package
+// knows nothing about the content of reports.
 package document
 
 import (
@@ -10,67 +10,67 @@ import (
 	"slices"
 )
 
-// A Document is one report. What is "" is left out.
+// A Document is one report. Empty fields are left out.
 type Document struct {
-	Name     string   // of what was measured, a word or two
-	Question string   // that was asked
-	State    string   // why not all of the answer is there
-	Answer   string   // in a sentence
-	Context  []string // on what machine, at what load: a sentence each, without a full stop
+	Name     string   // of the thing measured, one or two words
+	Question string   // the question that the report answers
+	State    string   // why the answer is incomplete
+	Answer   string   // one sentence
+	Context  []string // machine and load: a sentence each, without a full stop
 	Parts    []Part
-	Data     any // lies in a page as JSON, in the element with id "result"; nil for none
+	Data     any // included in a page as JSON, in the element with id "result"; nil for none
 }
 
 // A Part is one of the types below.
 type Part interface{ part() }
 
 type (
-	// A Section is parts under a heading; without a title, parts that belong together.
+	// A Section is parts under a heading. Without a title it only groups parts.
 	Section struct {
 		ID    string // of the heading in a page, after "h-"
 		Title string
-		About string // what the figures below are: follows the title in brackets
-		Lead  string // how to read them, for a page
+		About string // kind of figures below: follows the title in brackets
+		Lead  string // how to read the figures, for a page only
 		Parts []Part
 	}
 
-	// A Table is rows of cells, the head first. It has no width but its own.
+	// A Table is rows of cells, with the head first. Its width depends on its cells only.
 	Table struct {
 		Rows  [][]string
-		Words bool   // the cells are words, set to the left, and not figures
-		Below int    // columns from this one on stand below their row in a text, each after its head; 0 for none
-		Marks []Mark // of the rows below the head; nil or as many as those
+		Words bool   // the cells are words, aligned left, instead of figures
+		Below int    // in a text, columns from this one on are printed below their row, each after its head; 0 for none
+		Marks []Mark // one per row below the head; or nil
 	}
 
-	// A Mark says more of a row: how its name is drawn in charts, and which numbered
-	// sentences are about it.
+	// A Mark adds to a row how its name is drawn in charts, and the numbers of the sentences
+	// about it.
 	Mark struct {
-		Class string // of its line, in a page
+		Class string // CSS class of its line, in a page
 		Notes []int
 	}
 
-	// Lines are sentences, one on a line or in an item of a list.
+	// Lines are sentences, one per line or list item.
 	Lines []string
 
-	// A Note is a sentence below what it is about.
+	// A Note is a sentence about the part above it.
 	Note string
 
-	// Facts are sentences with a label each. A label is written once in a row.
+	// Facts are sentences with labels. Equal labels in a row are printed once.
 	Facts []Fact
 
-	// Numbered are sentences that a Mark refers to, from 1.
+	// Numbered are sentences with numbers, from 1, to which a Mark refers.
 	Numbered []string
 
-	// Findings are statements with what came of each.
+	// Findings are statements with their results.
 	Findings []Finding
 
-	// Commands are what to type, each with a label.
+	// Commands are commands to type, each with a label.
 	Commands []Fact
 
-	// Linked are sentences with links to the files that they are about.
+	// Linked are sentences with links to files.
 	Linked []Link
 
-	// A Grid is many short facts, for a page.
+	// A Grid is many short facts, for a page only.
 	Grid []Fact
 
 	// Charts are drawn side by side.
@@ -82,31 +82,31 @@ type (
 		Parts   []Part
 	}
 
-	// Page is parts that a page alone has room for.
+	// Page is parts that only a page has room for.
 	Page []Part
 )
 
 // A Fact is a sentence with its label.
 type Fact struct{ Label, Text string }
 
-// A Link is a sentence, and files beside the page.
+// A Link is a sentence with paths of files, relative to the page.
 type Link struct {
 	Text  string
 	Files []string
 }
 
-// A Finding is a statement, what came of it, and why.
+// A Finding is a statement with its result, in Mark and Class, and the reason.
 type Finding struct{ Mark, Class, Text, Reason string }
 
-// A Chart is a drawing, with parts that say the same.
+// A Chart is a drawing. Instead shows the same data in a text.
 type Chart struct {
 	Caption string
 	Alt     string
-	File    string        // beside a Markdown report; "" for none
-	Picture template.HTML // the drawing
-	Keys    []Key         // of its legend
+	File    string        // path of the drawing, relative to a Markdown report; "" for none
+	Picture template.HTML // the drawing, already escaped
+	Keys    []Key         // the legend
 	Instead []Part
-	Wide    bool // the legend stands beside it
+	Wide    bool // the legend stands next to the drawing
 }
 
 // A Key is one entry of a legend.
@@ -126,10 +126,10 @@ func (Charts) part()   {}
 func (Details) part()  {}
 func (Page) part()     {}
 
-// nbsp joins a number to its unit in a page; text and Markdown have a blank there.
+// nbsp joins a number to its unit in a page. Text and Markdown replace it by a space.
 const nbsp = "\u00a0"
 
-// notEmpty reports whether a writer has anything to write of p.
+// notEmpty reports whether p has any content.
 func notEmpty(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -144,12 +144,12 @@ func notEmpty(p Part) bool {
 	return reflect.ValueOf(p).Len() > 0 // a list, or a note
 }
 
-// Below is the end of a brief report: its first doubt, and where the rest is.
+// Below returns the end of a brief report: its first doubt, and how to see the rest.
 func Below(doubts []string) Facts {
 	return append(Doubts(doubts, 1), Fact{Label: "More", Text: "--verbose, or --output json"})
 }
 
-// Doubts are the first of them, so many at most, and how many more there are.
+// Doubts returns the first doubts, at most most of them, and a line that counts the others.
 func Doubts(all []string, most int) (facts Facts) {
 	shown := min(most, len(all))
 	for _, d := range all[:shown] {

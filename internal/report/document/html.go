@@ -13,11 +13,11 @@ var source string
 //go:embed page.css
 var style string
 
-// Style is the style sheet of a page, for drawings that stand alone.
+// Style returns the style sheet of a page, for drawings outside a page.
 func Style() template.CSS { return template.CSS(style) }
 
-// HTML writes d as one page that needs no script and asks for no other file.
-// Everything in it is escaped, but for the pictures of its charts, and has no control characters.
+// HTML returns d as one page that needs no script and loads no other file. Everything in it is
+// escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
@@ -39,7 +39,7 @@ func (d Document) HTML() (string, error) {
 	return Harmless(b.String()), nil
 }
 
-// mark is that of the row i below the head; nil for none.
+// mark returns the mark of row i below the head; nil if the table has none.
 func (table Table) mark(i int) *Mark {
 	if table.Marks == nil {
 		return nil

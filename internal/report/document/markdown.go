@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Markdown writes d for an issue, a commit or a README. Everything in it is escaped, and has
+// Markdown returns d for an issue, a commit or a README. Everything in it is escaped, and it has
 // no control characters.
 func (d Document) Markdown() string {
 	var m markdown
@@ -27,9 +27,10 @@ func (d Document) Markdown() string {
 	return Harmless(strings.Join(m.blocks, "\n\n") + "\n")
 }
 
-// A markdown is blocks with an empty line between.
+// A markdown collects blocks, which are joined with empty lines.
 type markdown struct{ blocks []string }
 
+// block adds a block.
 func (m *markdown) block(format string, args ...any) {
 	m.blocks = append(m.blocks, fmt.Sprintf(format, args...))
 }
@@ -42,6 +43,7 @@ func (m *markdown) parts(parts []Part, level int) {
 	}
 }
 
+// part adds the blocks of one part. Its headings have at least the given level, 1 to 6.
 func (m *markdown) part(p Part, level int) {
 	switch p := p.(type) {
 	case Section:
@@ -51,7 +53,7 @@ func (m *markdown) part(p Part, level int) {
 		}
 		heading := len(m.blocks)
 		m.block("%s %s", strings.Repeat("#", level), md(titled(p)))
-		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of it is for a page
+		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of the section is for a page: drop its heading
 			m.blocks = m.blocks[:heading]
 		}
 	case Details:
@@ -86,7 +88,7 @@ func (m *markdown) part(p Part, level int) {
 	}
 }
 
-// list is a block with an item for each of all.
+// list adds a block with one item for each element of all.
 func list[T any](m *markdown, all []T, item func(T) string) {
 	items := make([]string, len(all))
 	for i, x := range all {
@@ -95,6 +97,7 @@ func list[T any](m *markdown, all []T, item func(T) string) {
 	m.block("%s", strings.Join(items, "\n"))
 }
 
+// table adds a table with figures aligned right and words aligned left.
 func (m *markdown) table(t Table) {
 	var lines []string
 	for i, row := range t.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") }) {
@@ -113,7 +116,7 @@ func (m *markdown) table(t Table) {
 	m.block("%s", strings.Join(lines, "\n"))
 }
 
-// md escapes what Markdown and the HTML inside it would take for markup.
+// md escapes the characters that Markdown, or HTML inside it, would take for markup.
 func md(s string) string {
 	return strings.NewReplacer(nbsp, " ", "\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
 		"[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(s)

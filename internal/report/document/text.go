@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Options fit a text to where it is read.
+// Options adapt a text to where it is read. The zero value is 100 columns without colour.
 type Options struct {
 	Width  int               // columns to wrap sentences at; 0 means 100. Tables are never wrapped
-	Colour map[string]string // ANSI codes of words; nil for a text without escapes
+	Colour map[string]string // ANSI codes by word; nil for a text without escapes
 }
 
-// Text writes d for a terminal.
+// Text returns d for a terminal.
 func (d Document) Text(o Options) string {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -49,12 +49,13 @@ func (d Document) Text(o Options) string {
 	return t.b.String()
 }
 
+// A text is a document being written for a terminal.
 type text struct {
 	Options
 	b strings.Builder
 }
 
-// inText reports whether p leaves anything in a text.
+// inText reports whether p prints anything in a text.
 func inText(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -69,6 +70,7 @@ func inText(p Part) bool {
 	return notEmpty(p)
 }
 
+// part writes one part, indented.
 func (t *text) part(indent string, p Part) {
 	switch p := p.(type) {
 	case Section:
@@ -90,7 +92,7 @@ func (t *text) part(indent string, p Part) {
 		t.prose(indent, string(p))
 	case Facts:
 		t.facts(indent, p)
-	case Commands: // in one piece each, to be copied
+	case Commands: // not wrapped, so that they can be copied
 		column := 0
 		for _, c := range p {
 			column = max(column, utf8.RuneCountInString(c.Label)+2)
@@ -116,7 +118,8 @@ func (t *text) part(indent string, p Part) {
 	}
 }
 
-// parts writes what a section holds. Notes, sections and lists after lists stand apart.
+// parts writes the parts of a section, with an empty line before notes, before sections, and
+// between two lists.
 func (t *text) parts(indent string, parts []Part) {
 	var before Part
 	for _, p := range parts {
@@ -135,7 +138,7 @@ func (t *text) parts(indent string, parts []Part) {
 	}
 }
 
-// titled is a section's heading with what its figures are.
+// titled returns a section's heading with the kind of its figures.
 func titled(s Section) string {
 	if s.About == "" {
 		return s.Title
@@ -143,24 +146,24 @@ func titled(s Section) string {
 	return s.Title + " (" + s.About + ")"
 }
 
-// line writes one line, its second part with words in their colours.
+// line writes one line. Words in its second part get their colours.
 func (t *text) line(left, words string) {
 	t.b.WriteString(strings.TrimRight(plain(left)+t.paint(plain(words)), " ") + "\n")
 }
 
-// plain makes one line without control characters of s.
+// plain makes s one line without control characters.
 func plain(s string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ", nbsp, " ").Replace(Harmless(s))
 }
 
-// gap is an empty line below what is there.
+// gap writes an empty line, unless the text is empty.
 func (t *text) gap() {
 	if t.b.Len() > 0 {
 		t.line("", "")
 	}
 }
 
-// prose wraps s, its later lines indented two further than indent.
+// prose writes s, wrapped. Lines after the first are indented by two more.
 func (t *text) prose(indent, s string) {
 	for i, l := range wrap(s, t.Width-len(indent), 2) {
 		if i > 0 {
@@ -170,7 +173,7 @@ func (t *text) prose(indent, s string) {
 	}
 }
 
-// facts writes the labels in a column of their own.
+// facts writes the labels in one column and the sentences, wrapped, in another.
 func (t *text) facts(indent string, facts Facts) {
 	column := 0
 	for _, f := range facts {
@@ -192,12 +195,12 @@ func (t *text) facts(indent string, facts Facts) {
 	}
 }
 
-// padded is s with blanks to the width.
+// padded returns s with spaces added up to width.
 func padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
-// table sets the first column to the left, and figures to the right.
+// table writes a table with the first column aligned left, and figures aligned right.
 func (t *text) table(indent string, table Table) {
 	rows := table.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") })
 	columns := len(rows[0])
@@ -226,8 +229,8 @@ func (t *text) table(indent string, table Table) {
 	}
 }
 
-// rowAndBelow writes the first columns side by side, the last of them wrapped, and
-// below it what the others have.
+// rowAndBelow writes the first columns of a row in one line, the last of them wrapped, and the
+// other columns below it.
 func (t *text) rowAndBelow(indent string, head, row []string, widths []int, below bool) {
 	last := len(widths) - 1
 	left := indent
@@ -248,7 +251,7 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 	}
 }
 
-// rows are the table's with the notes of their marks behind the names.
+// rows returns the table's rows, with the notes of their marks after the names.
 func (table Table) rows(notes func([]int) string) [][]string {
 	rows := make([][]string, len(table.Rows))
 	for i, row := range table.Rows {
@@ -260,7 +263,7 @@ func (table Table) rows(notes func([]int) string) [][]string {
 	return rows
 }
 
-// paint colours the words of one line that have a colour.
+// paint colours the words of s that have a colour.
 func (t *text) paint(s string) string {
 	if t.Colour == nil {
 		return s
@@ -275,8 +278,8 @@ func (t *text) paint(s string) string {
 	return strings.Join(words, " ")
 }
 
-// wrap breaks s at spaces into lines of at most width columns, those after the
-// first shorter by hang; a longer word keeps a line of its own.
+// wrap breaks s at spaces into lines of at most width columns. Lines after the first are shorter
+// by hang. A longer word gets a line for itself.
 func wrap(s string, width, hang int) []string {
 	var lines []string
 	var line string
@@ -300,8 +303,8 @@ func wrap(s string, width, hang int) []string {
 	return append(lines, line)
 }
 
-// Harmless is s with spaces for control characters, which could drive a terminal. Line breaks
-// and tabs stay.
+// Harmless replaces control characters, which could drive a terminal, by spaces. Line breaks and
+// tabs stay.
 func Harmless(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' && c != '\t' {
@@ -311,7 +314,7 @@ func Harmless(s string) string {
 	}, s)
 }
 
-// Cut shortens s to one line of so many columns.
+// Cut shortens s to width columns and marks the cut with "…".
 func Cut(s string, width int) string {
 	s = strings.ReplaceAll(s, nbsp, " ")
 	if runes := []rune(s); len(runes) > width {
