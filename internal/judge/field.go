@@ -132,6 +132,7 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 	return s, judged
 }
 
+// better reports whether the first arm of a rank beats the second; worse, whether it is beaten.
 func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
 func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
 

@@ -59,6 +59,7 @@ func (a asked) Rate() float64   { return a.run.Plan.Rate }
 func (a asked) Window() float64 { return a.run.Plan.Window }
 func (a asked) Blocks() int     { return len(a.valid) }
 
+// Figure returns a value of an arm's window in a block; NaN and refused figures are errors.
 func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
@@ -77,11 +78,13 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	return v, nil
 }
 
+// Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
 func (a asked) Ratio(block int, v record.Verdict) float64 {
 	windows := a.windows[a.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
+// XMax returns an arm's measured closed-loop throughput, requests per second.
 func (a asked) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
@@ -89,6 +92,7 @@ func (a asked) XMax(arm string) (float64, error) {
 	return 0, record.Fact{Code: noXMax, Arm: arm}
 }
 
+// Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
 func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 	for _, v := range a.verdicts {
 		if v.Metric != metric || v.Arm != arm {
@@ -102,6 +106,7 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric}
 }
 
+// Challengers returns each challenger with the name of its reference.
 func (a asked) Challengers() (pairs [][2]string) {
 	for i, arm := range a.arms {
 		if arm.Role == record.Challenger {
@@ -123,6 +128,7 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	return w.Phases.List(), nil
 }
 
+// Spent returns the mean time, in seconds, over all phases; 0 if it is not known.
 func (a asked) Spent(block int, arm string) (sum float64) {
 	phases, _ := a.phases(block, arm)
 	for _, p := range phases {
@@ -131,6 +137,8 @@ func (a asked) Spent(block int, arm string) (sum float64) {
 	return sum
 }
 
+// Phase returns the mean time, in seconds, that an arm's good requests spent in a phase or
+// stretch.
 func (a asked) Phase(block int, arm, name string) (float64, error) {
 	phases, err := a.phases(block, arm)
 	if err != nil {
