@@ -96,6 +96,7 @@ func example(metric string) string {
 	return "10ms"
 }
 
+// parseTime reads a time with a unit, above 0 and at most mostSLO, in seconds.
 func parseTime(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -107,6 +108,7 @@ func parseTime(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
+// parseRatio reads a percentage or a ratio, from 0 to 1.
 func parseRatio(text string) (float64, error) {
 	percent, found := strings.CutSuffix(text, "%")
 	read := parseDecimal
@@ -120,6 +122,7 @@ func parseRatio(text string) (float64, error) {
 	return ratio, nil
 }
 
+// parseRate reads a rate per second, above 0.
 func parseRate(text string) (float64, error) {
 	rate, err := parseDecimal(strings.TrimSuffix(text, "/s"))
 	if err != nil || rate == 0 || math.IsInf(rate, 0) {
