@@ -12,15 +12,21 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Window is the measured part of one trial, reduced to figures. Times are
-// seconds.
+// A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per
+// second.
+//
+// RateOff is the relative difference between the requests sent in the window and the requests
+// scheduled in it. Generator is the busy ratio of the load's CPUs, and foreign the ratio of the
+// servers' CPU time that others used. Asked counts the connections that were given a request, and
+// Starved the ones among them that got no reply. Jain is Jain's index of the replies per
+// connection, 0 if not known.
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
 	Good     int                // of these, with a good reply
 	Status   map[uint16]float64 // ratio of each final status; 0 is no answer
 	Failures map[string]int     // requests without a good reply, by how they ended
-	Values   map[string]float64 // by metric; NaN for a quantile of too few requests
+	Values   map[string]float64 // by metric; NaN if unknown, or for a quantile of too few requests
 	Hist     *record.Histogram
 
 	RateOff, Generator, foreign float64 // ratios
