@@ -47,7 +47,7 @@ type codel struct {
 	end          time.Duration // of the current interval
 	least        time.Duration // shortest wait in the interval
 	ran, refused int           // jobs in the interval
-	standing     bool          // whether the queue is, by the interval before
+	standing     bool          // the queue was standing in the interval before
 	waiting      []int         // jobs of an adaptive queue, oldest first
 }
 

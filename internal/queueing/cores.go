@@ -29,6 +29,7 @@ func (t *turns) run(now time.Duration, job int, demand time.Duration) {
 	t.begin(now, job)
 }
 
+// begin starts a turn of job on a core.
 func (t *turns) begin(now time.Duration, job int) {
 	turn := min(t.turn, t.left[job])
 	t.left[job] -= turn

@@ -8,10 +8,11 @@ import (
 // formula returns the prediction of the formula that fits the station and the load; the zero
 // Prediction if none fits.
 //
-// The choice depends on what requests wait for. Workers that each have a core, or mostly sleep,
-// are c servers. Workers that share cores are as if each core were a server, since the way they
-// share does not change the mean of exponential demands, and demands that end within a turn are
-// served whole, first come first served. Demands much longer than a turn share the cores evenly.
+// The choice depends on the resource that requests wait for. Workers that each have a core, or
+// mostly sleep, are c servers. Workers that share the cores count as one server per core: the way
+// they share does not change the mean of exponential demands, and demands that end within a turn
+// are served whole, first come first served. Demands much longer than a turn share the cores
+// evenly.
 func (s Station) formula(l Load) Prediction {
 	switch {
 	case s.Newest || s.Oldest || s.Aging != Aging{} || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:

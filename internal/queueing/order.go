@@ -9,6 +9,7 @@ type heap[K cmp.Ordered] struct {
 	count uint64 // of pushes
 }
 
+// keyed is an item of a heap. order is the number of its push.
 type keyed[K cmp.Ordered] struct {
 	key   K
 	order uint64
@@ -87,6 +88,7 @@ func (l links) push(q *queue, job int) {
 	q.last = job
 }
 
+// pushFront puts a job at the head of a queue.
 func (l links) pushFront(q *queue, job int) {
 	l[job] = int32(q.first)
 	if q.isEmpty() {

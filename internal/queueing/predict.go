@@ -62,6 +62,7 @@ func measure(jobs []Job) Load {
 	return l
 }
 
+// moments sums up values to compute their mean and variation.
 type moments struct{ n, sum, squares float64 }
 
 func (m *moments) add(x float64) { m.n++; m.sum += x; m.squares += x * x }

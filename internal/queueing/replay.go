@@ -36,9 +36,10 @@ func Replay(s Station, jobs []Job) ([]Fate, error) {
 	return r.fates, nil
 }
 
-// ReplayClosed is Replay for a closed loop: each of clients clients takes the next job as soon as
-// its last one has ended. All begin at time 0. The At and Conn of the given jobs do not matter. It
-// returns a copy of the jobs with At set to the time when each was sent, and Conn to its client.
+// ReplayClosed is Replay for a closed loop: each client takes the next job as soon as its last one
+// has ended. All begin at time 0. clients is their number, 1 or more. The At and Conn of the given
+// jobs do not matter. It returns a copy of the jobs with At set to the time when each was sent,
+// and Conn to its client.
 func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
 	if clients < 1 {
 		return nil, nil, fmt.Errorf("replaying a closed loop: %d clients; give 1 or more", clients)
@@ -72,7 +73,7 @@ func checkTrace(s Station, jobs []Job) error {
 	return nil
 }
 
-// A replay is a replay in progress. A job is its index in jobs.
+// A replay is the state of one replay. A job is identified by its index in jobs.
 type replay struct {
 	station Station
 	jobs    []Job
@@ -108,6 +109,7 @@ type cores interface {
 	step() (job int, ended bool)
 }
 
+// never is the time of an event that does not come.
 const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {

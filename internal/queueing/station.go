@@ -72,6 +72,7 @@ type Station struct {
 	Steal    bool // PerWorker: a worker with nothing in its own queue takes from the others'
 }
 
+// check returns an error, with its remedy, for settings that are impossible or do not go together.
 func (s Station) check() error {
 	switch {
 	case s.Kind > Goroutines:
