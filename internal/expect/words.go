@@ -112,26 +112,31 @@ func (s *scope) told(err error) error {
 	return errUnanswerable
 }
 
+// figure returns a figure of an arm in the block.
 func (s *scope) figure(metric, arm string) (float64, error) {
 	v, err := s.run.Figure(s.block, metric, arm)
 	return v, s.told(err)
 }
 
+// predicted returns the prediction for an arm in the block.
 func (s *scope) predicted(arm, metric string) (float64, error) {
 	v, err := s.run.Predicted(s.block, arm, metric)
 	return v, s.told(err)
 }
 
+// phase returns the mean time in seconds that an arm spent in a phase, in the block.
 func (s *scope) phase(arm, name string) (float64, error) {
 	v, err := s.run.Phase(s.block, arm, name)
 	return v, s.told(err)
 }
 
+// judged returns the verdict on a challenger.
 func (s *scope) judged(metric, arm string) (record.Verdict, error) {
 	v, err := s.run.Verdict(metric, arm)
 	return v, s.told(err)
 }
 
+// xmax returns an arm's X_max in requests per second, moved by what settled tries.
 func (s *scope) xmax(arm string) (float64, error) {
 	x, err := s.run.XMax(arm)
 	return x * (1 + s.off[arm]), s.told(err)
