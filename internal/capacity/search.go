@@ -174,6 +174,7 @@ func (s *search) next(b bound) float64 {
 // binding returns the term that gives way first, and its bound.
 func (s *search) binding() (b bound, term int) { return binding(s.SLO, s.windows) }
 
+// binding returns the term with the lowest estimate, and its bound.
 func binding(slo stats.SLO, windows []Window) (b bound, term int) {
 	for i, t := range slo {
 		if next := boundOf(t, i, windows); i == 0 || next.rate < b.rate {
