@@ -139,6 +139,7 @@ func stations(n int) (at []int) {
 	return at
 }
 
+// index returns the index of the cell at p; cells are numbered row by row.
 func (g *Grid) index(p Place) int { return p.Y*g.columns + p.X }
 
 func (g *Grid) place(i int) Place { return Place{i % g.columns, i / g.columns} }
