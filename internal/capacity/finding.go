@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// An Outcome is what kind of answer a search came to.
+// An Outcome is the kind of answer that a search found.
 type Outcome string
 
 // The outcomes.
 const (
 	Between   Outcome = "between"   // the capacity lies between Low and High
-	Beyond    Outcome = "beyond"    // kept at Low, and no rate that was offered broke it
+	Beyond    Outcome = "beyond"    // kept at Low, and broken at no rate that was offered
 	Below     Outcome = "below"     // broken at High, and kept at no rate that was offered
-	Never     Outcome = "never"     // kept at no rate at all: broken at High, and a term asks for as much or more
-	Undecided Outcome = "undecided" // the windows do not tell
+	Never     Outcome = "never"     // kept at no rate at all: broken at High, and a term asks for at least this much goodput
+	Undecided Outcome = "undecided" // the windows cannot tell
 )
 
-// A Stop is what kept a search from going on upwards or downwards.
+// A Stop is the reason why a search went no further up or down.
 type Stop string
 
 // The stops.
@@ -25,38 +25,38 @@ const (
 	AtFloor   Stop = "floor"   // windows of a lower rate cannot judge the objective
 	AtCeiling Stop = "ceiling" // no higher rate may be offered
 	AtBench   Stop = "refused" // windows of a higher rate were refused
-	AtBudget  Stop = "budget"  // its windows were used up
+	AtBudget  Stop = "budget"  // all windows of the search were used up
 )
 
-// A Finding is what the windows of one arm come to. Rates are requests per second.
+// A Finding is the answer from the windows of one arm. Rates are requests per second.
 type Finding struct {
 	Outcome Outcome
-	// Low is the highest rate that was verified, High the lowest that was refuted; 0
-	// for none.
+	// Low is the highest rate that was verified, High the lowest that was refuted; 0 if there is
+	// none.
 	Low, High float64
-	// Least is the lowest rate of a window that counts, and Stop why nothing lower was
-	// offered, for Below, or nothing higher, for Beyond: "" for the other outcomes, and
-	// when the search was cut short.
+	// Least is the lowest rate of a window that counts. Stop is the reason why nothing lower was
+	// offered (Below) or nothing higher (Beyond). It is "" for the other outcomes, and if the
+	// search was cut short.
 	Least float64
 	Stop  Stop
-	// LowKept of LowOf windows at Low kept the objective, HighBroken of HighOf at High
-	// broke it. Without a Low or High they are of the last rate that was tried.
+	// LowKept of LowOf windows at Low kept the objective, and HighBroken of HighOf at High broke
+	// it. Without a Low or High they count the windows at the last rate tried.
 	LowKept, LowOf, HighBroken, HighOf int
-	// Estimate is where the binding term gives way by the robust line, or in the
-	// middle of its bracket; 0 and +Inf as in the outcomes Below and Beyond. Half is
-	// half the relative range of what leaving out one window makes of it, +Inf unknown:
+	// Estimate is the rate at which the binding term gives way, by the robust line or in the
+	// middle of its bracket; 0 and +Inf as in the outcomes Below and Beyond. Half is half the
+	// relative range of the estimates that leave out one window each, +Inf if unknown. It tells
 	// when to stop, and not how sure the estimate is.
 	Estimate, Half float64
 	Term           int   // index of the binding term
-	Line           *Line // of its 1/value; nil for errors, goodput, and too few points
-	// AgainKept of AgainOf windows kept the objective after the overload; 0 of 0 when
-	// that was not tried.
+	Line           *Line // of the binding term; nil for errors and goodput, and with too few points
+	// AgainKept of AgainOf windows kept the objective after the overload; 0 of 0 if there was no
+	// overload.
 	AgainKept, AgainOf int
-	Used, Refused      int // windows that count, and that do not
+	Used, Refused      int // windows that count, and windows that do not
 }
 
-// Recovers reports whether the server came back from its overload; known is false
-// when that was not tried or is not settled.
+// Recovers reports whether the server recovered from its overload. known is false if this was not
+// tried or is not settled.
 func (f Finding) Recovers() (yes, known bool) {
 	broken := f.AgainOf - f.AgainKept
 	switch {
@@ -68,8 +68,8 @@ func (f Finding) Recovers() (yes, known bool) {
 	return false, broken >= majority
 }
 
-// Judge computes what the windows of one arm come to, from them and what the search
-// was told. It may be asked at any time.
+// Judge computes the finding from the windows of one arm and the options of its search. It may be
+// called at any time during a search.
 func Judge(o Options, windows []Window) (f Finding) {
 	f.Outcome = Undecided
 	slo := o.SLO
@@ -88,7 +88,7 @@ func Judge(o Options, windows []Window) (f Finding) {
 			if w.Keeps(slo) {
 				f.AgainKept++
 			}
-		case w.Purpose == Verify && w.Rate < promise(slo): // it cannot tell
+		case w.Purpose == Verify && w.Rate < promise(slo): // below the promised goodput it cannot tell
 		case w.Purpose == Verify:
 			verified.add(w.Rate, w.Keeps(slo))
 		case w.Purpose == Refute:
@@ -100,7 +100,7 @@ func Judge(o Options, windows []Window) (f Finding) {
 	f.Least, _ = span(windows)
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c *counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c *counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
-	short := false // of what a term wants at least
+	short := false // High is not above a goodput that a term promises
 	for _, t := range slo {
 		short = short || t.AtLeast && f.High > 0 && f.High <= t.Limit
 	}
@@ -118,7 +118,7 @@ func Judge(o Options, windows []Window) (f Finding) {
 	return f
 }
 
-// stop says what kept the search from an interval.
+// stop returns the reason why the search found no interval.
 func (o Options) stop(f Finding, windows []Window) Stop {
 	refused := func(w Window) bool { return w.Purpose == Reach && w.Refused && w.Rate > f.Low }
 	looking := 0
@@ -145,11 +145,13 @@ func (o Options) stop(f Finding, windows []Window) Stop {
 // A tally counts windows by rate.
 type tally []*counted
 
+// counted holds how many of the windows at a rate are a yes.
 type counted struct {
 	rate    float64
 	yes, of int
 }
 
+// add counts one window.
 func (t *tally) add(rate float64, yes bool) {
 	var c *counted
 	for _, known := range *t {
@@ -167,8 +169,8 @@ func (t *tally) add(rate float64, yes bool) {
 	}
 }
 
-// best is the best rate that is settled, with its counts; without one rate is 0 and
-// the counts are those of the last.
+// best returns the best settled rate with its counts. If no rate is settled, rate is 0 and the
+// counts are those at the last rate tried.
 func (t tally) best(better func(v, than float64) bool, settled func(*counted) bool) (rate float64, yes, of int) {
 	for _, c := range t {
 		switch {

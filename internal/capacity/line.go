@@ -8,21 +8,22 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Line is 1/p = Intercept + Slope·rate of a response time p in seconds; of M/M/1
-// it is (mu - lambda)/ln 100 for the 99th percentile. Its slope is negative.
+// A Line is 1/p = Intercept + Slope·rate, for a response time p in seconds and a rate in requests
+// per second. For the 99th percentile of M/M/1 it is (mu - lambda)/ln 100. Slope is negative.
 type Line struct{ Intercept, Slope float64 }
 
-// Saturation is the rate at which the response time has no end.
+// Saturation returns the rate at which the response time becomes infinite.
 func (l Line) Saturation() float64 { return -l.Intercept / l.Slope }
 
-// at is the rate at which the response time is p.
+// at returns the rate at which the response time is p seconds.
 func (l Line) at(p float64) float64 { return (1/p - l.Intercept) / l.Slope }
 
-// closest are the rates, relative to each other, whose slope says nothing.
+// closest is the relative distance of two rates up to which the slope between them says nothing.
 const closest = .02
 
-// robustLine is the line with the slope of [stats.TheilSen] that has as many points above
-// it as below. ok is false when it does not fall, or no two rates are apart.
+// robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points
+// above it and half below. ok is false if the line does not fall, or if no two rates are far
+// enough apart.
 func robustLine(x, y []float64) (l Line, ok bool) {
 	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
@@ -37,22 +38,22 @@ func robustLine(x, y []float64) (l Line, ok bool) {
 
 // A bound is the rate from which on a term no longer holds, by the windows so far.
 type bound struct {
-	rate float64 // the estimate: 0 when it holds nowhere, +Inf when everywhere
-	half float64 // half the width of what leaving out a window makes of it, relative; +Inf unknown
-	line *Line   // what it was taken from; nil for the bracket
-	// The bracket: the rates between which most windows begin to break the term; 0
-	// and +Inf without one on that side.
+	rate float64 // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
+	half float64 // half the relative range of the estimates that leave out one window each; +Inf if unknown
+	line *Line   // the line that the estimate comes from; nil if it comes from the bracket
+	// The bracket: the rates between which most windows begin to break the term. kept is 0 and
+	// broken +Inf if there is no rate on that side.
 	kept, broken float64
 }
 
-// nearLimit is how many times above or below its limit a response time may be to
-// count for the line.
+// nearLimit is the factor by which a response time may be above or below its limit to count for
+// the line.
 const nearLimit = 4
 
-// fewest is how many windows make a line.
+// fewest is the smallest number of windows that make a line.
 const fewest = 3
 
-// boundOf estimates where term i no longer holds.
+// boundOf estimates the rate from which on term i of the objective no longer holds.
 func boundOf(term stats.Term, i int, windows []Window) bound {
 	var x, y []float64
 	var at []place
@@ -86,10 +87,11 @@ func boundOf(term stats.Term, i int, windows []Window) bound {
 	return b
 }
 
-// timed are the terms with a line: quantiles and the mean.
+// timed reports whether a term has a line: a quantile or the mean.
 func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
-// temper limits a line's estimate to what is near the rates of the windows.
+// temper limits the estimate of a line to rates near those of the windows: from 0.8 of the
+// bracket's lower end to 1.25 of its upper end.
 func (b bound) temper(rate float64) float64 {
 	if b.kept > 0 {
 		rate = max(rate, b.kept*.8)
@@ -106,11 +108,11 @@ type place struct {
 	kept bool
 }
 
-// bracket finds the rate below which windows keep the term and above which they do
-// not, with the fewest exceptions. Where several do as well it is their range.
+// bracket finds the rate below which windows keep the term and above which they break it, with the
+// fewest exceptions. If several rates are equally good, the bracket is their range.
 func bracket(at []place) bound {
 	at = slices.SortedFunc(slices.Values(at), func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
-	wrong := 0 // with the border below all
+	wrong := 0 // exceptions if the rate is below all windows
 	for _, p := range at {
 		if p.kept {
 			wrong++

@@ -8,12 +8,11 @@ import (
 	"math/rand/v2"
 )
 
-// Run searches every arm's capacity, given each one's X_max: closed-loop throughput,
-// requests per second. A round measures one window of every arm that is not done,
-// in random order, so that what changes on the machine meets all of them. It returns
-// each arm's windows in the order they were measured; with an error, those until
-// then. Arms that are lost do not keep the others from their end: the error, a
-// [*Lost] of the first of them, comes after it.
+// Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests
+// per second. A round measures one window of every arm that is not done, in random order, so that
+// changes on the machine meet all arms. Run returns each arm's windows in the order they were
+// measured; with an error, the windows until then. A lost arm does not end the search of the
+// others: its error, the [*Lost] of the first lost arm, is returned after they are done.
 func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, error) {
 	arms := make([]*arm, len(xmax))
 	open := make([]*arm, len(xmax))
@@ -56,11 +55,11 @@ type arm struct {
 	next   func() (Step, bool)
 	stop   func()
 	step   Step
-	more   bool // step is one
+	more   bool // step is valid
 }
 
-// round measures the arm's next window in a fresh server, and those after it that
-// want the same server.
+// round measures the arm's next window on a fresh server, and then the windows that want the same
+// server.
 func (a *arm) round(ctx context.Context, b Bench) (err error) {
 	server, err := b.Start(ctx, a.index)
 	if err != nil {

@@ -7,56 +7,56 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Options are what a search is told. Rates are requests per second.
+// Options are the settings of a search. Rates are requests per second.
 type Options struct {
 	SLO     stats.SLO // at least one term
-	Seed    uint64    // of every order
-	Windows int       // most windows of an arm, refused ones included; at least [Least]
-	Floor   float64   // lowest rate that a window can judge
-	Ceiling float64   // highest that may be offered; 0: no bound
+	Seed    uint64    // of every random order
+	Windows int       // most windows of one arm, refused ones included; at least [Least]
+	Floor   float64   // lowest rate that a window can judge; nothing lower is offered
+	Ceiling float64   // highest rate that may be offered; 0: no bound
 }
 
 // The numbers of measurement.md §6.
 const (
-	looks               = 5         // windows over the range
-	lowest, highest     = .5, 1.02  // of X_max: the range
-	settledAt           = .03       // half-width at which an estimate is good enough
-	below, above        = .97, 1.08 // of the estimate: where it is verified and refuted
-	wider               = .05       // further away each time that it comes out otherwise
-	trials              = 3         // windows there
-	refuting            = 2         // of those that must break the objective above
+	looks               = 5         // windows of the first look over the range
+	lowest, highest     = .5, 1.02  // ends of the range, as ratios of X_max
+	settledAt           = .03       // relative half-width at which an estimate is good enough
+	below, above        = .97, 1.08 // ratios of the estimate: where it is verified and where it is refuted
+	wider               = .05       // ratio by which these rates move away each time the windows do not confirm them
+	trials              = 3         // windows at each of these rates
+	refuting            = 2         // how many of them must break the objective to refute a rate
 	reserved            = 2*trials + 2
 	leastNear           = 2
 	reach               = 1.25
 	retries             = 2
-	overload            = 1.2 // of X_max
+	overload            = 1.2 // ratio of X_max
 	closeEnough         = .06 // relative width of a bracket that is not halved any more
 	mostAgain, majority = 3, 2
 )
 
-// Least is the fewest windows a search is possible with.
+// Least is the smallest number of windows with which a search is possible.
 const Least = looks + leastNear + reserved
 
-// around is where the windows about an estimate lie.
+// around holds the places of the windows around an estimate, as ratios from it.
 var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 
-// A search is that of one arm.
+// A search is the search of one arm.
 type search struct {
 	Options
 	xmax    float64
 	rng     *rand.Rand
 	windows []Window
-	offsets []float64 // what is left of around
+	offsets []float64 // entries of around that are not used yet
 	ask     func(Step) bool
-	over    bool // ended before its time
+	over    bool // the caller ended the search
 }
 
 func newSearch(o Options, arm int, xmax float64) *search {
 	return &search{Options: o, xmax: xmax, rng: rand.New(rand.NewPCG(o.Seed, uint64(arm)+1))}
 }
 
-// steps is the whole search; the caller of each step appends its window before it
-// asks for the next.
+// steps runs the whole search. The caller appends the window of each step to s.windows before it
+// asks for the next step.
 func (s *search) steps(yield func(Step) bool) {
 	s.ask = yield
 	s.look()
@@ -65,10 +65,11 @@ func (s *search) steps(yield func(Step) bool) {
 	s.recover()
 }
 
+// left returns the number of windows that may still be measured.
 func (s *search) left() int { return s.Windows - len(s.windows) }
 
-// offer measures a window, once more while it is refused. ok is false when there
-// was no window left for it, or none that could be used.
+// offer measures a window, and repeats it up to more times while it is refused. ok is false if no
+// window was left, or none could be used.
 func (s *search) offer(rate float64, why Purpose, more int) (w Window, ok bool) {
 	for range 1 + more {
 		if s.over || s.left() <= 0 {
@@ -86,6 +87,7 @@ func (s *search) offer(rate float64, why Purpose, more int) (w Window, ok bool) 
 	return w, false
 }
 
+// clamp limits a rate to Floor and Ceiling.
 func (s *search) clamp(rate float64) float64 {
 	rate = max(rate, s.Floor)
 	if s.Ceiling > 0 {
@@ -102,7 +104,8 @@ func (s *search) look() {
 	}
 }
 
-// span is the range of rates that windows have shown; 0, 0 for none.
+// span returns the lowest and the highest rate of the windows that are evidence; 0, 0 if there are
+// none.
 func span(windows []Window) (low, high float64) {
 	for _, w := range windows {
 		if w.evidence() {
@@ -115,8 +118,8 @@ func span(windows []Window) (low, high float64) {
 	return low, high
 }
 
-// narrow measures about the estimate until it changes no more. While nothing breaks the
-// objective, or nothing keeps it, there is none, and it goes on beyond the range.
+// narrow measures around the estimate until the estimate is good enough. While nothing breaks the
+// objective, or nothing keeps it, there is no estimate, and narrow goes on beyond the range.
 func (s *search) narrow() {
 	for near := 0; s.left() > reserved && !s.over; {
 		b, _ := s.binding()
@@ -134,8 +137,7 @@ func (s *search) narrow() {
 	}
 }
 
-// extend measures one rate above the range, or below it, and reports whether another
-// may tell more.
+// extend measures one rate above or below the range, and reports whether another may tell more.
 func (s *search) extend(b bound) bool {
 	low, high := span(s.windows)
 	switch {
@@ -150,10 +152,11 @@ func (s *search) extend(b bound) bool {
 		return false
 	}
 	_, ok := s.offer(high*reach, Reach, 1)
-	return ok // or else it is the bench's limit
+	return ok // if not, the bench is at its limit
 }
 
-// next is the rate that would tell most about the bound.
+// next returns the rate that tells most about the bound: the middle of a wide bracket, or a place
+// around the estimate.
 func (s *search) next(b bound) float64 {
 	if b.line == nil && b.broken-b.kept > closeEnough*b.rate {
 		return b.rate
@@ -168,9 +171,10 @@ func (s *search) next(b bound) float64 {
 	return b.rate * (1 + off)
 }
 
-// binding is the term that gives way first.
+// binding returns the term that gives way first, and its bound.
 func (s *search) binding() (b bound, term int) { return binding(s.SLO, s.windows) }
 
+// binding returns the term with the lowest estimate, and its bound.
 func binding(slo stats.SLO, windows []Window) (b bound, term int) {
 	for i, t := range slo {
 		if next := boundOf(t, i, windows); i == 0 || next.rate < b.rate {
@@ -180,8 +184,8 @@ func binding(slo stats.SLO, windows []Window) (b bound, term int) {
 	return b, term
 }
 
-// confirm measures below and above the estimate, further away each time that it
-// comes out otherwise.
+// confirm measures below and above the estimate. Each time the windows do not confirm a rate, it
+// moves further away.
 func (s *search) confirm() {
 	b, _ := s.binding()
 	least, most := span(s.windows)
@@ -212,7 +216,8 @@ func (s *search) confirm() {
 	}
 }
 
-// estimate is where the binding term gives way now, or else what was said before.
+// estimate returns the rate at which the binding term gives way by the windows so far, or before
+// if there is no estimate.
 func (s *search) estimate(before float64) float64 {
 	if b, _ := s.binding(); b.rate > 0 && !math.IsInf(b.rate, 1) {
 		return b.rate
@@ -220,7 +225,8 @@ func (s *search) estimate(before float64) float64 {
 	return before
 }
 
-// all measures a rate until it is verified, or refuted, or cannot be any more.
+// all measures a rate until it is verified or refuted, as why asks, or no longer can be. It
+// reports whether it was.
 func (s *search) all(rate float64, why Purpose) bool {
 	kept, broken := 0, 0
 	for range trials {
@@ -243,8 +249,8 @@ func (s *search) all(rate float64, why Purpose) bool {
 	return true
 }
 
-// recover overloads a server and then offers it what was verified. One window that
-// fails may have other reasons, so most of three decide.
+// recover overloads a server and then offers it the verified rate again. A single window may fail
+// for other reasons, so the majority of three decides.
 func (s *search) recover() {
 	f := Judge(s.Options, s.windows)
 	if f.Low == 0 || s.left() < 2 {

@@ -1,14 +1,13 @@
-// Package capacity searches for the highest rate of requests at which a server
-// keeps a service level objective, and says how sure that is. It decides what to
-// offer next and what the windows so far come to; the caller's [Bench] starts
-// the servers and measures. It reads no clock, and with the same answers of the bench it
-// does the same again.
+// Package capacity searches for the highest rate of requests at which a server keeps a service
+// level objective, and says how sure the answer is. It decides which rate to offer next and what
+// the windows so far show. The caller's [Bench] starts the servers and measures. The package reads
+// no clock; with the same answers of the bench it does the same again.
 //
-// The search is that of measurement.md §6: a look over the whole range in random
-// order; a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly
-// so for most servers near their limit; more windows about where the line meets the
-// limit; and then a verdict that no line has a part in, by windows just below and
-// just above. The answer is an interval, never a point.
+// The search follows measurement.md §6. It begins with a look over the whole range in random
+// order. Then it fits a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly
+// straight for most servers near their limit, and measures more windows where the line meets the
+// limit. The verdict does not depend on the line: windows just below the estimate must keep the
+// objective, and windows just above must break it. The answer is an interval, never a point.
 package capacity
 
 import (
@@ -24,22 +23,22 @@ type Purpose string
 // The purposes, in the order in which a search has them.
 const (
 	Curve    Purpose = "curve"    // the first look over the range
-	Reach    Purpose = "reach"    // beyond it, while every window there keeps the objective, or none
-	Near     Purpose = "near"     // about the estimate
+	Reach    Purpose = "reach"    // beyond the range, while every window in it keeps the objective, or none does
+	Near     Purpose = "near"     // around the estimate
 	Verify   Purpose = "verify"   // below the estimate, where the objective should be kept
 	Refute   Purpose = "refute"   // above it, where it should be broken
-	Overload Purpose = "overload" // beyond what the server can do, to see what that leaves behind
-	Again    Purpose = "again"    // at the verified rate in the server that was overloaded
+	Overload Purpose = "overload" // beyond what the server can do, to see whether it recovers
+	Again    Purpose = "again"    // at the verified rate on the server that was overloaded
 )
 
-// A Window is what one window of open-loop load showed of a server.
+// A Window holds what one window of open-loop load showed of a server.
 type Window struct {
 	Purpose Purpose
-	Rate    float64   // asked for, requests per second
+	Rate    float64   // rate asked for, requests per second
 	Sent    float64   // requests sent in it, per second; 0 counts as Rate
-	Values  []float64 // of the objective's terms, in their order and units; NaN where it cannot tell
-	Errors  float64   // ratio of its requests without a good reply
-	Refused bool      // it is no evidence about the server
+	Values  []float64 // one per term of the objective, in its order and unit; NaN if the window cannot tell
+	Errors  float64   // ratio of requests without a good reply
+	Refused bool      // the window is not evidence about the server
 }
 
 // A Step is the next window of a search.
@@ -48,33 +47,34 @@ type Step struct {
 	Purpose Purpose
 }
 
-// A Lost error of a [Bench] says that an arm cannot be measured any more: its server
-// died, say. It ends the search of that arm alone.
+// A Lost is the error of a [Bench] for an arm that cannot be measured any more, for example
+// because its server died. It ends the search of this arm only.
 type Lost struct{ Err error }
 
-// Error is that of Err.
+// Error returns the text of Err.
 func (l *Lost) Error() string { return l.Err.Error() }
 
 // Unwrap returns Err.
 func (l *Lost) Unwrap() error { return l.Err }
 
-// A Bench measures servers. Its methods are called one at a time, and an error of
-// theirs ends the search of all arms, unless it is a [*Lost].
+// A Bench measures servers. Its methods are called one at a time. An error from them ends the
+// search of all arms, unless it is a [*Lost].
 type Bench interface {
-	// Start starts a fresh server of an arm.
+	// Start starts a fresh server of an arm; arm is its index in the xmax of [Run].
 	Start(ctx context.Context, arm int) (Server, error)
 }
 
-// A Server is a running one.
+// A Server is a running server of one arm.
 type Server interface {
-	// Offer measures one window. Purpose and Rate of the Window are the step's.
+	// Offer measures one window. [Run] sets the Purpose and Rate of the Window to those of the
+	// step.
 	Offer(ctx context.Context, s Step) (Window, error)
-	// Stop ends the server; nothing is offered afterwards. Its error counts when Offer
+	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
 	// had none.
 	Stop() error
 }
 
-// sent is the rate that reached the server.
+// sent returns the rate that reached the server.
 func (w Window) sent() float64 {
 	if w.Sent > 0 {
 		return w.Sent
@@ -82,17 +82,17 @@ func (w Window) sent() float64 {
 	return w.Rate
 }
 
-// evidence reports whether the window says something of a fresh server.
+// evidence reports whether the window tells something about a fresh server.
 func (w Window) evidence() bool {
 	return !w.Refused && w.Purpose != Overload && w.Purpose != Again
 }
 
-// promised reports whether a window at this rate can be held to a term: one below
-// the goodput that is promised cannot have it.
+// promised reports whether a window at this rate can be held to a term. Below the promised goodput
+// it cannot: fewer requests are offered than are to be answered.
 func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.Limit }
 
-// promise is the least rate that can have the goodput an objective promises; 0 when
-// it promises none.
+// promise returns the lowest rate that can have the goodput that the objective promises; 0 if it
+// promises none.
 func promise(slo stats.SLO) (rate float64) {
 	for _, t := range slo {
 		if t.AtLeast {

@@ -1,13 +1,12 @@
-// Package crossover chooses which cells of a grid of two factors to measure, so
-// that the borders between the verdicts are found with few measurements, and says
-// what the rest must be. It measures nothing and does not know what a verdict
-// means: only whether two are equal. It is pure and deterministic; a Grid is not
-// safe for concurrent use.
+// Package crossover chooses which cells of a grid of two factors to measure, so that the borders
+// between the verdicts are found with few measurements, and infers the verdicts of the other
+// cells. It measures nothing and does not know the meaning of a verdict, only whether two are
+// equal. It is pure and deterministic; a Grid is not safe for concurrent use.
 //
-// A coarse lattice is measured first. A cell between two known ones in its row or
-// column that agree is inferred to be as they are; every other cell is measured,
-// and so is an inferred one beside another verdict. What is claimed is right when
-// no region is so narrow that it lies between two cells of the lattice.
+// A coarse lattice is measured first. A cell between two known cells with the same verdict, in its
+// row or column, is inferred to have this verdict. Every other cell is measured, and so is an
+// inferred cell next to a cell with another verdict. The map is right unless a region is so narrow
+// that it lies between two cells of the lattice.
 package crossover
 
 import (
@@ -15,22 +14,22 @@ import (
 	"slices"
 )
 
-// A Verdict of a cell. Those from 0 are decided, and only compared for equality.
+// A Verdict of a cell. Verdicts from 0 are decided, and are only compared for equality.
 type Verdict int
 
 // The verdicts that decide nothing.
 const (
-	Undecided Verdict = -1 - iota // measured, and within the noise
-	Refused                       // measured, and not to be trusted
+	Undecided Verdict = -1 - iota // measured; the difference is within the noise
+	Refused                       // measured; the measurement cannot be trusted
 )
 
-// A Place is a cell of a grid, from 0.
+// A Place is the position of a cell in a grid; X is its column and Y its row, both from 0.
 type Place struct{ X, Y int }
 
-// A Knowledge is what is known of a cell.
+// A Knowledge holds the facts known about a cell.
 type Knowledge struct {
-	Samples  int     // measurements of it; the last one counts
-	Inferred bool    // not measured, and known from its neighbours
+	Samples  int     // number of measurements; the last one counts
+	Inferred bool    // not measured, but known from its neighbours
 	Verdict  Verdict // meaningful when measured or inferred
 	Border   bool    // decided or undecided, with a neighbour that has another verdict or is undecided
 }
@@ -38,22 +37,22 @@ type Knowledge struct {
 // Known reports whether the cell has a decided verdict.
 func (k Knowledge) Known() bool { return (k.Samples > 0 || k.Inferred) && k.Verdict >= 0 }
 
-// widest is the most steps between neighbours of the first lattice.
+// widest is the largest number of steps between neighbours of the first lattice.
 const widest = 6
 
-// mostSamples is how often a cell is measured that is not decided.
+// mostSamples is how often a cell that stays undecided or refused is measured at most.
 const mostSamples = 2
 
-// A Grid is a map in the making.
+// A Grid is a map that is being measured. [New] makes one.
 type Grid struct {
 	columns, rows int
-	samples       []Knowledge // measured ones only
-	settled       []bool      // not to be measured again, by cell
-	rank          []int       // that breaks ties, by cell
+	samples       []Knowledge // by cell; inferred verdicts are not kept
+	settled       []bool      // by cell: not to be measured again
+	rank          []int       // by cell: breaks ties
 }
 
-// New returns a grid without a measurement, of at least one column and row. Seed
-// orders cells that are equally worth measuring.
+// New returns a grid without measurements. columns and rows must be 1 or more. seed orders cells
+// that are equally worth measuring.
 func New(columns, rows int, seed uint64) *Grid {
 	n := columns * rows
 	return &Grid{columns, rows, make([]Knowledge, n), make([]bool, n), rand.New(rand.NewPCG(seed, 0xce115)).Perm(n)}
@@ -66,12 +65,13 @@ func (g *Grid) Sample(p Place, v Verdict) {
 	k.Verdict = v
 }
 
-// Settle says that the cell at p, once measured, is not to be measured again.
+// Settle says that the cell at p, once measured, need not be measured again.
 func (g *Grid) Settle(p Place) { g.settled[g.index(p)] = true }
 
-// Next is the cell whose measurement says most: of the lattice, then of what is
-// unknown, then of inferred cells at a border, and last, again, one that was refused
-// or is undecided at a border. It is false when there is nothing left to learn.
+// Next returns the cell to measure next: first the cells of the lattice, then unknown cells, then
+// inferred cells at a border, and last cells to measure again because they were refused or are
+// undecided at a border. again reports that it is one of the last kind. ok is false if no
+// measurement is left to do.
 func (g *Grid) Next() (p Place, again, ok bool) {
 	cells := g.Cells()
 	candidates := [][]int{nil, nil, nil, nil} // in the order above
@@ -96,7 +96,7 @@ func (g *Grid) Next() (p Place, again, ok bool) {
 	return Place{}, false, false
 }
 
-// moreTelling puts the cell first that is farther from every measured one.
+// moreTelling compares two cells: the one farther from every measured cell comes first.
 func (g *Grid) moreTelling(i, j int) int {
 	if d := g.distance(j) - g.distance(i); d != 0 {
 		return d
@@ -104,7 +104,8 @@ func (g *Grid) moreTelling(i, j int) int {
 	return g.rank[i] - g.rank[j]
 }
 
-// distance counts the steps to the nearest measured cell.
+// distance returns the number of steps, diagonal ones included, from a cell to the nearest
+// measured cell.
 func (g *Grid) distance(i int) int {
 	nearest := g.columns + g.rows
 	p := g.place(i)
@@ -117,8 +118,8 @@ func (g *Grid) distance(i int) int {
 	return nearest
 }
 
-// lattice is where measuring begins: the corners, the middles of the edges and
-// the centre, and more where that leaves wide gaps.
+// lattice returns the cells to measure first: the corners, the middles of the edges and the
+// centre, and more if these leave wide gaps.
 func (g *Grid) lattice() (all []int) {
 	for _, y := range stations(g.rows) {
 		for _, x := range stations(g.columns) {
@@ -128,8 +129,8 @@ func (g *Grid) lattice() (all []int) {
 	return all
 }
 
-// stations spread evenly over n places: the ends, the middle, and more where
-// they would be more than widest apart.
+// stations spreads positions evenly over n: both ends, the middle, and more if they would be more
+// than widest apart.
 func stations(n int) (at []int) {
 	gaps := min(max(2, (n-1+widest-1)/widest), n-1)
 	for i := range gaps + 1 {
@@ -138,6 +139,7 @@ func stations(n int) (at []int) {
 	return at
 }
 
+// index returns the index of the cell at p; cells are numbered row by row.
 func (g *Grid) index(p Place) int { return p.Y*g.columns + p.X }
 
 func (g *Grid) place(i int) Place { return Place{i % g.columns, i / g.columns} }

@@ -2,10 +2,10 @@ package crossover
 
 import "slices"
 
-// The four ways from a cell, opposite ones beside each other.
+// ways are the steps to the four neighbours of a cell. Opposite steps are next to each other.
 var ways = [4]Place{{-1, 0}, {1, 0}, {0, -1}, {0, 1}}
 
-// Cells returns what is known of every cell, row by row.
+// Cells returns the knowledge of every cell, row by row. The slice is a copy.
 func (g *Grid) Cells() []Knowledge {
 	cells := slices.Clone(g.samples)
 	for {
@@ -29,8 +29,8 @@ func (g *Grid) Cells() []Knowledge {
 	return cells
 }
 
-// enclosed is the verdict on both sides of a cell in its row or column. Where row
-// and column say different things neither counts.
+// enclosed returns the verdict that a cell has between two equal ones in its row or column. If row
+// and column say different things, neither counts and ok is false.
 func (g *Grid) enclosed(cells []Knowledge, i int) (v Verdict, ok bool) {
 	row, inRow := g.agreed(cells, i, ways[0], ways[1])
 	column, inColumn := g.agreed(cells, i, ways[2], ways[3])
@@ -43,12 +43,15 @@ func (g *Grid) enclosed(cells []Knowledge, i int) (v Verdict, ok bool) {
 	return column, inColumn
 }
 
+// agreed returns the verdict of the nearest known cells in two opposite directions. It is false if
+// they differ or are not decided.
 func (g *Grid) agreed(cells []Knowledge, i int, one, other Place) (Verdict, bool) {
 	a, b := g.nearest(cells, i, one), g.nearest(cells, i, other)
 	return a.Verdict, a.Known() && b.Known() && a.Verdict == b.Verdict
 }
 
-// nearest is the first cell that way that was measured or inferred.
+// nearest returns the first cell in a direction that was measured or inferred; the zero Knowledge
+// if there is none.
 func (g *Grid) nearest(cells []Knowledge, i int, way Place) Knowledge {
 	p := g.place(i)
 	for {
@@ -62,7 +65,7 @@ func (g *Grid) nearest(cells []Knowledge, i int, way Place) Knowledge {
 	}
 }
 
-// neighbours are the cells beside one.
+// neighbours returns the cells next to a cell, up to four.
 func (g *Grid) neighbours(cells []Knowledge, i int) (all []Knowledge) {
 	p := g.place(i)
 	for _, way := range ways {
@@ -73,16 +76,16 @@ func (g *Grid) neighbours(cells []Knowledge, i int) (all []Knowledge) {
 	return all
 }
 
-// touchesOther says that a neighbour is decided otherwise.
+// touchesOther reports whether a neighbour of a cell has another decided verdict.
 func (g *Grid) touchesOther(cells []Knowledge, i int) bool {
 	return slices.ContainsFunc(g.neighbours(cells, i), func(k Knowledge) bool {
 		return k.Known() && k.Verdict != cells[i].Verdict
 	})
 }
 
-// atBorder says that a neighbour is decided otherwise, or measured and not decided;
-// of an undecided cell, that its decided neighbours are not all alike or one of
-// them is missing.
+// atBorder reports whether a cell is at a border. A decided cell is if a neighbour has another
+// decided verdict, or was measured and is undecided. An undecided cell is if its neighbours are
+// not all decided alike.
 func (g *Grid) atBorder(cells []Knowledge, i int) bool {
 	around := g.neighbours(cells, i)
 	if cells[i].Verdict >= 0 {

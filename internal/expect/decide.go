@@ -15,23 +15,25 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Finding is what a run says of an expectation or a part of it, and why.
+// A Finding is the answer of a run to an expectation or to a part of it, with the reason.
 type Finding struct {
 	Outcome record.Answer
 	Reason  record.Fact
 }
 
-// Decide puts the expectation to the blocks of a run. All expectations of the run hold
-// together with probability 1 - [stats.Alpha]: statements is the sum of their Statements.
+// Decide decides the expectation over the blocks of a run. The answers to all expectations of the
+// run are right together with probability 1 - [stats.Alpha]. statements is the sum of Statements
+// over all of them.
 func (e Expectation) Decide(r Run, statements int) Finding {
 	return decide(r, e.root, stats.Alpha/float64(max(statements, 1)), false)
 }
 
-// Statements counts the parts of the expectation that blocks decide. Those about verdicts
-// alone are not counted: verdicts have an error of their own.
+// Statements returns the number of statements in the expectation that blocks decide. Statements
+// about verdicts alone do not count, because verdicts have their own error.
 func (e Expectation) Statements() int { return statements(e.root) }
 
-// joint returns the operands of and, or and not; nil for a plain statement.
+// joint returns the operator and the operands of and, or and not. parts is nil for a plain
+// statement.
 func joint(n ast.Node) (op string, parts []ast.Node) {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
@@ -49,6 +51,7 @@ func joint(n ast.Node) (op string, parts []ast.Node) {
 	return "", nil
 }
 
+// statements counts the plain statements below a node, except those about verdicts alone.
 func statements(n ast.Node) int {
 	_, parts := joint(n)
 	if parts == nil {
@@ -75,9 +78,10 @@ func ofVerdicts(n ast.Node) bool {
 	return calls(verdict) && !calls(func(word string) bool { return !verdict(word) })
 }
 
-// decide joins the findings on statements by Kleene's logic: a part that is open or refused
-// matters only where the others do not settle the whole. Reasons speak of a part as it
-// stands in the whole: of its contrary when it is denied.
+// decide decides a node. It joins the findings on its parts by Kleene's three-valued logic: a part
+// that is undecided or refused matters only if the other part does not settle the whole. alpha is
+// the error of each statement. denied says that the node stands under a not: the reason then
+// speaks of its contrary.
 func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	op, parts := joint(n)
 	if parts == nil {
@@ -107,11 +111,11 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{first.Outcome, record.Fact{Code: bothFact, Because: []record.Fact{first.Reason, second.Reason}}}
 }
 
-// state puts one statement to the valid blocks, in order, and looks at it when verdicts
-// are looked at. At a look it passes when it is true in so many blocks that their median
-// is on its side of the border with confidence 1-alpha over all looks, and fails when it
-// is false in as many; the first look that says one of both decides. A statement about
-// verdicts is the same in every block, and is as sure as they are.
+// state decides one statement over the valid blocks, in order, at the looks of the verdicts. At a
+// look it passes if it is true in enough blocks to be sure that the median is on its side of the
+// limit, with confidence 1-alpha over all looks. It fails if it is false in enough blocks. The
+// first look that says either decides. A statement about verdicts is the same in every block, and
+// as sure as the verdicts.
 func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	s := &scope{run: r}
 	words := s.words()
@@ -124,7 +128,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	if err != nil {
 		return Finding{record.NoAnswer, unreadable(err)}
 	}
-	yes, low, high, unsure := 0, 0, 0, 0 // low and high are outside a band
+	yes, low, high, unsure := 0, 0, 0, 0 // low is false, or below a band; high is above a band
 	probes, verdict, verdicts := probed(n), record.Undecided, ofVerdicts(n)
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
@@ -170,7 +174,8 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{record.Undecided, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
 }
 
-// without is the answer when a figure is missing: open if more blocks may bring it, else refused.
+// without returns the answer if a figure is missing: Undecided if more blocks may bring the
+// figure, else NoAnswer.
 func without(why record.Fact) record.Answer {
 	switch why.Code {
 	case verdictOpen, noInterval, neitherSide, intervalOpen:
@@ -179,21 +184,22 @@ func without(why record.Fact) record.Answer {
 	return record.NoAnswer
 }
 
-// Looked reports whether so many blocks hold a look that can decide at that error.
+// Looked reports whether a look at this number of blocks or fewer can decide with error alpha.
 func Looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
-// unreadable says what is wrong with a statement.
+// unreadable returns the fact that a statement cannot be read or run.
 func unreadable(err error) record.Fact {
 	return record.Fact{Code: record.Unreadable, Names: record.Names{"error": prose.FirstLine(err.Error())}}
 }
 
-// tallied says in how many blocks a statement is true: of a band, of which the blocks
-// on one side decide, how many are on which.
+// tallied returns in how many blocks a statement is true. For a band it returns how many blocks
+// are below it and how many above, because only blocks on one side decide that the median is
+// outside.
 func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
 	if denied && !(band && low+high > 0) {
-		yes = low // those in which it is false; high are of a band alone
+		yes = low // blocks in which it is false; only a band has blocks in high
 	}
 	values := record.Values{"yes": float64(yes), "blocks": float64(blocks)}
 	if band && low+high > 0 {
@@ -202,7 +208,7 @@ func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
 	return record.Fact{Code: tally, Values: values}
 }
 
-// withinOf returns the arguments of within, nil for any other statement.
+// withinOf returns the arguments of within; nil for any other statement.
 func withinOf(n ast.Node) []ast.Node {
 	call, ok := n.(*ast.CallNode)
 	if !ok {
@@ -214,8 +220,8 @@ func withinOf(n ast.Node) []ast.Node {
 	return call.Arguments
 }
 
-// side says on which side of within's band a value lies: blocks below it do not
-// agree with blocks above it that the median is outside.
+// side returns on which side of within's band a value lies: -1 below, 0 inside, 1 above. Blocks
+// below the band do not agree with blocks above it that the median is outside.
 func side(value, target, share float64) int {
 	switch {
 	case within(value, target, share):
@@ -226,8 +232,8 @@ func side(value, target, share float64) int {
 	return 1
 }
 
-// sidesOf writes the medians of both sides of a comparison or of within, "" for any
-// other statement; of one that is denied without its operator.
+// sidesOf writes the medians of both sides of a comparison or of within; "" for any other
+// statement. If the statement is denied, it leaves out the operator.
 func sidesOf(r Run, n ast.Node, denied bool) string {
 	var sides []ast.Node
 	join := ""
@@ -258,13 +264,14 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 	return strings.Join(texts, " "+join+" ")
 }
 
-// median is a number's over the valid blocks; not ok when it is none.
+// median returns the median of a number over the valid blocks. ok is false if the node is not a
+// number.
 func median(r Run, n ast.Node) (v float64, ok bool) {
 	s := &scope{run: r}
 	words := s.words()
 	program, err := expr.Compile(n.String(), language(words, expr.AsFloat64())...)
 	if err != nil {
-		return 0, false // words, not numbers
+		return 0, false // it is a statement or a text
 	}
 	values := make([]float64, r.Blocks())
 	for s.block = range r.Blocks() {
@@ -277,11 +284,11 @@ func median(r Run, n ast.Node) (v float64, ok bool) {
 	return stats.Median(values), true
 }
 
-// isTime reports whether a number is in seconds, by the units of its parts.
+// isTime reports whether a number is in seconds, judged by the units of its parts.
 func isTime(n ast.Node) bool { return power(n) == 1 }
 
-// power is that of the second in a number's unit: 1 of a time, -1 of a rate, 0 of a
-// plain number and of what is not known.
+// power returns the power of the second in a number's unit: 1 for a time, -1 for a rate, 0 for a
+// plain number and if it is not known.
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -304,7 +311,8 @@ func power(n ast.Node) int {
 	return 0
 }
 
-// powerOfAny is that of numbers of one unit, some of which may not show it.
+// powerOfAny returns the power of numbers that all have the same unit. A number that does not show
+// its unit has power 0, so it takes the first other power.
 func powerOfAny(nodes ...ast.Node) int {
 	for _, n := range nodes {
 		if p := power(n); p != 0 {
@@ -314,6 +322,7 @@ func powerOfAny(nodes ...ast.Node) int {
 	return 0
 }
 
+// figureText writes a figure with three digits; a time in ms.
 func figureText(v float64, seconds bool) string {
 	unit := ""
 	if seconds {

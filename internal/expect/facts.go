@@ -2,7 +2,7 @@ package expect
 
 import "schedlab/internal/record"
 
-// What the blocks say of an expectation or an objective, and why they cannot.
+// Answers to an expectation, and reasons why there is none.
 var (
 	tally          = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
 	oneProbe       = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)

@@ -7,8 +7,8 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// PhaseNames are what an expectation may ask the mean of: the parts of a response
-// time, the shares of its service, and the report's stretches of both.
+// PhaseNames returns the phases that an expectation may ask the mean time of: the parts of a
+// response time, the shares of service, and the stretches of both that the report shows.
 func PhaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())

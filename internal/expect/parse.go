@@ -1,5 +1,5 @@
-// Package expect is the language of a scenario's expectations: it parses them, and decides
-// each over the blocks of a judged run, which it knows as a [Run] only.
+// Package expect is the language of a scenario's expectations. It parses them, and decides each
+// over the blocks of a judged run. It sees the run only as a [Run].
 package expect
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/expr-lang/expr/file"
 )
 
-// An Expectation is one executed assertion of a scenario, in the language of expr with the
-// words of docs/scenarios.md. It is split at and, or and not into statements, each of
-// which the blocks of a run decide on their own.
+// An Expectation is one assertion of a scenario that blocks can decide. It is written in the
+// language of expr with the words of docs/scenarios.md. It is split at and, or and not into
+// statements, and the blocks of a run decide each statement separately.
 type Expectation struct{ root ast.Node }
 
-// An Error says what is wrong with an expectation, and how many characters into it.
+// An Error is a mistake in an expectation. At is its position, in characters from the start.
 type Error struct {
 	At  int
 	msg string
@@ -30,12 +30,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.msg }
 
-// quantity is a number with a unit of time written against it, as in 10ms;
-// 250/s is a quotient already, since s is a second.
+// quantity matches a number with a unit of time written against it, as in 10ms. 250/s needs no
+// rewriting: it is a quotient, since s is a second.
 var quantity = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
 
-// rewrite turns 10ms into (10*ms), of which the language knows every part. from
-// gives, for each character of the result and for its end, the one of text it came from.
+// rewrite turns 10ms into (10*ms), which the language can read. from holds one entry for each
+// character of code, and one for its end: the index of the character of text that it came from.
 func rewrite(text string) (code string, from []int) {
 	var b strings.Builder
 	at, quoted := 0, rune(0)
@@ -65,7 +65,7 @@ func rewrite(text string) (code string, from []int) {
 		case r == quoted:
 			quoted = 0
 		}
-		// A digit that ends a name, as in p50, begins no number.
+		// Skip a whole name, because a digit in it, as in p50, begins no number.
 		whole := size
 		if isLetter(r) && quoted == 0 {
 			for whole < len(rest) && (isLetter(rune(rest[whole])) || rest[whole] >= '0' && rest[whole] <= '9') {
@@ -78,10 +78,11 @@ func rewrite(text string) (code string, from []int) {
 	return b.String(), append(from, at)
 }
 
+// isLetter reports whether r can begin a name.
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' }
 
-// language is what every expectation is compiled with; kept leaves out the
-// library's own functions but a few.
+// language returns the options that every expectation is compiled with. Of the library's own
+// functions they keep only abs, min and max.
 func language(words map[string]any, more ...expr.Option) []expr.Option {
 	kept := []expr.Option{expr.Env(words), expr.DisableAllBuiltins(), expr.Optimize(false)}
 	for _, name := range []string{"abs", "min", "max"} {
@@ -90,8 +91,8 @@ func language(words map[string]any, more ...expr.Option) []expr.Option {
 	return append(kept, more...)
 }
 
-// Parse checks an assertion's grammar, its types, and that the arms,
-// metrics and phases it names exist; arms nil leaves arms unchecked. The error is an [*Error].
+// Parse parses an assertion. It checks the grammar, the types, and that the arms, metrics and
+// phases it names exist. If arms is nil, it does not check arms. The error is an [*Error].
 func Parse(text string, arms []string) (Expectation, error) {
 	code, from := rewrite(text)
 	fault := func(err error) error {
@@ -117,7 +118,7 @@ func Parse(text string, arms []string) (Expectation, error) {
 	return Expectation{root}, nil
 }
 
-// A nameCheck visits an expectation's calls and looks their names up.
+// A nameCheck visits the calls of an expectation and looks up the names in them.
 type nameCheck struct {
 	arms []string
 	bad  *Error
@@ -145,14 +146,15 @@ func (n *nameCheck) Visit(node *ast.Node) {
 	}
 }
 
-// known lists what the i-th argument of a word may be; nil is anything.
+// known returns the kind and the allowed values of the i-th argument of a word. nil names allow
+// any value.
 func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 	kinds, ok := map[string][]string{
 		"same": {"metric"}, "faster": {"metric", "arm"}, "slower": {"metric", "arm"},
 		"verdict": {"metric", "arm"}, "ratio": {"metric", "arm"}, "interval": {"metric", "arm"},
 		"explained": {"phase", "arm"}, "phase": {"arm", "phase"}, "predicted": {"arm", "prediction"},
 	}[word]
-	kind = "arm" // of every word that reads a figure
+	kind = "arm" // for every word that reads a figure
 	if ok {
 		kind = kinds[min(i, len(kinds)-1)] // explained takes any number of arms
 	}
@@ -169,7 +171,7 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 	return kind, nil
 }
 
-// UsesAny reports whether an expectation calls one of the words.
+// UsesAny reports whether one of the expectations calls one of the words.
 func UsesAny(texts []string, words ...string) bool {
 	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
 	return slices.ContainsFunc(texts, called.MatchString)

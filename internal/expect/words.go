@@ -11,9 +11,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// PredictedMetrics are the figures that theory gives of an arm.
+// PredictedMetrics names the figures that theory predicts for an arm.
 var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
 
+// comparedMetrics returns the metrics that have verdicts.
 func comparedMetrics() (names []string) {
 	for _, m := range stats.Metrics() {
 		names = append(names, m.Name)
@@ -21,45 +22,47 @@ func comparedMetrics() (names []string) {
 	return names
 }
 
-// timeWords are the words whose value is in seconds.
+// timeWords are the words with a value in seconds.
 var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "twin_mean", "overhead", "ms", "us", "ns", "s", "window"}
 
-// rateWords are those whose value is per second.
+// rateWords are the words with a value per second.
 var rateWords = []string{"rate", "goodput", "throughput", "x_max"}
 
-// A Run is a judged run as an expectation sees it. An error is a [record.Fact] that says why
-// something cannot be told; it refuses the statement.
+// A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones
+// only. An error is a [record.Fact] that says why the run cannot tell something; it refuses the
+// statement.
 type Run interface {
 	Rate() float64   // planned, requests per second
 	Window() float64 // measured seconds of a trial
-	Blocks() int     // that count
-	// Figure is an arm's in a block: of its window, or of its ideal twin.
+	Blocks() int     // number of valid blocks
+	// Figure returns a figure of an arm in a block: of its window, or of its ideal twin.
 	Figure(block int, metric, arm string) (float64, error)
-	// Ratio is a challenger's figure over that of what it is compared with, in a block.
+	// Ratio returns, for a verdict, the challenger's figure divided by its reference's in a block.
 	Ratio(block int, v record.Verdict) float64
-	// Phase is the mean time, in seconds, that an arm's requests spent in one of
-	// [PhaseNames] in a block, and Spent in all of them.
+	// Phase returns the mean time, in seconds, that an arm's requests spent in one of [PhaseNames]
+	// in a block. Spent returns the mean time that they spent in all phases.
 	Phase(block int, arm, name string) (float64, error)
 	Spent(block int, arm string) float64
-	// Predicted is what theory gives for an arm in a block.
+	// Predicted returns what theory predicts for an arm in a block.
 	Predicted(block int, arm, metric string) (float64, error)
+	// XMax returns an arm's closed-loop throughput, in requests per second.
 	XMax(arm string) (float64, error)
-	// Verdict is that on a metric of a challenger, unless it was refused.
+	// Verdict returns the verdict on a challenger at a metric; an error if it was refused.
 	Verdict(metric, arm string) (record.Verdict, error)
-	// Challengers are compared each with an arm of their own, the second of a pair.
+	// Challengers returns pairs of a challenger and the arm that it is compared with.
 	Challengers() [][2]string
 }
 
-// A scope is what the words of an expectation see: one block of a run.
+// A scope gives the words of an expectation their values in one block of a run.
 type scope struct {
 	run   Run
-	block int                // of those that count
+	block int                // index among the valid blocks
 	why   record.Fact        // set by a word that cannot answer
-	off   map[string]float64 // how far probes are taken to be off, by arm; see settled
+	off   map[string]float64 // by arm: the ratio by which its X_max is taken to be off; see settled
 }
 
-// words are the functions and constants of expectations. Those that read a
-// figure give the block's; those about verdicts the run's.
+// words returns the functions and constants of the language. Words for figures have the value of
+// the block, words for verdicts the value of the run.
 func (s *scope) words() map[string]any {
 	w := map[string]any{
 		"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0,
@@ -87,15 +90,16 @@ func within(value, target, share float64) bool {
 	return math.Abs(value-target) <= share*math.Abs(target)
 }
 
-// unanswerable stops a word; the reason is in the scope.
+// errUnanswerable stops a word that cannot answer; the reason is in the scope.
 var errUnanswerable = errors.New("cannot be answered")
 
+// cannot notes the reason why a word cannot answer, and returns the error that stops it.
 func (s *scope) cannot(f record.Fact) error {
 	s.why = f
 	return errUnanswerable
 }
 
-// told notes why a word cannot answer.
+// told does the same for an error of the run; nil stays nil.
 func (s *scope) told(err error) error {
 	if err == nil {
 		return nil
@@ -108,32 +112,38 @@ func (s *scope) told(err error) error {
 	return errUnanswerable
 }
 
+// figure returns a figure of an arm in the block.
 func (s *scope) figure(metric, arm string) (float64, error) {
 	v, err := s.run.Figure(s.block, metric, arm)
 	return v, s.told(err)
 }
 
+// predicted returns the prediction for an arm in the block.
 func (s *scope) predicted(arm, metric string) (float64, error) {
 	v, err := s.run.Predicted(s.block, arm, metric)
 	return v, s.told(err)
 }
 
+// phase returns the mean time in seconds that an arm spent in a phase, in the block.
 func (s *scope) phase(arm, name string) (float64, error) {
 	v, err := s.run.Phase(s.block, arm, name)
 	return v, s.told(err)
 }
 
+// judged returns the verdict on a challenger.
 func (s *scope) judged(metric, arm string) (record.Verdict, error) {
 	v, err := s.run.Verdict(metric, arm)
 	return v, s.told(err)
 }
 
+// xmax returns an arm's X_max in requests per second, moved by what settled tries.
 func (s *scope) xmax(arm string) (float64, error) {
 	x, err := s.run.XMax(arm)
 	return x * (1 + s.off[arm]), s.told(err)
 }
 
-// verdict is a challenger's verdict in a word; one still open cannot be asked.
+// verdict returns the word of a challenger's verdict. An inconclusive verdict has no word to
+// compare, so it cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Verdict == string(stats.Inconclusive) {
@@ -142,8 +152,8 @@ func (s *scope) verdict(metric, arm string) (string, error) {
 	return v.Verdict, err
 }
 
-// same reports whether every challenger's interval lies within the band that
-// counts as equal; it is false when one lies outside altogether.
+// same reports whether the intervals of all challengers lie within the band that counts as equal.
+// It is false if one interval lies completely outside.
 func (s *scope) same(metric string) (bool, error) {
 	m := stats.MetricOf(metric)
 	band := math.Log1p(m.Same) * (1 + 1e-9)
@@ -172,8 +182,8 @@ func (s *scope) same(metric string) (bool, error) {
 func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Faster) }
 func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Slower) }
 
-// moved reports whether an arm's verdict is want; it is false when the whole
-// interval falls short of the smallest effect in that direction.
+// moved reports whether an arm's verdict is want. It is false if the whole interval falls short of
+// the smallest effect in that direction.
 func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	m := stats.MetricOf(metric)
 	v, err := s.judged(metric, arm)
@@ -184,7 +194,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 		return false, s.cannot(bounds(noInterval, v))
 	}
 	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
-	short := high < effect // more is wanted, and not had
+	short := high < effect // whether all of it is below the effect
 	if (want == stats.Faster) != m.HigherIsBetter {
 		short = low > -effect
 	}
@@ -194,7 +204,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	return false, s.cannot(bounds(intervalOpen, v))
 }
 
-// ratio is a challenger's figure over the baseline's, in the block.
+// ratio returns a challenger's figure divided by the baseline's, in the block.
 func (s *scope) ratio(metric, arm string) (float64, error) {
 	v, err := s.judged(metric, arm)
 	if err != nil {
@@ -203,7 +213,7 @@ func (s *scope) ratio(metric, arm string) (float64, error) {
 	return s.run.Ratio(s.block, v), nil
 }
 
-// interval is the verdict's, low and high.
+// interval returns the low and the high end of a verdict's interval.
 func (s *scope) interval(metric, arm string) ([]float64, error) {
 	v, err := s.judged(metric, arm)
 	if err == nil && v.Low == 0 {
@@ -212,18 +222,17 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 	return []float64{v.Low, v.High}, err
 }
 
-// bounds is a fact about a verdict's interval.
+// bounds returns a fact about a verdict's interval.
 func bounds(code record.Code, v record.Verdict) record.Fact {
 	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric, Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
 }
 
-// leastDifference is the smallest difference of means that can be explained:
-// below it the parts are noise over noise.
+// leastDifference is the smallest difference of means that can be explained. Below it the parts
+// are noise.
 const leastDifference = 20 * time.Microsecond
 
-// explained is the share of the difference of mean response time between a
-// challenger and what it is compared with that one phase makes up: the least over
-// the given arms, or over all challengers.
+// explained returns the share that one phase has in the difference of mean response time between a
+// challenger and its reference: the smallest share over the given arms, or over all challengers.
 func (s *scope) explained(phase string, arms ...string) (float64, error) {
 	least := math.Inf(1)
 	for _, pair := range s.run.Challengers() {

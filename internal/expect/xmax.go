@@ -8,16 +8,17 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// ProbeDoubt is how far X_max, of which there is one an arm and not one a block, may be
-// from the next: five in a row of one server came out up to 9 % from their mean (those
-// of the searches in docs/capacity.md). Probes of one arm further apart are a doubt.
+// ProbeDoubt is the ratio by which two measurements of X_max may differ. An arm has one X_max and
+// not one per block. Five measured in a row on one server came out up to 9 % from their mean (the
+// searches in docs/capacity.md). It is a doubt if probes of one arm are further apart.
 const ProbeDoubt = .10
 
-// mostProbes bounds the arms whose x_max one statement asks for: every one of them
-// doubles how often it is put to a block.
+// mostProbes limits the arms that one statement may ask the x_max of: each arm doubles how often
+// the statement is evaluated per block.
 const mostProbes = 8
 
-// overprobed finds the first statement that asks for more; nil for none.
+// overprobed returns the first statement that asks for the x_max of more than mostProbes arms; nil
+// if there is none.
 func overprobed(n ast.Node) ast.Node {
 	_, parts := joint(n)
 	for _, part := range parts {
@@ -31,13 +32,14 @@ func overprobed(n ast.Node) ast.Node {
 	return nil
 }
 
-// probed lists the arms whose x_max a statement asks for.
+// probed returns the names of the arms that a statement asks the x_max of.
 func probed(n ast.Node) []string {
 	var p probeNames
 	ast.Walk(&n, &p)
 	return p
 }
 
+// probeNames collects these names while it visits a statement.
 type probeNames []string
 
 // Visit implements ast.Visitor.
@@ -53,8 +55,8 @@ func (p *probeNames) Visit(node *ast.Node) {
 	}
 }
 
-// settled is a statement's answer in the block. sure is false when it is another
-// somewhere within the doubt of the probes.
+// settled returns the answer of a statement in the block. It tries every combination of probes
+// that are too high or too low by ProbeDoubt. sure is false if the answer is not the same for all.
 func (s *scope) settled(program *vm.Program, words map[string]any, probes []string) (answer any, sure bool, err error) {
 	defer func() { s.off = nil }()
 	for corner := range 1 << len(probes) {

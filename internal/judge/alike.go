@@ -7,8 +7,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// Differing names the settings in which the clients of two arms differ, in the
-// scenario's words.
+// Differing returns the names of the client settings in which two arms differ, as a scenario
+// writes them.
 func Differing(a, b record.Clients) (keys []string) {
 	for _, k := range []struct {
 		name    string
@@ -18,7 +18,8 @@ func Differing(a, b record.Clients) (keys []string) {
 		{"arrivals", a.Arrivals != b.Arrivals},
 		{"rate", a.Rate != b.Rate},
 		{"keepalive", a.KeepAlive != b.KeepAlive},
-		// Without kept connections this is another figure.
+		// Without keep-alive the number of connections means something else, so compare it only if
+		// both arms keep connections, or neither does.
 		{"connections", a.Connections != b.Connections && a.KeepAlive == b.KeepAlive},
 		{"idle", a.Idle != b.Idle},
 		{"think", a.Think != b.Think},
@@ -33,8 +34,9 @@ func Differing(a, b record.Clients) (keys []string) {
 	return keys
 }
 
-// LoadsDiffer names the settings, sorted, in which some arm is not asked as the first is: a
-// verdict between two such arms is on their loads too, and nobody wins.
+// LoadsDiffer returns the names, sorted and each once, of the client settings in which some arm
+// differs from the first arm. If there is any, a verdict reflects the loads as well as the
+// servers, so no winner is named.
 func LoadsDiffer(arms []record.PlanArm) (keys []string) {
 	for _, a := range arms {
 		keys = append(keys, Differing(a.Clients, arms[0].Clients)...)
@@ -43,12 +45,13 @@ func LoadsDiffer(arms []record.PlanArm) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// pacing are the settings that in a closed loop decide how long a reply takes: there
-// the mean of N clients is N/X, less what they think (Little's law).
+// pacing names the settings that determine response times in a closed loop: the mean response time
+// of N clients is N/X minus their think time, X being the throughput (Little's law).
 var pacing = []string{"loop", "rate", "connections", "think", "session", "pipeline"}
 
-// incomparable names the settings for which the response times of two arms follow
-// their loads and say nothing of the servers: those of a closed loop.
+// incomparable returns the settings that make the response times of two arms incomparable. In a
+// closed loop response times follow from these settings (see pacing) and not from the server. It
+// returns nil if both arms run open loops.
 func incomparable(a, b record.Clients) []string {
 	if !a.Closed() && !b.Closed() {
 		return nil
@@ -56,9 +59,9 @@ func incomparable(a, b record.Clients) []string {
 	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
 }
 
-// reference is the index of the arm that arm i is compared with: the baseline, or,
-// when i is loaded otherwise and one of the baseline's family is loaded like it,
-// that one.
+// reference returns the index of the arm that arm i is compared with. It is the baseline, index 0,
+// unless arm i has another load than the baseline and a challenger of the baseline's family has
+// the same load as arm i: then it is that challenger.
 func reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {

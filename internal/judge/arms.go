@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// arms are the figures of each arm over the valid blocks, in plan order.
+// arms returns the figures of each arm over the valid blocks, in plan order.
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := record.Arm{
@@ -77,7 +77,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 	return all
 }
 
-// measured is v, or nil where it is 0 because it was not measured.
+// measured returns a pointer to v, or nil if v is 0, which stands for not measured.
 func measured(v float64) *float64 {
 	if v == 0 {
 		return nil
@@ -85,8 +85,9 @@ func measured(v float64) *float64 {
 	return &v
 }
 
-// generator sums up what the load side did in an arm's valid windows; nil when
-// that was not recorded.
+// generator sums up what the load generator did in an arm's valid windows: medians of ratios and
+// of read lateness, sums of counts, the longest pause and the longest lag. It returns nil if a
+// window did not record this.
 func (b blocks) generator(arm string) *record.Proofs {
 	var g record.Proofs
 	var late record.ReadLate
@@ -117,8 +118,8 @@ func (b blocks) generator(arm string) *record.Proofs {
 	return &g
 }
 
-// footprint is the median of an arm's over its valid windows; nil when one is not
-// known.
+// footprint returns the medians of the footprint of an arm's server over its valid windows. It
+// returns nil if the footprint of one window is unknown.
 func (b blocks) footprint(arm string) *record.Footprint {
 	var memory, peak, threads, processes []float64
 	var sum record.Footprint
@@ -139,8 +140,9 @@ func (b blocks) footprint(arm string) *record.Footprint {
 	return &sum
 }
 
-// armPhases is the mean of an arm's windows, phase by phase: means of equal
-// windows add up like those of one.
+// armPhases returns the mean of each phase over an arm's valid windows. All windows count equally,
+// so the phases still add up to the response time. It returns nil if a window has no stamps or no
+// good reply.
 func (b blocks) armPhases(arm string) []record.Phase {
 	var sum []record.Phase
 	n := 0.0
@@ -165,7 +167,8 @@ func (b blocks) armPhases(arm string) []record.Phase {
 	return sum
 }
 
-// joined is the share of an arm's good requests that its server accounted for.
+// joined returns the ratio of an arm's good requests that its server stamped, over all valid
+// windows.
 func (b blocks) joined(arm string) float64 {
 	joined, good := 0, 0
 	for _, block := range b.valid {
@@ -176,8 +179,9 @@ func (b blocks) joined(arm string) float64 {
 	return float64(joined) / float64(max(good, 1))
 }
 
-// fairness is how an arm's answers fell to its connections over its valid windows;
-// nil when that is not known.
+// fairness returns how the server spread its replies over an arm's connections. The numbers of
+// asked and served connections come from the valid window with the most starved ones, and
+// FirstReply is the longest of all windows. It returns nil if no window recorded this.
 func (b blocks) fairness(arm string) *record.Fairness {
 	var f *record.Fairness
 	for _, block := range b.valid {
@@ -196,8 +200,9 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	return f
 }
 
-// sessions are those of an arm's valid windows; nil when its clients had none, or
-// that is not known.
+// sessions returns the session times of an arm over its valid windows: sums of complete and broken
+// sessions, the fewest complete sessions of a window, and medians of the quantiles. A quantile is
+// nil if a window has too few sessions for it. It returns nil if a window recorded no sessions.
 func (b blocks) sessions(arm string) *record.SessionTimes {
 	var t *record.SessionTimes
 	var p50, p90 []float64
@@ -224,9 +229,9 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	return t
 }
 
-// kernel are an arm's context switches a request, the median of its valid windows,
-// and the connections that found an accept queue full in all of them; nil for what
-// is not known of one.
+// kernel returns an arm's context switches per request (the median of its valid windows) and the
+// connections that found an accept queue full (the sum over the windows). A figure is nil if it is
+// unknown in one window.
 func (b blocks) kernel(arm string) (switches, overflows *float64) {
 	s, o := b.series(arm, "switches"), b.series(arm, "overflows")
 	if len(s) > 0 && !slices.ContainsFunc(s, math.IsNaN) {

@@ -6,10 +6,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// audit is the valid window of each law that came nearest to breaking it.
+// audit returns, for each queueing law, the valid window that came nearest to breaking it, and the
+// number of windows checked.
 func (b blocks) audit() (laws []record.Law) {
 	type place struct {
-		at   int // in the result
+		at   int // index in laws
 		near float64
 	}
 	found := map[string]place{} // by rule

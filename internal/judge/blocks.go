@@ -10,38 +10,39 @@ import (
 	"schedlab/internal/window"
 )
 
-// A modelled window is one with what theory says of it.
+// modelled is a measured window together with its predictions.
 type modelled struct {
 	window.Window
-	predicted map[string]queueing.Prediction // by model
-	twin      queueing.Prediction            // of the ideal twin, as it is with the measured CPU time
-	noTwin    record.Fact                    // why there is none, if so
+	predicted map[string]queueing.Prediction // by model name
+	twin      queueing.Prediction            // of the ideal twin, with the CPU time that the server really used
+	noTwin    record.Fact                    // why there is no twin; no fact if there is one
 }
 
-// windows are those of a run, by block and arm.
+// windows holds the windows of a run by block number, from 1, and arm name.
 type windows map[int]map[string]modelled
 
-// blocks are the windows of a run, and which blocks count.
+// blocks holds the windows of a run and tells which blocks count.
 type blocks struct {
 	run            record.Run
 	windows        windows
-	judged         map[string]bool // quantiles that the windows have requests enough for
-	valid          []int           // blocks that count
+	judged         map[string]bool // quantiles for which the windows have enough requests, by metric name
+	valid          []int           // numbers of the blocks that count, ascending
 	refused        []record.Refusal
-	over           map[string]bool // arms whose queue grows without end
-	generatorBound map[string]bool // of these, those whose load had no CPU left
+	over           map[string]bool // overloaded arms: their queue grows without end
+	generatorBound map[string]bool // overloaded arms with a load generator that had no CPU time left
 }
 
-// validate chooses the blocks that count: whole ones whose data are right. What is wrong
-// with one arm's leaves the block out for all. An arm whose backlog grows in most of its
-// windows is overloaded, which is a fact about the arm: it is judged by its goodput only.
+// validate chooses the blocks that count: complete blocks in which all data are right. If the data
+// of one arm are wrong, the block is left out for all arms. An arm with a growing backlog in more
+// than half of its windows is overloaded. Overload is a fact about the arm and not wrong data: the
+// arm is judged by its goodput only.
 func validate(run record.Run, taken windows) blocks {
 	b := blocks{
 		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
 		over: map[string]bool{}, generatorBound: map[string]bool{},
 	}
 	whole := map[int]map[string][]window.Breach{}
-	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and of those with the load's CPUs full
+	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and how many of them had the load's CPUs full
 	for block, arms := range taken {
 		if len(arms) < len(run.Plan.Arms) {
 			continue
@@ -74,12 +75,13 @@ func validate(run record.Run, taken windows) blocks {
 	return b
 }
 
+// broke reports whether a window broke the rule.
 func broke(all []window.Breach, rule string) bool {
 	return slices.ContainsFunc(all, func(b window.Breach) bool { return b.Rule == rule })
 }
 
-// carried are the quantiles that the windows have requests enough for. Of a closed loop it
-// is known only when they have ended.
+// carried returns the quantiles for which the windows have enough requests. For a closed loop this
+// is known only after its windows have ended: the median number of requests decides.
 func carried(p record.Plan, taken windows) map[string]bool {
 	judged := JudgedQuantiles(p)
 	for _, a := range p.Arms {
@@ -99,10 +101,11 @@ func carried(p record.Plan, taken windows) map[string]bool {
 	return judged
 }
 
+// serverCPUs returns the number of CPUs that the servers may use.
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
-// order names the arms of each block that ran, in the order they ran: a run seldom takes all
-// the blocks that were planned.
+// order returns the names of the arms of each block that ran, in the order they ran. A run seldom
+// takes all planned blocks.
 func (b blocks) order() (all [][]string) {
 	last := len(b.run.Plan.Order)
 	if len(b.windows) > 0 {
@@ -118,7 +121,7 @@ func (b blocks) order() (all [][]string) {
 	return all
 }
 
-// stolen is the share of all CPUs that the hypervisor gave to others, over all windows.
+// stolen returns the ratio of all CPU time that the hypervisor gave to others, over all windows.
 func (b blocks) stolen() float64 {
 	var stolen, total float64
 	for _, block := range slices.Sorted(maps.Keys(b.windows)) {
@@ -135,7 +138,7 @@ func (b blocks) stolen() float64 {
 	return stolen / (total * float64(max(b.run.Env.CPUs, 1)))
 }
 
-// series is a metric of one arm over the valid blocks.
+// series returns a metric of one arm, one value per valid block, in block order.
 func (b blocks) series(arm, metric string) []float64 {
 	v := make([]float64, len(b.valid))
 	for i, block := range b.valid {

@@ -9,7 +9,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// losing warns of requests that went wrong at a rate that keeps the objective.
+// losing returns a warning if, at a rate that keeps the objective, more than errorLimit of a
+// window's requests failed; else nil.
 func (a *searched) losing(rate float64) []record.Fact {
 	for _, w := range a.windows {
 		if !w.Refused && w.Rate == rate && w.Errors > errorLimit {
@@ -19,7 +20,7 @@ func (a *searched) losing(rate float64) []record.Fact {
 	return nil
 }
 
-// conclusion is an arm's answer, with the clauses that belong to it.
+// conclusion returns an arm's answer with the clauses that explain it.
 func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	wants := a.goodput()
 	answer := func(code record.Code, because ...[]record.Fact) record.Fact {
@@ -81,7 +82,7 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	return open
 }
 
-// above says why no higher rate was offered than one that was kept.
+// above explains why the search offered no rate above the highest one that kept the objective.
 func (a *searched) above(f capacity.Finding) []record.Fact {
 	one := func(code record.Code, values record.Values, because ...record.Fact) []record.Fact {
 		return []record.Fact{{Code: code, Values: values, Because: because}}
@@ -108,7 +109,7 @@ func (a *searched) above(f capacity.Finding) []record.Fact {
 	return one(nothingBroke, upTo, a.ended()...)
 }
 
-// ended says what ended the search where it came to no limit.
+// ended explains why a search ended without finding a limit.
 func (a *searched) ended() []record.Fact {
 	if cut := a.stopped(); cut != nil {
 		return cut
@@ -116,7 +117,7 @@ func (a *searched) ended() []record.Fact {
 	return []record.Fact{{Code: searchEnded}}
 }
 
-// under says why no lower rate was offered than those that broke the objective.
+// under explains why the search offered no rate below the lowest one that broke the objective.
 func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 	if f.Least < f.High {
 		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": f.Least}})
@@ -130,7 +131,7 @@ func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 	return append(all, a.ended()...)
 }
 
-// goodput is the promise of one; the zero term for none.
+// goodput returns the goodput term of the objective, or the zero Term if it has none.
 func (a *searched) goodput() stats.Term {
 	for _, t := range a.options.SLO {
 		if t.AtLeast {
@@ -140,8 +141,8 @@ func (a *searched) goodput() stats.Term {
 	return stats.Term{}
 }
 
-// comparedCapacities says which arms have more capacity than the first, and which
-// cannot be told from it.
+// comparedCapacities states which arms have more or less capacity than the first arm, and which
+// cannot be told apart from it because their intervals overlap.
 func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 	facts, alike := []record.Fact{}, []string{}
 	for i, a := range arms {

@@ -12,34 +12,35 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A searched arm is what the record holds of it.
+// searched is one arm of a search, as the record holds it.
 type searched struct {
 	plan    record.PlanArm
 	windows []capacity.Window
-	extras  []extras // of each window
+	extras  []extras // one per window, in the same order
 	jobs    []queueing.Job
-	end     *record.SearchEnd // nil for one that was not cut short
-	cut     record.Status     // interrupted or running where that ended all searches before their time; "" where not
+	end     *record.SearchEnd // nil if the search of this arm was not cut short
+	cut     record.Status     // Interrupted or Running if the whole run ended early; else ""
 	options capacity.Options
 	window  float64 // seconds
 	budget  float64 // seconds
 }
 
-// The outcomes that a search has no part in.
+// Outcomes that package capacity does not know.
 const (
-	slow capacity.Outcome = "slow" // X_max is below what a window can judge
-	died capacity.Outcome = "died" // its server did, before there was an answer
+	slow capacity.Outcome = "slow" // X_max is below the lowest rate that a window can judge
+	died capacity.Outcome = "died" // the server died before there was an answer
 )
 
-// extras are a window's figures that the search does not take.
+// extras are figures of a window that the search itself does not use.
 type extras struct {
 	trial        int
-	goodput, cpu float64     // per second; seconds a request, NaN not known
-	generator    float64     // ratio of the load's CPUs that its process was busy
-	refused      record.Fact // why the window is no evidence
+	goodput, cpu float64     // good replies per second; CPU seconds per request, NaN if unknown
+	generator    float64     // ratio of time that the load's CPUs were busy with its process
+	refused      record.Fact // why the window is not evidence; no fact if it is
 }
 
-// cutBy is the status of a run that ended before its time; "" for others.
+// cutBy returns the status of a run that ended early, Interrupted or Running, and "" for any
+// other.
 func cutBy(s record.Status) record.Status {
 	if s == record.Interrupted || s == record.Running {
 		return s
@@ -91,7 +92,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	return r, nil
 }
 
-// takeSearched puts a trial's window with those of its arm.
+// takeSearched adds a trial's window to its arm. A trial that cannot be judged becomes a doubt.
 func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
 	switch {
 	case err != nil:
@@ -123,7 +124,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoArm, Arm: t.Arm}))
 }
 
-// tooFew is the reason against a window that cannot tell one of the terms.
+// tooFew returns a reason if the window has too few requests to judge one of the terms.
 func tooFew(w capacity.Window, slo stats.SLO) (why record.Fact) {
 	for i, t := range slo {
 		if math.IsNaN(w.Values[i]) && w.Purpose != capacity.Overload {
@@ -133,7 +134,7 @@ func tooFew(w capacity.Window, slo stats.SLO) (why record.Fact) {
 	return why
 }
 
-// answer is an arm's, with all its windows.
+// answer returns an arm's answer with all its windows and theories.
 func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	xmax := run.XMax[a.plan.Name]
 	f := a.find(xmax)
@@ -185,7 +186,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	return r
 }
 
-// find is what an arm's windows come to, and its end.
+// find returns what an arm's windows show. It adds the outcomes slow and died.
 func (a *searched) find(xmax float64) capacity.Finding {
 	f := capacity.Judge(a.options, a.windows)
 	switch {
@@ -198,12 +199,12 @@ func (a *searched) find(xmax float64) capacity.Finding {
 	return f
 }
 
-// diedOverloaded reports whether the server died after its capacity was found.
+// diedOverloaded reports whether the server died at a higher rate after its capacity was found.
 func (a *searched) diedOverloaded(f capacity.Finding) bool {
 	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
 }
 
-// capacityDoubts are what belongs beside every answer.
+// capacityDoubts returns the doubts that apply to every answer of the run.
 func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
 	all = Planted(run.Plan)
 	if r.Status != record.Complete {

@@ -12,15 +12,15 @@ import (
 	"schedlab/internal/window"
 )
 
-// Bounds of the work of a prediction.
+// Limits on the work of one prediction.
 const (
-	replayed    = 20_000 // requests of the trace
+	replayed    = 20_000 // requests in the trace
 	curvePoints = 16
-	halvings    = 14 // of the range, to find where the limit is met
+	halvings    = 14 // bisection steps to find the rate at which the limit is met
 )
 
-// timedTerms are the terms that theory has a time for and somebody looks at: the first,
-// which is drawn, and the one that gives way first.
+// timedTerms returns the terms for which theory predicts a time and which a reader looks at: the
+// first such term, which is drawn, and the binding term, which gives way first.
 func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 	for i, t := range slo {
 		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
@@ -30,8 +30,8 @@ func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 	return terms
 }
 
-// theories say where terms of the objective should give way, from the CPU time that
-// the arm's requests were measured to take, or why nothing can be said.
+// theories predicts, from the measured CPU time per request, at which rate terms of the objective
+// give way. why is the reason if nothing can be predicted.
 func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
 	trace := a.trace(found.CPUPerRequest)
 	switch {
@@ -53,7 +53,7 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 	load := queueing.Measure(trace)
 	ideal, _, none := TwinOf(a.plan)
 	for _, th := range theories() {
-		replays := th.name == "twin" || th.name == "fit" // where no formula reaches
+		replays := th.name == "twin" || th.name == "fit" // models that replay the trace where no formula applies
 		if !slices.Contains(names, th.name) {
 			continue
 		}
@@ -76,8 +76,8 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 	return all, why
 }
 
-// take adds a window's requests to the arm's trace, one after the other at the pace
-// of the first window: each has the demand it asked for.
+// take appends a window's requests to the arm's trace, at the pace of the first window. Each has
+// the demand it asked for.
 func (a *searched) take(t record.TrialRecord, e record.Env) {
 	room := replayed - len(a.jobs)
 	if room <= 0 || e.ItersPerUsec <= 0 {
@@ -101,8 +101,9 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	}
 }
 
-// trace is that of the requests' demands with what the server spends beside, the
-// same for each, so that they add up to the CPU time that was measured.
+// trace returns the arm's requests with the server's overhead added to each demand, the same for
+// all. The overhead makes the mean CPU time of a request equal to cpu, the measured one in
+// seconds.
 func (a *searched) trace(cpu float64) []queueing.Job {
 	asked := 0.0
 	for _, j := range a.jobs {
@@ -116,7 +117,7 @@ func (a *searched) trace(cpu float64) []queueing.Job {
 	return all
 }
 
-// A curve is a theory's response time over the rate.
+// A curve predicts response time as a function of the rate.
 type curve struct {
 	theory
 	station queueing.Station
@@ -125,12 +126,13 @@ type curve struct {
 	term    stats.Term
 }
 
-// without is the theory with no figure, and why.
+// without returns the theory without figures; why is the reason.
 func (c curve) without(why record.Fact) record.RateTheory {
 	return record.RateTheory{Model: c.name, Metric: c.term.Metric, Curve: []record.RatePoint{}, Why: why}
 }
 
-// figure is the term's in a prediction; ok is false where that has none.
+// figure returns the term's figure from a prediction. ok is false if the prediction does not have
+// it.
 func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
 	q := c.term.Quantile
 	switch {
@@ -142,8 +144,8 @@ func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
 	return p.Quantile(q), true
 }
 
-// at is the response time at a rate, +Inf beyond saturation, NaN where the theory
-// has none. formula names what gave it.
+// at returns the response time at a rate in requests per second: +Inf beyond saturation, NaN if
+// the theory has none. formula names the formula used.
 func (c curve) at(rate float64) (seconds float64, formula string) {
 	l := c.load
 	scale := l.Rate / rate
@@ -162,7 +164,7 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 	case c.name != "fit":
 		return math.NaN(), p.Formula
 	}
-	// The formula that fits has no such figure: an ideal scheduler has.
+	// The formula that fits has no such figure, so replay the trace in an ideal scheduler.
 	p = queueing.Twin(c.station, l.Trace)
 	if v, ok = c.figure(p); !ok {
 		return math.NaN(), ""
@@ -170,8 +172,8 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 	return v, p.Formula
 }
 
-// over draws the curve over the rates that were measured, and finds where it meets
-// the limit.
+// over draws the curve over the range of measured rates, and finds the rate at which it meets the
+// limit.
 func (c curve) over(found record.ArmCapacity) record.RateTheory {
 	r := c.without(record.Fact{})
 	least, most := math.Inf(1), 0.

@@ -8,12 +8,12 @@ import (
 	"schedlab/internal/window"
 )
 
-// busyShare is the share of the load's CPUs from which on its own lateness is no longer
-// put down to other programs: half of what a window allows it.
+// busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
+// blamed on other programs. It is half of the limit for a window.
 const busyShare = window.GeneratorLimit / 2
 
-// generatorLimit says that the arm is too fast for the generator, where most refusals are
-// its and came while it was busy itself; nothing where not.
+// generatorLimit returns the fact that the arm is too fast for the generator, if most refused
+// windows were refused because the generator was late while it was busy; else nil.
 func (a *searched) generatorLimit() []record.Fact {
 	refused, late := 0, 0
 	least, full := math.Inf(1), 0.0
@@ -33,8 +33,8 @@ func (a *searched) generatorLimit() []record.Fact {
 	return []record.Fact{{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
 }
 
-// helps is what helps against this arm's refused windows: a faster generator, or other
-// programs gone.
+// helps returns the advice against an arm's refused windows: use a faster generator, or stop other
+// programs.
 func (a *searched) helps() []record.Fact {
 	if limit := a.generatorLimit(); limit != nil {
 		return limit
@@ -42,7 +42,7 @@ func (a *searched) helps() []record.Fact {
 	return []record.Fact{{Code: searchOthers}}
 }
 
-// stopped says what ended all searches; nothing where they came to their end.
+// stopped returns what ended the whole run early; nil if the search came to its end.
 func (a *searched) stopped() []record.Fact {
 	if a.cut == "" || len(a.windows) >= a.options.Windows {
 		return nil
@@ -50,7 +50,8 @@ func (a *searched) stopped() []record.Fact {
 	return []record.Fact{{Code: searchStopped, Names: record.Names{"status": string(a.cut)}, Values: record.Values{"windows": float64(len(a.windows))}}}
 }
 
-// recovery says that a server was overloaded and it is open whether it recovers; nothing else.
+// recovery returns a fact if the server was overloaded and it is not known whether it recovers;
+// else nil.
 func (a *searched) recovery(f capacity.Finding) []record.Fact {
 	if _, known := f.Recovers(); known || f.AgainOf == 0 || a.diedOverloaded(f) {
 		return nil
@@ -67,7 +68,8 @@ func (a *searched) recovery(f capacity.Finding) []record.Fact {
 	return []record.Fact{open}
 }
 
-// refusals are those of the arm, the last with its reason and what helps; nothing for none.
+// refusals returns how many of the arm's windows were refused, the last reason and what helps; nil
+// if none were.
 func (a *searched) refusals(f capacity.Finding) []record.Fact {
 	if f.Refused == 0 {
 		return nil
@@ -78,7 +80,7 @@ func (a *searched) refusals(f capacity.Finding) []record.Fact {
 	}}
 }
 
-// why is what most likely kept a search from its end.
+// why returns the most likely reason why the search has no answer.
 func (a *searched) why(f capacity.Finding) []record.Fact {
 	if why := append(a.stopped(), a.refusals(f)...); len(why) > 0 {
 		return why
@@ -86,6 +88,7 @@ func (a *searched) why(f capacity.Finding) []record.Fact {
 	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * a.window, "budget": 2 * a.budget}}}
 }
 
+// lastRefusal returns the reason of the last refused window; no fact if none was refused.
 func (a *searched) lastRefusal() (why record.Fact) {
 	for i, w := range a.windows {
 		if w.Refused {

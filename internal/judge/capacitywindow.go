@@ -16,36 +16,37 @@ import (
 )
 
 const (
-	// MostRequests bounds one trial, of about 165 bytes of memory each: 48 of a
-	// record.Request, 88 of its stamps, up to 28 of the trace. What vegeta drops of a
-	// hit, about 2 KB, is left to the collector: see quietCollector.
+	// MostRequests limits the requests of one trial. Each takes about 165 bytes of memory: 48 for
+	// a record.Request, 88 for its stamps, up to 28 for the trace. Vegeta's garbage, about 2 KB
+	// per hit, is left to the collector: see quietCollector.
 	MostRequests = 5_000_000
 
-	// runMargin is the surplus of requests that a Poisson window needs so that
-	// it rarely falls short of a quantile's minimum.
+	// runMargin is the factor by which a window's expected requests must exceed a quantile's
+	// minimum, so that a window of Poisson arrivals rarely falls short of the minimum.
 	runMargin = 1.1
 )
 
-// SearchOptions are what a plan tells its search: the rates that windows can judge,
-// and that the generator has room for, among them.
+// SearchOptions returns the search options of a plan. Floor is the lowest rate that its windows
+// can judge, Ceiling the highest rate that MostRequests allows.
 func SearchOptions(p record.Plan, slo stats.SLO) capacity.Options {
 	return capacity.Options{
 		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(hardest(slo).Requests()) / p.Window, Ceiling: MostRequests / (p.Warmup + p.Window),
 	}
 }
 
-// hardest is the term that needs the most requests in a window.
+// hardest returns the term that needs the most requests in a window.
 func hardest(slo stats.SLO) stats.Term {
 	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
-// Reduced is a window of the search as the search takes it.
+// Reduced reduces a trial of a search to the window that the search uses.
 func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) capacity.Window {
 	w, _, _ := reduced(t, e, c, slo)
 	return w
 }
 
-// reduced is that with all its figures, and why it is no evidence, if so.
+// reduced returns the same window as [Reduced] together with all its figures. The fact says why
+// the window is not evidence; it is none if the window is.
 func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window, record.Fact) {
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
@@ -74,8 +75,8 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	return out, w, why
 }
 
-// TooSlow says why an arm with that X_max cannot be searched in windows of so many
-// seconds, for an error and an answer.
+// TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
+// cannot be searched in windows of this length (seconds).
 func TooSlow(o capacity.Options, window, xmax float64) string {
 	term := hardest(o.SLO)
 	other := "promise less"
@@ -86,20 +87,22 @@ func TooSlow(o capacity.Options, window, xmax float64) string {
 		prose.PerSecond(xmax), window, prose.PerSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
 }
 
-// rateLimit is by how much the load may miss the rate that it was to offer, a ratio.
+// rateLimit is the largest relative difference allowed between the sent rate and the planned rate,
+// a ratio.
 const rateLimit = .01
 
-// ofGenerator reports whether a window was refused, by [unfit], because the
-// generator could not offer its rate.
+// ofGenerator reports whether [unfit] refused a window because the generator could not offer the
+// rate.
 func ofGenerator(why record.Fact) bool {
 	return why.Code == rateOff || why.Code == sentLate
 }
 
-// unfit says why a window is no evidence about its server, if so: its data are
-// wrong, or the load did not offer the rate. That a server falls behind is what a search
-// looks for. Noise counts: the search asks every rate several times.
+// unfit returns the reason if a window is not evidence about its server: its data are wrong, or
+// the load did not offer the rate. A server that falls behind is no reason, because the search
+// looks for exactly that. Noise is no reason either, because the search tries every rate several
+// times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
-	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // too few requests for a term are [tooFew]'s
+	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [tooFew] handles too few requests
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
 			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}

@@ -7,30 +7,29 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Disturbances are measured, and no block is left out for them: what they add to both
-// arms alike is noise, which the intervals hold. Two checks can still refuse a verdict:
-// the disturbance differs between the arms by enough to make the difference (imbalance),
-// or the verdict is another one without it (sensitivity). They are functions of one
-// value per block.
+// Disturbances are measured, but no block is left out because of them. What they add to both arms
+// alike is noise, and the intervals allow for noise. Two checks can still refuse a verdict:
+// imbalance (the arms were disturbed differently, by enough to make the difference) and
+// sensitivity (the verdict is another one without the disturbance). Both use one value per block.
 
 const (
-	// disturbedAlpha is the error of the interval that says that two arms are disturbed
+	// disturbedAlpha is the error of the interval that decides whether two arms were disturbed
 	// differently.
 	disturbedAlpha = .05
-	// madeShare is the share of a difference that a disturbance must account for to be
-	// taken for its cause.
+	// madeShare is the share of a difference that a disturbance must account for to count as its
+	// cause.
 	madeShare = .5
-	// followsLimit is the p below which ratios follow a disturbance, or the time.
+	// followsLimit is the p below which ratios are taken to follow a disturbance, or time.
 	followsLimit = .01
 )
 
-// A disturbance is what disturbed two arms' windows, one value per block each.
+// A disturbance holds how much each of two arms was disturbed, one value per block.
 type disturbance struct {
 	name      string
 	base, arm []float64
 }
 
-// known reports whether every value is.
+// known reports whether every value is known. NaN is unknown.
 func (d disturbance) known() bool {
 	for i := range d.base {
 		if math.IsNaN(d.base[i]) || math.IsNaN(d.arm[i]) {
@@ -40,7 +39,7 @@ func (d disturbance) known() bool {
 	return len(d.base) > 0
 }
 
-// difference is by how much more the arm was disturbed, per block.
+// difference returns how much more the arm was disturbed than the baseline, per block.
 func (d disturbance) difference() []float64 {
 	diff := make([]float64, len(d.base))
 	for i := range diff {
@@ -49,20 +48,22 @@ func (d disturbance) difference() []float64 {
 	return diff
 }
 
-// differs is the median of differences, and whether their exact interval excludes 0.
+// differs returns the median of diff. sure reports whether the exact confidence interval of the
+// median excludes 0.
 func differs(diff []float64) (median float64, sure bool) {
 	sorted := slices.Sorted(slices.Values(diff))
 	k := stats.IntervalRank(len(sorted), disturbedAlpha)
 	return stats.Median(sorted), k > 0 && (sorted[k-1] > 0 || sorted[len(sorted)-k] < 0)
 }
 
-// A call is a verdict that is checked: what it says of the logarithms of the ratios.
+// A call is a verdict to be checked: its decision and the logarithms of its ratios.
 type call struct {
 	decision stats.Decision // Faster, Slower or Same
 	x        []float64      // ln(arm/baseline) per block
 	same     float64        // ln(1+Same) of the metric
 }
 
+// newCall returns the call of a comparison. base and arm are the compared values, one per block.
 func newCall(c stats.Comparison, base, arm []float64) call {
 	x := make([]float64, len(base))
 	for i := range x {
@@ -71,8 +72,8 @@ func newCall(c stats.Comparison, base, arm []float64) call {
 	return call{c.Decision, x, math.Log1p(c.Metric.Same)}
 }
 
-// contradicts reports whether a median says the opposite of the verdict: the other side
-// of no difference, or, of SAME, a difference.
+// contradicts reports whether a median says the opposite of the verdict: for FASTER and SLOWER the
+// other direction, for SAME a difference.
 func (c call) contradicts(median float64) bool {
 	if c.decision == stats.Same {
 		return math.Abs(median) > c.same
@@ -80,8 +81,9 @@ func (c call) contradicts(median float64) bool {
 	return median*stats.Median(c.x) < 0
 }
 
-// madeBy reports whether what a disturbance adds to x, in the median, makes the verdict:
-// half of a difference or more, or a SAME that would be none without it.
+// madeBy reports whether a disturbance makes the verdict. added is what it adds to x in the
+// median. It makes a difference if it adds half of it or more, and SAME if there would be a
+// difference without it.
 func (c call) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.decision == stats.Same {
@@ -90,9 +92,9 @@ func (c call) madeBy(added float64) bool {
 	return added*median > 0 && math.Abs(added) >= madeShare*math.Abs(median)
 }
 
-// lateImbalance reports whether the arms were sent late by different times, late, that
-// make the verdict on times, base and arm: all seconds. more is the median of how much
-// later the arm's were.
+// lateImbalance reports whether the requests of the two arms were sent late by different times, by
+// enough to make a verdict on response times. late holds the lateness, base and arm the response
+// times, all in seconds. more is the median of how much later the arm's requests were sent.
 func (c call) lateImbalance(late disturbance, base, arm []float64) (more float64, made bool) {
 	more, sure := differs(late.difference())
 	if !sure {
@@ -102,15 +104,16 @@ func (c call) lateImbalance(late disturbance, base, arm []float64) (more float64
 		gap, _ := differs(disturbance{base: base, arm: arm}.difference())
 		return more, gap*more > 0 && math.Abs(more) >= madeShare*math.Abs(gap)
 	}
-	clean := make([]float64, len(base)) // as if none had been late
+	clean := make([]float64, len(base)) // as if no request had been late
 	for i := range clean {
 		clean[i] = math.Log((arm[i] - late.arm[i]) / (base[i] - late.base[i]))
 	}
 	return more, !slices.ContainsFunc(clean, math.IsNaN) && c.contradicts(stats.Median(clean))
 }
 
-// shareImbalance is the same of a share of CPU time, whose effect is the slope of the
-// ratios on it. Ratios that do not follow it from block to block owe it nothing.
+// shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the
+// slope of the ratios on the share. If the ratios do not follow the share from block to block, it
+// has no effect.
 func (c call) shareImbalance(share disturbance) (more float64, made bool) {
 	diff := share.difference()
 	more, sure := differs(diff)
@@ -123,8 +126,8 @@ func (c call) shareImbalance(share disturbance) (more float64, made bool) {
 	return more, c.madeBy(stats.TheilSen(diff, c.x, 0) * more)
 }
 
-// calm is the median of x over the half of the blocks that was disturbed least; not ok
-// when no block was disturbed more than another.
+// calm returns the median of x over the half of the blocks that was disturbed least. ok is false
+// if all blocks were disturbed alike.
 func (c call) calm(d disturbance) (median float64, ok bool) {
 	sum := make([]float64, len(d.base))
 	for i := range sum {
@@ -140,8 +143,9 @@ func (c call) calm(d disturbance) (median float64, ok bool) {
 	return stats.Median(half), true
 }
 
-// drifts reports whether the ratios move over the run so far that its halves, whose
-// medians it returns, say opposite things.
+// drifts reports whether the ratios drift during the run so far that its two halves contradict
+// each other. first and last are the median log ratios of the halves, p the significance of the
+// drift.
 func (c call) drifts() (first, last, p float64, drifts bool) {
 	n := len(c.x)
 	_, p = stats.Spearman(c.x)

@@ -6,8 +6,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// conclude says what the verdicts of a comparison come to: the winner's name, "trade" or
-// "undecided", and the whole answer.
+// conclude draws the answer of a comparison from its verdicts. winner is the name of the winning
+// arm, "trade" or "undecided"; "" if there are fewer than two arms.
 func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	if len(r.Arms) < 2 {
 		return "", a
@@ -32,6 +32,7 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	return winner, a
 }
 
+// refusalReason returns the first reason for which a verdict was refused.
 func refusalReason(vs []record.Verdict) record.Fact {
 	for _, v := range vs {
 		if !v.Reason.None() {
@@ -41,8 +42,8 @@ func refusalReason(vs []record.Verdict) record.Fact {
 	return record.Fact{Code: nothingCompared}
 }
 
-// starving names the arms that starved connections: those of which their standing does
-// not say it, and of a baseline and its copy the first.
+// starving returns the names of the arms that starved connections, unless an arm's standing says
+// so already. If the baseline and its copy both did, it names the baseline only.
 func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	for _, a := range arms {
 		told := a.Role == record.Copy && arms[0].StarvedConnections > 0 ||
@@ -54,7 +55,7 @@ func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	return names
 }
 
-// restsOn reports whether a fact, or one that it rests on, has the code.
+// restsOn reports whether a fact, or a fact that it rests on, has the code.
 func restsOn(f record.Fact, code record.Code) bool {
 	return f.Code == code || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return restsOn(of, code) })
 }

@@ -8,8 +8,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// counters are an arm's connections over time; nil where a valid window has no readings
-// to take a rate of.
+// counters returns an arm's connections over time: medians over the valid blocks, and the readings
+// of one typical block. It returns nil if a valid window has fewer than two readings, which give
+// no rate.
 func (b blocks) counters(arm string) *record.Counters {
 	var open, accepted, done, acceptedPeak, donePeak []float64
 	for _, block := range b.valid {
@@ -33,12 +34,12 @@ func (b blocks) counters(arm string) *record.Counters {
 	}
 }
 
+// readings returns the readings of the server's counters during a window.
 func (b blocks) readings(block int, arm string) []record.Reading {
 	return b.windows[block][arm].Trial.Server.Readings
 }
 
-// middle is the valid block that is in the middle of all by the most connections that were
-// open in its windows, summed over the arms.
+// middle returns the valid block with the median peak of open connections, summed over the arms.
 func (b blocks) middle() int {
 	open := func(block int) (sum int64) {
 		for _, a := range b.run.Plan.Arms {
@@ -50,6 +51,7 @@ func (b blocks) middle() int {
 	return sorted[(len(sorted)-1)/2]
 }
 
+// mostOpen returns the largest number of open connections in any reading.
 func mostOpen(all []record.Reading) (most int64) {
 	for _, r := range all {
 		most = max(most, r.Open)
@@ -57,8 +59,8 @@ func mostOpen(all []record.Reading) (most int64) {
 	return most
 }
 
-// rates are how often a second a counter rose from the first reading to the last, and at
-// most between two neighbours.
+// rates returns how fast a counter rose, per second. mean is from the first reading to the last,
+// peak the fastest rise between two neighbouring readings.
 func rates(all []record.Reading, of func(record.Reading) int64) (mean, peak float64) {
 	per := func(from, to record.Reading) float64 { return float64(of(to)-of(from)) / (to.At - from.At) }
 	for i := range all[1:] {

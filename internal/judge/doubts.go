@@ -12,15 +12,15 @@ import (
 	"schedlab/internal/window"
 )
 
-// doubts are all that speaks against a result, in order of weight; of are those about the
-// record and the servers.
+// doubts returns everything that speaks against a result, in order of weight. of holds the doubts
+// about the record and the servers.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := b.standing(r)
 	all = slices.Concat(all, b.run.Plan.Doubts, of, b.lost(), b.unsent())
 	return record.ByWeight(slices.Concat(all, hostDoubts(r.Env), othersDoubts(b.run.Others)))
 }
 
-// standing are the doubts that belong beside every verdict.
+// standing returns the doubts that apply to every verdict.
 func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	all = Planted(b.run.Plan)
 	add := func(f record.Fact) { all = append(all, f) }
@@ -70,7 +70,7 @@ func busiest(arms []record.Arm) (share float64) {
 	return share
 }
 
-// plantFlags are those of serve that plant a fault, with their value.
+// plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 
 // Planted returns a doubt for each arm that is started with a planted fault.
@@ -83,7 +83,7 @@ func Planted(p record.Plan) (all []record.Fact) {
 	return all
 }
 
-// notComplete says what became of a run that is not.
+// notComplete returns the doubt about a run that is not complete, with its status and error.
 func notComplete(run record.Run) record.Fact {
 	f := record.Fact{Code: runNotComplete, Names: record.Names{"status": string(run.Status)}}
 	if run.Failure != "" {
@@ -92,7 +92,7 @@ func notComplete(run record.Run) record.Fact {
 	return f
 }
 
-// wrong says what is wrong with the blocks that are left out.
+// wrong lists the rules that the left-out blocks broke.
 func wrong(r *record.Result) string {
 	broken := map[int]bool{}
 	var rules []string
@@ -113,7 +113,7 @@ func oneCPU(r *record.Result) bool {
 	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
 }
 
-// hostDoubts are those about any run on one machine.
+// hostDoubts returns the doubts about any run with server and load on one machine.
 func hostDoubts(e record.Env) (all []record.Fact) {
 	if e.Virtualised {
 		all = append(all, record.Fact{Code: record.Virtualised})
@@ -121,8 +121,8 @@ func hostDoubts(e record.Env) (all []record.Fact) {
 	return append(all, record.Fact{Code: record.OneHost})
 }
 
-// lost says whose servers had stamps that they could not keep. It refuses
-// nothing: the newest requests are accounted for.
+// lost returns a doubt for each arm with a server that could not keep all its stamps. It refuses
+// no verdict, because the newest requests have their stamps.
 func (b blocks) lost() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		windows := 0
@@ -139,7 +139,7 @@ func (b blocks) lost() (all []record.Fact) {
 	return all
 }
 
-// unsent says of which arms paced requests are missing.
+// unsent returns a doubt for each arm that did not send all its paced requests.
 func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
@@ -149,8 +149,8 @@ func (b blocks) unsent() (all []record.Fact) {
 	return all
 }
 
-// incomplete are the doubts about a record: found is how many trials it has, and cut how
-// many were left half-written.
+// incomplete returns the doubts about an incomplete record. found is the number of trials that it
+// has, cut the number that were left half-written.
 func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	if missing := run.Trials - found; missing > 0 {
 		all = append(all, record.Fact{Code: missingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
@@ -161,22 +161,22 @@ func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	return all
 }
 
-// unreadable is the doubt about a trial whose record is damaged.
+// unreadable returns the doubt about a trial with a damaged record.
 func unreadable(err error) record.Fact {
 	return record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}}
 }
 
-// leftOut is the doubt about a trial that is not judged, and why.
+// leftOut returns the doubt about a trial that is not judged; why is the reason.
 func leftOut(t record.Trial, why record.Fact) record.Fact {
 	return record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
 }
 
-// failed says that a trial did not come to its end.
+// failed returns the reason against a trial that did not come to its end.
 func failed(t record.Trial) record.Fact {
 	return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 }
 
-// starved says how many connections an arm starved.
+// starved returns the doubt about an arm that starved connections.
 func starved(a record.Arm) record.Fact {
 	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	if a.Fairness != nil {

@@ -5,9 +5,9 @@ import (
 	"schedlab/internal/window"
 )
 
-// Evidence is a run's result with the windows that it rests on: of each arm, those of the
-// valid blocks in their order. see is shown every trial that can be read. Errors are those of
-// reading the record, and a search for capacity, which has no blocks.
+// Evidence returns a run's result and the windows it rests on: for each arm, the windows of the
+// valid blocks in block order. It calls see with every trial that can be read. It returns an error
+// if the record cannot be read. It is not for a search for capacity, which has no blocks.
 func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
 	j, err := New(dir.Name(), dir.Path(), run)
 	if err != nil {

@@ -63,7 +63,7 @@ var (
 	noVerdictOn      = record.Sentence("no-verdict-on", `no verdict on {{.Metric}}`)
 )
 
-// What the blocks say of an expectation or an objective, and why they cannot.
+// Answers to an expectation or an objective, and reasons why there is none.
 var (
 	verdictRefused = record.Sentence("verdict-refused", `{{.Metric}} of {{.Arm}} is refused: {{template "because" .}}`)
 	verdictAbsent  = record.Sentence("verdict-absent", `there is no verdict on {{.Metric}} of {{printf "%q" .Arm}}: it is no challenger of this run`)
@@ -115,7 +115,7 @@ var (
 	theoryWithin    = record.Sentence("theory-within", `still at {{per .Values.rate}}, the highest rate that was offered, it is within the limit`)
 )
 
-// What a search for capacity comes to, and why no further.
+// Answers of a search for capacity, and reasons why it found no more.
 var (
 	ruleBroken       = record.Sentence("rule-broken", `{{.Names.rule}}: {{printf "%.3g" .Values.value}}, limit {{printf "%.3g" .Values.limit}}`)
 	rateOff          = record.Sentence("rate-off", `rate off (ratio): {{printf "%.3g" .Values.value}}, limit {{printf "%.3g" .Values.limit}}`)

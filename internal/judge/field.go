@@ -7,23 +7,23 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A field is how every two arms of a comparison stand to one another, its baseline first and
-// without the baseline's copy. Whoever names a winner asks it: compare, and a cell of a map.
+// A field ranks the arms of a comparison pairwise. The baseline is the first arm, and its copy is
+// left out. A winner is named by a field only, both in a comparison and in a cell of a map.
 type field struct {
 	arms      []record.Arm
-	ranks     [][]record.Rank   // of each arm against each; "" against itself
-	standings []record.Standing // of each challenger against the arm that it was compared with
-	judged    []bool            // of each challenger: some verdict that is asked for is one
-	excused   []bool            // arms that cannot win, and need not be beaten
-	duels     []record.Duel     // of challengers that both beat the baseline
+	ranks     [][]record.Rank   // ranks[i][k] is the rank of arm i against arm k; "" if i == k
+	standings []record.Standing // of each challenger against its reference
+	judged    []bool            // by challenger: at least one verdict that was asked for is not refused
+	excused   []bool            // by arm: it cannot win, and a winner need not beat it
+	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// newField ranks the arms by the verdicts that are asked for; byLoad says that closed loops
-// which ask differently are not compared by their times.
+// newField ranks the arms by the verdicts for which asked returns true. byLoad says that closed
+// loops with different loads are not compared by their response times.
 //
-// Two challengers are ranked by the verdicts on the two of them (record.Result.Duels). Only
-// where one is faster than the baseline and the other slower at the same metric, the first is
-// ranked faster without them.
+// Two challengers are ranked by the verdicts of their duel (record.Result.Duels). There is one
+// exception: if one is faster than the baseline and the other slower at the same metric, the first
+// is ranked faster without a duel.
 func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) field {
 	var f field
 	for _, a := range r.Arms {
@@ -73,17 +73,18 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 	return f
 }
 
-// stand says what the verdicts on an arm come to beside the one that it is compared with, by
-// those that are asked for, and by goodput where one of the two cannot keep up. In a closed loop,
-// where N clients get N / X on average, shorter times with less goodput are a trade: other
-// requests wait the longer. It reports whether any of them is a verdict.
+// stand ranks an arm against another by the verdicts for which asked returns true, and by goodput
+// if one of the two cannot keep up. In a closed loop the mean response time of N clients is N/X,
+// so shorter times with less goodput are a trade: other requests wait longer. differs names the
+// settings that make their response times incomparable. judged reports whether there is a verdict
+// that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
 	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, causeOverload) })
-	count := map[stats.Decision]int{} // of those asked for
-	var keeps stats.Decision          // the verdict on goodput, where the queue of one of the two grows without end
-	var done stats.Decision           // the same in a closed loop
-	var starves record.Fact           // a time is refused for it
+	count := map[stats.Decision]int{} // verdicts that were asked for
+	var keeps stats.Decision          // the verdict on goodput, if the queue of one of the two grows without end
+	var done stats.Decision           // the verdict on goodput in a closed loop
+	var starves record.Fact           // why times are refused, if an arm starved clients
 	for _, v := range verdicts {
 		decision := decisionOf(v)
 		if v.Metric == goodput && overloaded && (decision == stats.Faster || decision == stats.Slower) {
@@ -131,10 +132,11 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 	return s, judged
 }
 
+// better reports whether the first arm of a rank beats the second; worse, whether it is beaten.
 func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
 func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
 
-// inverse is the other arm's rank.
+// inverse returns the rank as seen from the other arm.
 func inverse(r record.Rank) record.Rank {
 	switch r {
 	case record.RankFaster:
@@ -150,7 +152,7 @@ func inverse(r record.Rank) record.Rank {
 }
 
 // implied returns the rank of two challengers that follows from their verdicts against the
-// baseline, without a duel; "" if none does.
+// baseline, without a duel; "" if none follows.
 func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
 	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
 	for _, v := range verdicts {
@@ -173,7 +175,7 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	return ""
 }
 
-// versus returns the result's verdicts on one challenger against another.
+// versus returns the verdicts on one challenger against another.
 func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 	for _, v := range r.Duels {
 		if v.Arm == arm && v.Baseline == against {
@@ -183,19 +185,20 @@ func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 	return all
 }
 
-// atFault reports whether a verdict is refused for what the arm did, not for noise.
+// atFault reports whether a verdict is refused because of what the arm did, and not because of
+// noise.
 func atFault(v record.Verdict) bool {
 	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, func(c record.Code) bool {
 		return restsOn(v.Reason, c)
 	})
 }
 
-// decide names the best, or the arms that share the first place. A winner starves nobody and
-// beats every other arm, where those that are excused need not be beaten; the baseline always.
-// To beat is to be faster at one metric at least and slower at none, or to keep up where
-// the other does not.
+// decide names the winner, or the arms that share the first place. A winner starved no client and
+// beats every other arm; it need not beat excused arms, except the baseline. An arm beats another
+// if it is faster at one metric or more and slower at none, or if it keeps up and the other does
+// not.
 func (f field) decide() (kind record.AnswerKind, best []string) {
-	var leaders []int // beaten by none
+	var leaders []int // arms that no arm beats
 	for i := range f.arms {
 		if f.beatsAll(i) {
 			return record.OneWins, []string{f.arms[i].Name}
@@ -217,6 +220,8 @@ func (f field) decide() (kind record.AnswerKind, best []string) {
 	return record.OpenOutcome, nil
 }
 
+// beatsAll reports whether arm i wins. It must beat the baseline and every arm that is not
+// excused, and no arm may beat it.
 func (f field) beatsAll(i int) bool {
 	beaten := 0
 	for k, rank := range f.ranks[i] {
@@ -228,7 +233,7 @@ func (f field) beatsAll(i int) bool {
 	return beaten > 0 && !f.excused[i]
 }
 
-// pairs is how many ordered pairs of arms have the rank.
+// pairs returns the number of ordered pairs of the given arms that have the rank.
 func (f field) pairs(arms []int, rank record.Rank) (n int) {
 	for _, i := range arms {
 		for _, k := range arms {
@@ -238,7 +243,7 @@ func (f field) pairs(arms []int, rank record.Rank) (n int) {
 	return n
 }
 
-// faster are the challengers that beat what they were compared with, and can win.
+// faster returns the challengers that beat their reference and can win.
 func (f field) faster() (names []string) {
 	for i, s := range f.standings {
 		if better(s.Rank) && !f.excused[i+1] {

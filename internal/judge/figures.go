@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// expected decides every expectation of the plan. One that cannot be read, because
+// expected decides every expectation of the plan. An expectation that cannot be parsed, because
 // another version wrote it, is refused.
 func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	all := []record.Expectation{}
@@ -35,18 +35,18 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	return all
 }
 
-// overloadProof are the figures of a window that hold for an arm whose queue
-// grows without end, and whatever its requests came to.
+// overloadProof names the figures of a window that are right even if the arm's queue grows without
+// end, and whatever became of its requests.
 var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "loops", "overflows"}
 
-// asked is a judged run as its expectations see it: see [expect.Run].
+// asked is a judged run as its expectations see it. It implements [expect.Run].
 type asked struct {
 	blocks
 	arms     []record.Arm
 	verdicts []record.Verdict
 }
 
-// window is an arm's in the i-th block that counts.
+// window returns an arm's window in the i-th valid block.
 func (a asked) window(i int, arm string) (modelled, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
@@ -59,6 +59,7 @@ func (a asked) Rate() float64   { return a.run.Plan.Rate }
 func (a asked) Window() float64 { return a.run.Plan.Window }
 func (a asked) Blocks() int     { return len(a.valid) }
 
+// Figure returns a value of an arm's window in a block; NaN and refused figures are errors.
 func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
@@ -77,11 +78,13 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 	return v, nil
 }
 
+// Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
 func (a asked) Ratio(block int, v record.Verdict) float64 {
 	windows := a.windows[a.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
+// XMax returns an arm's measured closed-loop throughput, requests per second.
 func (a asked) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
@@ -89,6 +92,7 @@ func (a asked) XMax(arm string) (float64, error) {
 	return 0, record.Fact{Code: noXMax, Arm: arm}
 }
 
+// Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
 func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 	for _, v := range a.verdicts {
 		if v.Metric != metric || v.Arm != arm {
@@ -102,6 +106,7 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric}
 }
 
+// Challengers returns each challenger with the name of its reference.
 func (a asked) Challengers() (pairs [][2]string) {
 	for i, arm := range a.arms {
 		if arm.Role == record.Challenger {
@@ -111,7 +116,7 @@ func (a asked) Challengers() (pairs [][2]string) {
 	return pairs
 }
 
-// phases are where an arm's time went in a block.
+// phases returns the phases of an arm's response time in a block.
 func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	w, err := a.window(block, arm)
 	switch {
@@ -123,6 +128,7 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 	return w.Phases.List(), nil
 }
 
+// Spent returns the mean time, in seconds, over all phases; 0 if it is not known.
 func (a asked) Spent(block int, arm string) (sum float64) {
 	phases, _ := a.phases(block, arm)
 	for _, p := range phases {
@@ -131,6 +137,8 @@ func (a asked) Spent(block int, arm string) (sum float64) {
 	return sum
 }
 
+// Phase returns the mean time, in seconds, that an arm's good requests spent in a phase or
+// stretch.
 func (a asked) Phase(block int, arm, name string) (float64, error) {
 	phases, err := a.phases(block, arm)
 	if err != nil {
@@ -153,7 +161,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 	return 0, record.Fact{Code: noSuchPhase, Names: record.Names{"phase": name}}
 }
 
-// Predicted is of the first model of the scenario that has the figure.
+// Predicted returns the figure of the first model in the scenario's list that has it.
 func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
@@ -167,8 +175,8 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 	return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
 }
 
-// refuseFigure is a reason against one arm's figure on its own, whatever it is
-// compared with, if there is one.
+// refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
+// with; no fact if there is none.
 func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	if slices.Contains(overloadProof, metric) {
 		return why
@@ -183,7 +191,7 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	return why
 }
 
-// armOf is the arm of a name; nil for none.
+// armOf returns the arm with this name, or nil.
 func armOf(arms []record.Arm, name string) *record.Arm {
 	i := slices.IndexFunc(arms, func(a record.Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -192,5 +200,5 @@ func armOf(arms []record.Arm, name string) *record.Arm {
 	return &arms[i]
 }
 
-// decisionOf is what a verdict's word means.
+// decisionOf returns the decision that a verdict's word stands for.
 func decisionOf(v record.Verdict) stats.Decision { return stats.MetricOf(v.Metric).Decision(v.Verdict) }

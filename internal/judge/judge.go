@@ -1,13 +1,13 @@
-// Package judge turns the record of a run into its result. It measures nothing, and each of its
-// steps makes a value of those before it:
+// Package judge turns the record of a run into its result. It measures nothing. It works in steps,
+// and each step makes a value from the values before it:
 //
-//	trials      Judge.Take       each trial as a window of figures, with what theory says of it
-//	→ blocks    validate         the blocks that count, all whose data are right
-//	→ arms      blocks.arms      what they come to for each arm
+//	trials      Judge.Take       each trial as a window of figures, with its predictions
+//	→ blocks    validate         the blocks that count: those with right data only
+//	→ arms      blocks.arms      the figures of each arm over these blocks
 //	→ verdicts  blocks.compare   every arm against the baseline, unless something refuses it
-//	→ outcomes  blocks.expected  of the scenario's expectations
+//	→ outcomes  blocks.expected  the scenario's expectations, decided
 //	→ answer    conclude         who wins
-//	→ doubts    doubts           what speaks against all that
+//	→ doubts    doubts           everything that speaks against the result
 package judge
 
 import (
@@ -18,9 +18,9 @@ import (
 	"schedlab/internal/window"
 )
 
-// FromRecord computes the result of a run from its record: every figure again from
-// the raw requests, then the rules, then the verdicts. Trials that cannot be
-// read are doubts, not errors.
+// FromRecord computes the result of a run from its record: first every figure from the raw
+// requests, then the rules, then the verdicts. A trial that cannot be read becomes a doubt and not
+// an error.
 func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if run.Plan.SLO != "" {
 		return judgeCapacity(dir, run)
@@ -37,16 +37,18 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	return r, err
 }
 
-// A Judge takes the trials of a run, and judges those that it has at any time.
+// A Judge takes the trials of a run one after the other, and can judge those taken so far at any
+// time. It is not safe for concurrent use.
 type Judge struct {
 	name, path string
 	run        record.Run
 	windows    windows
 	servers    servers
-	doubts     []record.Fact // of trials that are not judged
+	doubts     []record.Fact // about trials that are not judged
 }
 
-// New makes a judge of a run whose trials are to come, from [Judge.Take] or a record.
+// New returns a Judge of a run that has no trials yet. They come from [Judge.Take] or a record.
+// New returns an error if run.json is damaged.
 func New(name, path string, run record.Run) (*Judge, error) {
 	for i, block := range run.Plan.Order {
 		for _, arm := range block {
@@ -58,7 +60,8 @@ func New(name, path string, run record.Run) (*Judge, error) {
 	return &Judge{name: name, path: path, run: run, windows: windows{}}, nil
 }
 
-// Take adds a trial, or the reason why it cannot be read.
+// Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
+// doubt.
 func (j *Judge) Take(t record.TrialRecord, err error) {
 	if err != nil {
 		j.doubts = append(j.doubts, unreadable(err))
@@ -76,7 +79,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	j.windows[t.Block][t.Arm] = model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 }
 
-// takeAll takes the trials of a record, and shows each that can be read.
+// takeAll takes all trials of a record, and calls show with each one that can be read.
 func (j *Judge) takeAll(dir *record.Dir, show func(record.TrialRecord)) error {
 	found := 0
 	for t, err := range dir.Trials() {
@@ -91,10 +94,11 @@ func (j *Judge) takeAll(dir *record.Dir, show func(record.TrialRecord)) error {
 	return err
 }
 
-// Taken is the window of an arm in a block, numbered from 1; the zero one when none was taken.
+// Taken returns the window of an arm in a block; blocks count from 1. It returns the zero Window
+// if none was taken.
 func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
 
-// A judgement is a run's result, and what it was made of.
+// A judgement is a run's result together with the blocks and verdicts it was made of.
 type judgement struct {
 	blocks
 	verdicts verdicts
@@ -120,7 +124,7 @@ func (j *Judge) judge() judgement {
 	return judgement{b, v, r}
 }
 
-// header is what a result says of its run.
+// header returns a result with the facts about its run, and no figures yet.
 func header(name, path string, run record.Run) *record.Result {
 	p := run.Plan
 	return &record.Result{
@@ -131,7 +135,7 @@ func header(name, path string, run record.Run) *record.Result {
 	}
 }
 
-// unusable says why a trial cannot be judged, if so.
+// unusable returns the reason if a trial cannot be judged; no fact if it can.
 func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	_, twice := j.windows[t.Block][t.Arm]
 	switch {
@@ -149,7 +153,7 @@ func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	return why
 }
 
-// planned is an arm of a plan; nil for one that is not in it.
+// planned returns the plan's arm with this name, or nil.
 func planned(p record.Plan, arm string) *record.PlanArm {
 	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
 	if i < 0 {

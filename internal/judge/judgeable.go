@@ -11,19 +11,20 @@ import (
 	"schedlab/internal/window"
 )
 
-// RequestsFor is how many a window must expect so that it rarely has too few for quantile q.
+// RequestsFor returns how many requests a window must expect so that it rarely has too few for
+// quantile q.
 func RequestsFor(q float64) float64 {
 	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
 	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
 }
 
-// judgeable reports whether a window holds enough requests for quantile q.
+// judgeable reports whether a window of the plan should hold enough requests for quantile q.
 func judgeable(p record.Plan, q float64) bool {
 	return lowestRate(p)*p.Window >= RequestsFor(q)
 }
 
-// lowestRate is that of the arm that is asked least; +Inf when all are closed
-// loops, which have none beforehand.
+// lowestRate returns the lowest rate of all open loops, in requests per second. It is +Inf if all
+// arms are closed loops: their rate is not known in advance.
 func lowestRate(p record.Plan) float64 {
 	lowest := math.Inf(1)
 	for _, a := range p.Arms {
@@ -34,7 +35,8 @@ func lowestRate(p record.Plan) float64 {
 	return lowest
 }
 
-// JudgedQuantiles are the metrics for which judgeable holds.
+// JudgedQuantiles tells for each quantile, by metric name, whether the plan's windows should hold
+// enough requests to judge it.
 func JudgedQuantiles(p record.Plan) map[string]bool {
 	judged := map[string]bool{}
 	for name, q := range window.Quantiles {

@@ -10,23 +10,24 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Keeping is how an arm kept an SLO.
+// A Keeping tells how well an arm kept an SLO.
 type Keeping struct {
 	Arm    string        `json:"arm"`
-	Blocks int           `json:"blocks"`          // valid ones, in which it was asked
-	Kept   int           `json:"kept"`            // of those, blocks in which every term held
+	Blocks int           `json:"blocks"`          // valid blocks
+	Kept   int           `json:"kept"`            // valid blocks in which every term held
 	Answer record.Answer `json:"answer"`          // Passed: it keeps the SLO; Failed: it breaks it
-	Reason record.Fact   `json:"reason,omitzero"` // of an answer that is neither
-	// Figures are each term's over the blocks, in the term's unit.
+	Reason record.Fact   `json:"reason,omitzero"` // why the answer is neither Passed nor Failed
+	// Figures holds the spread of each term's metric over the blocks, by metric, in the term's
+	// unit.
 	Figures map[string]*record.Spread `json:"figures"`
 }
 
-// Keep puts an SLO to every block of a run whose data are right: the baseline's and the
-// challengers' keeping, in plan order. It reads the record again. An answer is Passed
-// when at a look the terms hold together in so many blocks that they do in most with 95 %
-// confidence over all looks, Failed when they do not in as many, and undecided in between;
-// refused where a window is too short for a quantile. A backlog that grows is how an arm breaks
-// an SLO. Errors are those of reading the record.
+// Keep decides whether the baseline and each challenger keep an SLO, in plan order. It reads the
+// record again, and uses the blocks with right data. At each look an arm passes if it kept all
+// terms together in enough blocks to be sure that it keeps them in most, with 95 % confidence over
+// all looks. It fails if it broke a term in enough blocks. In between it is undecided. The answer
+// is refused if a window is too short for a quantile. A growing backlog refuses nothing, because
+// it is a way to break an SLO. Keep returns an error if the record cannot be read.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	j, err := New(dir.Name(), dir.Path(), run)
 	if err != nil {
@@ -39,6 +40,7 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	return j.judge().keepings(slo, figures), nil
 }
 
+// keepings returns the keeping of every arm but the baseline's copy, in plan order.
 func (g judgement) keepings(slo stats.SLO, figures map[FigureKey]float64) (all []Keeping) {
 	for _, a := range g.run.Plan.Arms {
 		if a.Role != record.Copy {
@@ -48,13 +50,14 @@ func (g judgement) keepings(slo stats.SLO, figures map[FigureKey]float64) (all [
 	return all
 }
 
-// A FigureKey names a quantile of one arm's window in a block.
+// A FigureKey identifies a quantile of one arm's window in a block.
 type FigureKey struct {
 	block       int
 	arm, metric string
 }
 
-// Measure notes the quantiles that an SLO asks of a window that has requests enough.
+// Measure adds to figures the quantiles, in seconds, that an SLO asks for, if the trial's window
+// has enough requests.
 func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO) {
 	var took []float64
 	for _, r := range t.Requests {
@@ -70,6 +73,7 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 	}
 }
 
+// keeping decides whether one arm keeps the SLO.
 func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
 	if g.verdicts.refusal != nil {
@@ -109,7 +113,8 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 	return k
 }
 
-// answer is what it comes to that an SLO was kept in so many of the first blocks.
+// answer decides after a number of blocks: the SLO was kept in kept blocks and broken in the rest.
+// It is undecided between looks.
 func answer(blocks, kept int) record.Answer {
 	rank := stats.LookRank(blocks, stats.Alpha)
 	switch {

@@ -7,17 +7,18 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An Aim is the question of a run, which ends at the first look that answers it. The zero Aim
-// asks for the verdicts, the best arm and the expectations.
+// An Aim is the question that a run is to answer. The run ends at the first look that answers it.
+// The zero Aim asks for the verdicts, the best arm and the expectations.
 type Aim struct {
-	Expectations bool      // the expectations alone, whatever verdicts are open
-	SLO          stats.SLO // whether each arm keeps it, if not nil
-	Outcome      *string   // the [Outcome] of this metric, if not nil
+	Expectations bool      // ask for the expectations alone, whatever verdicts are open
+	SLO          stats.SLO // ask whether each arm keeps it, if not nil
+	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 	Room         int       // most blocks the run has time for, 0 if unknown; it does not wait for verdicts that need more
 }
 
-// Look judges the trials taken so far, if the number of valid blocks is that of a look;
-// otherwise soFar is nil. ends reports that the aim is answered: more blocks would change nothing.
+// Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
+// soFar is nil. kept holds the figures that [Measure] took, for an Aim with an SLO. ends reports
+// that the aim is answered: more blocks would change nothing.
 func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result, ends bool) {
 	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
 		return nil, false
@@ -80,6 +81,7 @@ func (g judgement) settled(room int) bool {
 	return g.expectationsDecided() && len(g.verdicts.all) > 0
 }
 
+// expectationsDecided reports whether no expectation is open.
 func (g judgement) expectationsDecided() bool {
 	return !slices.ContainsFunc(g.result.Expectations, func(e record.Expectation) bool { return !e.Outcome.Decided() })
 }

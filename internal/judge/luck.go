@@ -10,19 +10,21 @@ import (
 	"schedlab/internal/window"
 )
 
-// Each block draws its own arrivals, and some draws make longer queues than others. An arm's
-// ideal twin replays the very arrivals of a block, so it tells how lucky the arm was: luck is how
-// far the logarithm of the twin's quantile is from its mean over many draws. It is known apart
-// from what was measured, so it may be taken out of the measured ratios (decision 25).
+// Each block draws its own arrivals, and some draws make longer queues than others. An arm's ideal
+// twin replays the same arrivals, so it tells how lucky the arm was in a block. Luck is the
+// logarithm of the twin's quantile minus the logarithm of its geometric mean over many draws. Luck
+// does not depend on what was measured, so it may be taken out of the measured ratios (decision
+// 25).
 
-// luckOf is the name of a quantile's luck among the values of a window.
+// luckOf is the prefix of the names of luck among the values of a window; the name of the quantile
+// follows.
 const luckOf = "luck_"
 
 const (
-	mostDraws    = 2000      // of a window's arrivals, for the mean
-	leastDraws   = 200       // windows that allow fewer are so long that they have little luck
+	mostDraws    = 2000      // of a window's arrivals, to compute the mean
+	leastDraws   = 200       // windows that allow fewer draws are so long that luck matters little
 	mostReplayed = 5_000_000 // requests in all draws, some two seconds
-	meanErrors   = 3         // by how many standard errors of that mean intervals are wider
+	meanErrors   = 3         // standard errors of that mean by which intervals are widened
 )
 
 // Expected returns the mean quantiles of an arm's ideal twin over many draws of the plan's
@@ -68,10 +70,10 @@ func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
 	}
 }
 
-// times returns a metric of two arms over the valid blocks. A quantile of the arm is without the
-// luck that it had more than the baseline; so is that from the time of sending, whose name ends in
-// suffix. off is how far the logarithms of all its values may be off alike, since the mean over the
-// draws has an error.
+// times returns a metric of two arms over the valid blocks. suffix is "" or [window.FromSent],
+// which selects quantiles counted from the time of sending. From the arm's quantiles it takes out
+// the luck that the arm had more than the baseline. The mean over the draws has an error, so all
+// log ratios may be off by the same amount, at most off.
 func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off float64) {
 	x, y = b.series(base, metric+suffix), b.series(arm, metric+suffix)
 	luck := b.series(arm, luckOf+metric)
@@ -85,7 +87,7 @@ func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off flo
 	return x, y, off
 }
 
-// draws is the fewest draws of an arm's expected quantiles.
+// draws returns the fewest draws behind the expected quantiles of these arms.
 func (b blocks) draws(arms ...string) float64 {
 	fewest := math.MaxInt
 	for _, name := range arms {
@@ -96,13 +98,14 @@ func (b blocks) draws(arms ...string) float64 {
 	return float64(fewest)
 }
 
-// compared compares two arms at a metric, which gets one of the given number of shares of the error.
+// compared compares two arms at a metric. shares is the number of equal shares of Alpha; the
+// comparison gets one.
 func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Comparison {
 	x, y, off := b.times(base, arm, m.Name, "")
 	return stats.CompareOff(m, x, y, shares, off)
 }
 
-// withLuck returns the ratio of a comparison as it is with the luck left in; nil if none was
+// withLuck returns the ratio of a comparison with the luck left in. It returns nil if no luck was
 // taken out, or if there is no interval.
 func (b blocks) withLuck(c stats.Comparison, base, arm string, shares int) *record.Spread {
 	all := stats.Compare(c.Metric, b.series(base, c.Metric.Name), b.series(arm, c.Metric.Name), shares)

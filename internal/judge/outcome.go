@@ -9,12 +9,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// goodput is the metric that decides where times cannot: an arm whose backlog
-// grows has none to compare.
+// goodput is the metric that decides where times cannot: an arm with a growing backlog has no
+// times to compare.
 const goodput = "goodput"
 
-// MapMetrics are what a map may be drawn of, beside "" for the winner over the
-// primary ones.
+// MapMetrics returns the metrics that a map can be drawn for. A map for the metric "" shows the
+// winner over the primary metrics.
 func MapMetrics() (names []string) {
 	for _, m := range stats.Metrics() {
 		names = append(names, m.Name)
@@ -22,12 +22,12 @@ func MapMetrics() (names []string) {
 	return names
 }
 
-// MapBlocks is the fewest blocks that can tell so many arms apart on a map; 0 when no
+// MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
 // number of looks can.
 func MapBlocks(arms int) int { return stats.FirstLook(max(Primaries(), duelShares(arms-1))) }
 
-// Outcome is what a comparison comes to on a map of the metric, or of the winner
-// over the primary metrics if that is "". The ratio is the widest that made it so.
+// Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
+// metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.
 func Outcome(r *record.Result, metric string) record.CellVerdict {
 	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
 	if metric == "" && len(r.LoadsDiffer) > 0 {
@@ -62,8 +62,8 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 	return c
 }
 
-// widest is the verdict with the widest ratio of those that count: where there is a winner,
-// of those that say so.
+// widest returns the verdict with the ratio farthest from 1 among those that count. If there is a
+// winner, verdicts that say so come first.
 func (f field) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
 	says := func(v record.Verdict) bool {
 		d := decisionOf(v)
@@ -82,5 +82,5 @@ func (f field) widest(verdicts []record.Verdict, asked func(record.Verdict) bool
 	return found
 }
 
-// width is how far a ratio is from no difference.
+// width returns how far a ratio is from 1, in the logarithm.
 func width(ratio float64) float64 { return math.Abs(math.Log(ratio)) }

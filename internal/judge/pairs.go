@@ -8,13 +8,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Pair asks how an arm stands to another at a metric, [stats.MetricOf] its name.
+// A Pair asks how an arm compares with another at a metric. Metric is a name that [stats.MetricOf]
+// knows.
 type Pair struct{ Metric, Baseline, Arm string }
 
-// Pairs judges a record, and any pairs of its arms: by the verdict that the run itself has, or
-// else by their blocks. Goodput, memory and the mean of good replies are compared whatever
-// the requests came to, since under overload refusing some of them is the point. Errors are
-// those of reading the record.
+// Pairs judges a record, and compares any pairs of its arms. It uses the verdict of the run if
+// there is one, and otherwise the blocks of the two arms. Goodput, memory and the mean of good
+// replies are compared whatever became of the requests, since refusing some requests is the point
+// under overload. It returns an error if the record cannot be read.
 func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []record.Verdict, error) {
 	j, err := New(dir.Name(), dir.Path(), run)
 	if err != nil {
@@ -31,6 +32,7 @@ func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []rec
 	return g.result, all, nil
 }
 
+// pair returns the verdict on one pair.
 func (g judgement) pair(p Pair) record.Verdict {
 	arms := g.result.Arms
 	base, arm := armOf(arms, p.Baseline), armOf(arms, p.Arm)
@@ -49,11 +51,11 @@ func (g judgement) pair(p Pair) record.Verdict {
 	}
 	why := g.verdicts.refusal
 	switch p.Metric {
-	case "goodput", "memory", "good_mean": // as they are
+	case "goodput", "memory", "good_mean": // whatever became of the requests
 	default:
 		why = cmp.Or(why, g.refuseArm(*arm, *base), g.refuseMetric(m, *arm), g.refuseMetric(m, *base))
 	}
-	for _, a := range []*record.Arm{base, arm} { // the good replies of some clients are no mean of all
+	for _, a := range []*record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
 			why = cmp.Or(why, forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}))
 		}
@@ -69,10 +71,10 @@ func (g judgement) pair(p Pair) record.Verdict {
 	return verdict(c, *base, *arm, why)
 }
 
-// Leaders says what the verdicts on some metrics come to, by the one rule that names a winner:
-// the arm that wins, those that share the first place, or else those that none is surely
-// better than and that starve nobody. Where challengers meet, their duels are those of
-// r.Answer, or are fought by their blocks.
+// Leaders names the best arms by the verdicts on some metrics, by the same rule that names a
+// winner. best holds the winner, or the arms that share the first place, or all arms faster than
+// the baseline, or else the arms that are not surely worse than another and starved no client. Two
+// challengers are compared by their duel in r.Duels.
 func Leaders(r *record.Result, metrics []string) (kind record.AnswerKind, best []string) {
 	f := newField(r, func(v record.Verdict) bool { return slices.Contains(metrics, v.Metric) }, false)
 	kind, best = f.decide()

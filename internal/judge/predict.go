@@ -14,19 +14,19 @@ import (
 	"schedlab/internal/window"
 )
 
-// A theory predicts a window from what was measured of it: arrivals, demands and
-// the server's CPU time per request. Nothing is fitted to response times.
+// A theory predicts the figures of a window from its measured inputs: arrivals, demands and the
+// server's CPU time per request. Nothing is fitted to response times.
 type theory struct {
 	name, summary string
 	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
 }
 
-// theories are the models a scenario may name under predict.
+// theories returns the models that a scenario may name under predict.
 func theories() []theory {
 	alone := func(st queueing.Station, workers int) queueing.Station {
 		places := st.Places
 		switch {
-		case st.Blocks: // who finds no place waits outside
+		case st.Blocks: // a request without a place waits outside
 			places = 0
 		case st.Kind == queueing.PerWorker:
 			places *= st.Workers
@@ -67,7 +67,7 @@ func theories() []theory {
 	}
 }
 
-// Station is an arm's station, as the plan has it, for the theory.
+// Station converts an arm's station from the form of the plan to the form of the theory.
 func Station(s record.Station) queueing.Station {
 	st := queueing.Station{
 		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
@@ -83,10 +83,10 @@ func Station(s record.Station) queueing.Station {
 	return st
 }
 
-// jobs are a window's requests as the theory takes them: the demand that was
-// asked for, and beyond seconds of CPU time for each, if that is more than 0.
+// jobs returns the requests of a trial's window as jobs for the theory. Each has the demand it
+// asked for, plus beyond seconds of CPU time if that is more than 0.
 func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all []queueing.Job) {
-	chance := rand.New(rand.NewPCG(t.Seed, 3)) // whose loop a fresh connection comes to
+	chance := rand.New(rand.NewPCG(t.Seed, 3)) // chooses the loop of each fresh connection
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
 			cpu := record.Duration(float64(r.Iters)*perIter + max(0, beyond))
@@ -99,7 +99,7 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	return all
 }
 
-// model adds to a window what theory says of it.
+// model returns a measured window with its predictions.
 func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) modelled {
 	w := modelled{Window: measured}
 	replayTwin(&w, t, arm, run.Env)
@@ -107,8 +107,8 @@ func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run
 	return w
 }
 
-// predict fills in what each theory of the plan says of a window. Clients that are never
-// answered are none of a closed loop's N.
+// predict adds the prediction of each theory in the plan to a window. Starved clients do not count
+// among the N clients of a closed loop.
 func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.Run) {
 	iter := window.PerIter(run.Env)
 	if len(run.Plan.Predict) == 0 || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
@@ -120,7 +120,7 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 	}
 	all := jobs(t, iter, beyond, arm.Clients)
 	l := queueing.Measure(all)
-	if len(all) > 1 { // the mean gap is that of a window without its ends
+	if len(all) > 1 { // the mean gap would leave out the window's two ends
 		l.Rate = float64(len(all)) / t.Window
 	}
 	served := arm.Clients
@@ -129,19 +129,19 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 	for _, th := range theories() {
 		switch {
 		case !slices.Contains(run.Plan.Predict, th.name):
-		case th.name == "twin": // which knows of the warm-up and the connections, too
+		case th.name == "twin": // the twin also knows the warm-up and the connections
 			if w.noTwin.None() {
 				w.predicted[th.name] = w.twin
 			}
 		case (th.name == "bounds") == arm.Clients.Closed():
 			p := th.predict(Station(*arm.Station), l, served)
-			p.Quantile = nil // which may hold a whole replay, for each window
+			p.Quantile = nil // it may keep a whole replay in memory for each window
 			w.predicted[th.name] = p
 		}
 	}
 }
 
-// noPrediction says why a model has no figure of an arm.
+// noPrediction returns the reason why a model has no figure for an arm.
 func (b blocks) noPrediction(arm, model string) record.Fact {
 	pa := planned(b.run.Plan, arm)
 	st, _, why := TwinOf(*pa)
@@ -163,15 +163,15 @@ func (b blocks) noPrediction(arm, model string) record.Fact {
 	return record.Fact{Code: modelBeyond}
 }
 
-// predictedFigure is one of expect.PredictedMetrics; nil where the theory has none.
+// predictedFigure returns one of expect.PredictedMetrics; nil if the theory does not give it.
 func predictedFigure(p queueing.Prediction, metric string) *float64 {
 	return map[string]*float64{
 		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
 	}[metric]
 }
 
-// predictions are the medians over the valid blocks of what every theory
-// predicts for an arm.
+// predictions returns the predictions of every theory in the plan for an arm: medians over the
+// valid blocks. A metric without a figure in every block is left out.
 func (b blocks) predictions(arm string) (all []record.Prediction) {
 	for _, name := range b.run.Plan.Predict {
 		if !slices.ContainsFunc(theories(), func(th theory) bool { return th.name == name }) {

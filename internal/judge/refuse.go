@@ -13,30 +13,33 @@ import (
 
 // Limits on totals over the blocks.
 const (
+	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
+	// ratios of one HTTP status may differ between two arms.
 	errorLimit  = .001
 	statusLimit = .001
-	// starvedLimit is the share of a closed loop's connections that may go without
-	// an answer before those that got one say nothing about its clients.
+	// starvedLimit is the ratio of a closed loop's connections that may starve. With more, the
+	// times of the others say nothing about the clients as a whole.
 	starvedLimit = .01
-	// unsentLimit is the share of a paced loop's requests that may be missing.
+	// unsentLimit is the ratio of a paced loop's requests that may be missing.
 	unsentLimit = .01
 )
 
-// A refusal is why a verdict cannot be given; nil for none.
+// A refusal is the reason why a verdict cannot be given. A nil *refusal means that there is none.
 type refusal struct {
 	record.Fact
 	final bool // no number of blocks changes it
 }
 
+// refused returns a refusal that more blocks may lift.
 func refused(f record.Fact) *refusal { return &refusal{Fact: f} }
 
-// forGood is a refusal that no number of blocks changes.
+// forGood returns a refusal that no number of blocks changes.
 func forGood(f record.Fact) *refusal { return &refusal{f, true} }
 
-// provenStarved are the figures of a closed loop that hold whoever starved.
+// provenStarved names the figures of a closed loop that are right even if clients starved.
 var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
 
-// refuseRun is a reason against every verdict of the run.
+// refuseRun returns the reason against every verdict of the run; nil if there is none.
 func (b blocks) refuseRun() *refusal {
 	if len(b.valid) > 0 {
 		return nil
@@ -46,7 +49,7 @@ func (b blocks) refuseRun() *refusal {
 	})
 }
 
-// refuseArm is a reason against every verdict on an arm.
+// refuseArm returns the reason against every verdict on an arm; nil if there is none.
 func (b blocks) refuseArm(a, base record.Arm) *refusal {
 	if failed := b.failed(base, a); failed != nil {
 		return failed
@@ -67,12 +70,13 @@ func (b blocks) refuseArm(a, base record.Arm) *refusal {
 	return nil
 }
 
-// fails reports whether an arm fails too many requests in most blocks. A stall of the
-// machine that fails those of a few is noise: they count with the time that they waited,
-// and check sees to it that the other blocks do not say the opposite.
+// fails reports whether an arm fails too many requests in most blocks. Failed requests in a few
+// blocks, such as during a stall of the machine, are noise: they count with the time they waited,
+// and check makes sure that the other blocks do not say the opposite.
 func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
 
-// failed says which of the arms failed too many requests, and how those ended.
+// failed returns a refusal that names the arms that failed too many requests, and how most of
+// these requests ended; nil if no arm did. Overloaded arms are exempt.
 func (b blocks) failed(arms ...record.Arm) *refusal {
 	var who []record.Fact
 	ends := map[string]int{}
@@ -97,7 +101,8 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 	})
 }
 
-// statusMix is the share of each status, the median over the blocks.
+// statusMix returns the ratio of each status among an arm's requests, the median over the valid
+// blocks. Status 0 is no answer.
 func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, block := range b.valid {
@@ -115,7 +120,7 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 	return mix
 }
 
-// refuseMetric is a reason against one metric of an arm.
+// refuseMetric returns the reason against one metric of an arm; nil if there is none.
 func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	q, timed := window.Quantiles[m.Name]
 	switch {
@@ -137,27 +142,28 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	return nil
 }
 
-// starvedShare is the share of an arm's connections that starved in a window, its
-// median over the valid blocks: 0 in an open loop, where requests that wait for
-// such a connection are counted.
+// starvedShare returns the ratio of an arm's connections that starved in a window, the median over
+// the valid blocks. It is 0 in an open loop, where requests that wait for a starved connection are
+// counted.
 func (b blocks) starvedShare(arm string) float64 {
 	if p := planned(b.run.Plan, arm); p == nil || !p.Clients.Closed() {
 		return 0
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
-	if !(starved > 0) { // or not known
+	if !(starved > 0) { // NaN, if unknown, too
 		return 0
 	}
 	return starved / (starved + served)
 }
 
-// starvesTooMany reports whether an arm starved so many clients that the times of the others
-// say nothing.
+// starvesTooMany reports whether an arm starved more than starvedLimit of its clients, so that the
+// times of the others say nothing.
 func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
 
-// unsentShare is the share of its paced requests that an arm never sent, its median over the
-// valid blocks; 0 for less than matters. Not the load's fault, which would be in its CPU time:
-// a client that waits for a reply cannot send. But requests that were not sent have no times.
+// unsentShare returns the ratio of its paced requests that an arm never sent, the median over the
+// valid blocks; 0 if it is within unsentLimit. The load is not to blame, or its CPU time would
+// show it: a client that waits for a reply cannot send. But requests that were not sent have no
+// times.
 func (b blocks) unsentShare(arm string) float64 {
 	if unsent := stats.Median(b.series(arm, "unsent")); unsent > unsentLimit {
 		return unsent

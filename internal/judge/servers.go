@@ -7,16 +7,16 @@ import (
 	"schedlab/internal/record"
 )
 
-// mostServerDoubts bounds the different doubts that an arm's trials may raise.
+// mostServerDoubts limits the number of different doubts that an arm's trials may raise.
 const mostServerDoubts = 4
 
-// servers are what the trials found out about the arms' servers.
+// servers collects what the trials found out about the arms' servers.
 type servers struct {
-	cpus   map[string]string        // where an arm may run, when not only where the plan has servers
-	doubts map[string][]record.Fact // of an arm's trials, each once
+	cpus   map[string]string        // by arm: the CPUs it may run on, if not only the plan's server CPUs
+	doubts map[string][]record.Fact // by arm: each doubt of its trials once
 }
 
-// note takes what a trial of an arm found out.
+// note adds what a trial found out about its arm's server.
 func (s *servers) note(t record.Trial, arm *record.PlanArm) {
 	if s.cpus == nil {
 		s.cpus, s.doubts = map[string]string{}, map[string][]record.Fact{}
@@ -36,7 +36,7 @@ func (s *servers) note(t record.Trial, arm *record.PlanArm) {
 	}
 }
 
-// doubtsOf are those of a plan's arms, arm by arm.
+// doubtsOf returns the doubts about the servers of a plan, arm by arm.
 func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
 		all = append(all, s.doubts[a.Name]...)

@@ -2,13 +2,13 @@ package judge
 
 import "schedlab/internal/record"
 
-// timeOf is the code of each cause that takes CPU time.
+// timeOf maps each cause that takes CPU time to the code of its fact.
 var timeOf = map[record.Cause]record.Code{
 	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
 	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }
 
-// took says what took how much of which CPU.
+// took returns the fact that a cause took a share of a CPU's time.
 func took(t record.Trouble) record.Fact {
 	return record.Fact{
 		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID)},
@@ -16,16 +16,17 @@ func took(t record.Trouble) record.Fact {
 	}
 }
 
-// TroubleSoFar is a cause while the run goes on.
+// TroubleSoFar returns the fact about a cause that disturbs a run while it goes on.
 func TroubleSoFar(t record.Trouble) record.Fact {
 	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
 }
 
-// What a cause must take of a CPU, over the whole run, to be a doubt. What cannot be named is
-// a difference of two clocks that tick apart, so it must be more.
+// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt.
+// doubtPassing is the same for time without a known cause: it is the difference of two clocks that
+// tick apart, so its limit is higher.
 const doubtShare, doubtPassing = .01, .10
 
-// doubtful are the causes that are told with the result.
+// doubtful returns the causes that are reported with the result.
 func doubtful(o *record.Others) (all []record.Trouble) {
 	for _, t := range o.Troubles {
 		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
@@ -35,8 +36,8 @@ func doubtful(o *record.Others) (all []record.Trouble) {
 	return all
 }
 
-// othersDoubts is what else used the CPUs over the whole run, as far as it matters, as one
-// doubt.
+// othersDoubts returns one doubt about everything else that used the CPUs over the whole run; nil
+// if nothing used enough to matter.
 func othersDoubts(o *record.Others) []record.Fact {
 	if o == nil {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"schedlab/internal/window"
 )
 
-// An arm's ideal twin is a scheduler of its kind, without cost of its own, that gets
-// the requests of each window as they were scheduled. It is replayed twice: with the
-// demands alone, and with the CPU time the server really used, spread evenly over
-// the replies. Nothing is fitted to response times.
+// An arm's ideal twin is a simulated scheduler of the same kind that has no overhead. It gets the
+// requests of each window at their scheduled times. It is replayed twice: with the demands alone,
+// and with the CPU time that the server really used, spread evenly over the replies. Nothing is
+// fitted to response times.
 
-// Figures of a window's twin, as values of the window.
+// Names of the twin's figures among the values of a window.
 const (
 	twinMean     = "twin_mean"
-	twinOverhead = "overhead" // twinMean less twinIdeal
+	twinOverhead = "overhead" // twinMean minus twinIdeal
 	twinIdeal    = "twin_ideal"
 	twinP99      = "twin_p99"
 	twinLoss     = "twin_loss"
@@ -29,11 +29,13 @@ const (
 )
 
 const (
-	mostTwin = 100_000 // requests of a trial that are replayed, in some 60 ms
-	laps     = 3       // of a closed loop's demands; the middle one is measured
+	mostTwin = 100_000 // most requests of a trial that are replayed, in some 60 ms
+	laps     = 3       // times that a closed loop's demands are replayed; the middle lap is measured
 )
 
-// TwinOf is the station that an arm's twin is, or why it has none.
+// TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
+// connections to event loops, if it has more than one. why is the reason if the arm can have no
+// twin.
 func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
@@ -73,7 +75,7 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 	return st, note, why
 }
 
-// replayTwin fills in the figures of a window's twin, or why there is none.
+// replayTwin adds the figures of the twin to a window, or the reason why there are none.
 func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env record.Env) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
@@ -86,7 +88,7 @@ func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env recor
 	w.noTwin = why
 }
 
-// replay runs a window through its twin and says why it could not.
+// replay runs a window through its twin. It returns the reason if it cannot.
 func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
@@ -110,7 +112,7 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 		return record.Fact{Code: twinServedNone}
 	}
 	noteLuck(w, alone, arm.Expected)
-	measured.Quantile = nil // which holds the replay
+	measured.Quantile = nil // it keeps the whole replay in memory
 	w.twin = measured
 	maps.Copy(w.Values, map[string]float64{
 		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
@@ -122,9 +124,10 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 // demanding reports whether a request states a demand.
 func demanding(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 
-// beyondDemand is the server's CPU time in the window, less the demands of the good
-// replies that ended in it, for each of these: what refusals cost is theirs, too. It
-// is below zero where demands ran faster than when they were calibrated.
+// beyondDemand returns the server's CPU time beyond the demands, in seconds per good reply.
+// Counted are the CPU time of the window and the demands of the good replies that ended in it; the
+// cost of refusals is thus included. The result is negative if demands ran faster than when they
+// were calibrated. ok is false if there is no good reply.
 func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
 	from := int64(record.Duration(t.Warmup))
 	to := from + int64(record.Duration(t.Window))
@@ -138,9 +141,9 @@ func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) 
 	return (t.Server.CPU - asked) / float64(max(n, 1)), n > 0
 }
 
-// play runs a trial's requests, each with beyond seconds of CPU time more than its
-// demand, and returns the figures of those of its window. The warm-up's come before
-// them in an open loop; a closed one has its own demands again.
+// play replays a trial and returns the figures of the requests in its window. Each request takes
+// beyond seconds of CPU time more than its demand. In an open loop the requests of the warm-up run
+// first. A closed loop replays its own demands several times instead.
 func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
 	chance := rand.New(rand.NewPCG(t.Seed, 3))
 	all := make([]queueing.Job, len(t.Requests))
@@ -179,7 +182,8 @@ func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, 
 	return p
 }
 
-// twin sums up an arm's over the valid blocks; nil when there is none, or no station of the arm's mode.
+// twin sums up the twin's figures for an arm over the valid blocks. It returns nil if no block is
+// valid, or if the record has no station for the arm's mode.
 func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
 		return nil
@@ -207,7 +211,8 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	return tw
 }
 
-// withoutTwin says why an arm has no twin over the valid blocks, if so.
+// withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
+// one.
 func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
 	if endless := st.Places == 0 || st.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: twinOverload}
@@ -224,7 +229,8 @@ func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
 	return why
 }
 
-// spread is that of one value a block, at least one, none of them NaN.
+// spread returns the median of v with its confidence interval. v holds one value per block, at
+// least one, and no NaN.
 func spread(v []float64) *record.Spread {
 	sorted := slices.Sorted(slices.Values(v))
 	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)

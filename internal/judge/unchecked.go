@@ -15,7 +15,7 @@ type unchecked struct {
 	lacks     func(w *modelled, stamped bool) bool
 }
 
-// ofArms are those about an arm's server or load.
+// ofArms holds the rules about an arm's server or load.
 var ofArms = []unchecked{
 	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
 	{"imbalance of foreign load", "what others used of them is not known", func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
@@ -24,14 +24,14 @@ var ofArms = []unchecked{
 	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
 }
 
-// ofMachine are those about the machine and the load's process.
+// ofMachine holds the rules about the machine and the load's process.
 var ofMachine = []unchecked{
 	{"imbalance of steal", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
 	{"imbalance of throttling", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
 }
 
-// notChecked are the rules that need more than the record of this run has, with the
-// arms that lack it when others do not.
+// notChecked lists the rules that could not be checked because the record lacks a figure. A rule
+// about arms names the arms that lack it, unless all do.
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range ofArms {
@@ -51,8 +51,9 @@ func (b blocks) notChecked() []string {
 	return missing
 }
 
-// lacking names the arms that lack a figure in a window of those that count, or in any
-// when none does; the copy only when its baseline does not. all says that every arm does.
+// lacking returns the arms that lack a figure in a valid window, or in any window if no block is
+// valid. It names the copy only if the baseline has the figure. all reports that every arm lacks
+// it.
 func (b blocks) lacking(u unchecked) (names []string, all bool) {
 	all = true
 	for _, a := range b.run.Plan.Arms {

@@ -9,12 +9,12 @@ import (
 	"schedlab/internal/window"
 )
 
-// verdicts are a run's.
+// verdicts holds all verdicts of a run.
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
-	least   map[pairing]int  // of verdicts that are not final: the fewest blocks that may decide them
-	refusal *refusal         // why every one is refused, nil if not
+	least   map[pairing]int  // for verdicts that are not final: the fewest blocks that may decide them
+	refusal *refusal         // why every verdict is refused; nil if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
@@ -77,7 +77,8 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	return v
 }
 
-// duelShares returns the number of equal shares of Alpha of which a duel gets one.
+// duelShares returns the number of equal shares into which Alpha is divided for duels. A duel gets
+// one share.
 func duelShares(challengers int) int {
 	return Primaries() * challengers * max(challengers-1, 1)
 }
@@ -88,7 +89,7 @@ func spareShares(challengers int) int {
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(Primaries()*challengers)))
 }
 
-// against returns why the comparison of two arms gives no verdict; nil if it gives one.
+// against returns the reason why the comparison of two arms gives no verdict; nil if it gives one.
 func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm, run *refusal, r ruler) *refusal {
 	why := cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), r.broken)
 	switch {
@@ -114,6 +115,8 @@ type ruler struct {
 	broken  *refusal    // for refusing every verdict, if A/A itself is refused; else nil
 }
 
+// newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that
+// comparison is refused.
 func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
 	if why != nil {
 		r.broken = &refusal{record.Fact{Code: causeAA, Because: []record.Fact{why.Fact}}, why.final}
@@ -137,7 +140,8 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// check is a reason against a verdict that the blocks are sure of.
+// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns
+// nil if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
 	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
@@ -183,8 +187,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	return nil
 }
 
-// without are the ratios of the blocks in which neither arm failed too many requests, and
-// how many others there are.
+// without returns the log ratios of the blocks in which neither arm failed too many requests.
+// failing is the number of the other blocks.
 func (b blocks) without(said call, base, arm string) (clean []float64, failing int) {
 	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
 	for i, x := range said.x {
@@ -197,12 +201,13 @@ func (b blocks) without(said call, base, arm string) (clean []float64, failing i
 	return clean, failing
 }
 
-// unfitFor says why the figures of a comparison cannot be compared.
+// unfitFor returns the reason why the values of a comparison cannot be compared.
 func unfitFor(c stats.Comparison) record.Fact {
 	return record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 }
 
-// noun is a disturbance, those of the several quantiles as one.
+// noun returns a disturbance's name for a sentence. The lateness of every quantile has the same
+// name.
 func noun(name string) string {
 	for q := range window.Quantiles {
 		if name == window.Lateness+q {
@@ -226,7 +231,8 @@ func (v verdicts) verdict(c stats.Comparison, base, arm record.Arm, why *refusal
 	return verdict(c, base, arm, why)
 }
 
-// disturbed are an arm's disturbances over the valid blocks; nil without any.
+// disturbed returns the medians of an arm's disturbances over the valid blocks, -1 for an unknown
+// one. It returns nil if no block is valid.
 func (b blocks) disturbed(arm string) *record.Disturbed {
 	if len(b.valid) == 0 {
 		return nil
@@ -249,7 +255,7 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	return d
 }
 
-// Primaries is how many metrics share the probability of error.
+// Primaries returns the number of primary metrics. They share the probability of error.
 func Primaries() (n int) {
 	for _, m := range stats.Metrics() {
 		n += stats.Count(m.Primary)
@@ -257,7 +263,7 @@ func Primaries() (n int) {
 	return n
 }
 
-// verdict is a comparison's, unless something refuses it.
+// verdict returns the verdict of a comparison, or a refused verdict if why is not nil.
 func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if why != nil {

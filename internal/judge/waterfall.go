@@ -14,9 +14,9 @@ type Block struct {
 }
 
 // Waterfall divides the difference of two arms' means over one or more blocks by stretch and
-// phase. of is [MeanOf] or [TailOf].
-// Its pieces add up to the difference, because each is the mean over the blocks of what the
-// phase takes longer, and phases add up to a response time (docs/timeline.md).
+// phase. of is [MeanOf] or [TailOf]. Each piece is the mean over the blocks of how much longer the
+// arm takes there. The pieces add up to the difference, because the phases add up to a response
+// time (docs/timeline.md).
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
 	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
 		for _, p := range phases {
@@ -116,6 +116,7 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 	return all
 }
 
+// waterfall returns the waterfall from one arm to another over the valid blocks.
 func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
 	var all []Block
 	for _, block := range b.valid {

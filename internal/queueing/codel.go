@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// The settings that servers take for CoDel: B. Maurer, "Fail at Scale", ACM Queue
-// 13(8), 2015.
+// CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
+// Scale", ACM Queue 13(8), 2015.
 const (
 	CoDelTarget   = 5 * time.Millisecond
 	CoDelInterval = 100 * time.Millisecond
 )
 
-// An Aging queue refuses jobs that have waited too long, by CoDel in its form for
-// servers (Maurer, as above). The queue stands when in a whole interval even the
-// shortest wait was above target, or when those refused in it would take more
-// than twice the target to run at the rate of those that ran. While it stands,
-// jobs that have waited for more than twice the target are lost. The zero value
-// loses none.
+// An Aging queue refuses jobs that have waited too long, by the form of CoDel for servers (Maurer,
+// as above). The queue is standing if even the shortest wait in a whole interval was above the
+// target, or if the jobs refused in it would need more than twice the target to run at the rate of
+// the jobs that ran. While the queue is standing, jobs that have waited more than twice the target
+// are lost. The zero value loses no job.
 type Aging struct {
 	Target, Interval time.Duration // both or neither above 0
-	// Adaptive serves the newest first while the queue stands, and lets arrivals
-	// take out what is too old, not only workers. Of a Pool alone.
+	// Adaptive serves the newest job first while the queue is standing. It lets arrivals remove
+	// jobs that are too old, and not only workers. It is for a Pool only.
 	Adaptive bool
 }
 
@@ -42,18 +41,17 @@ func (a Aging) check(s Station) error {
 	return nil
 }
 
-// codel is the law at work, one for all queues of a station.
+// codel applies an Aging. All queues of a station share one.
 type codel struct {
 	Aging
-	end          time.Duration // of the interval
-	least        time.Duration // wait in it
-	ran, refused int           // jobs in it
-	standing     bool          // as of the interval before
-	waiting      []int         // of an adaptive queue: its jobs, oldest first
+	end          time.Duration // of the current interval
+	least        time.Duration // shortest wait in the interval
+	ran, refused int           // jobs in the interval
+	standing     bool          // the queue was standing in the interval before
+	waiting      []int         // jobs of an adaptive queue, oldest first
 }
 
-// turn reports whether a job that has waited for that long when its turn comes is
-// too old to run.
+// turn reports whether a job is too old to run when its turn comes. waited is its wait.
 func (c *codel) turn(now, waited time.Duration) bool {
 	if now < c.end {
 		c.least = min(c.least, waited)
@@ -69,6 +67,7 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	return false
 }
 
+// tooOld reports whether a job with this wait must be refused, and counts it if so.
 func (c *codel) tooOld(waited time.Duration) bool {
 	if !c.standing || waited <= 2*c.Target {
 		return false
@@ -77,7 +76,8 @@ func (c *codel) tooOld(waited time.Duration) bool {
 	return true
 }
 
-// expired takes the oldest job of an adaptive queue if it is too old at an arrival.
+// expired removes the oldest job of an adaptive queue if it is too old. It is called at an
+// arrival.
 func (r *replay) expired() (job int, ok bool) {
 	c := r.law
 	if len(c.waiting) == 0 || !c.tooOld(r.now-r.jobs[c.waiting[0]].At) {
@@ -86,7 +86,8 @@ func (r *replay) expired() (job int, ok bool) {
 	return r.leaveAged(0), true
 }
 
-// leaveAged takes the oldest job, 0, or the newest out of an adaptive queue.
+// leaveAged removes job i of an adaptive queue: 0 is the oldest, and the only other i is the
+// newest.
 func (r *replay) leaveAged(i int) (job int) {
 	c := r.law
 	job = c.waiting[i]
@@ -100,8 +101,8 @@ func (r *replay) leaveAged(i int) (job int) {
 	return job
 }
 
-// adaptiveTurn is the job of an adaptive queue whose turn it is. The oldest one's wait is the
-// queue's, whichever comes next.
+// adaptiveTurn removes the next job of an adaptive queue. The wait of the oldest job counts as the
+// wait of the queue, whichever job is next.
 func (r *replay) adaptiveTurn() (job int, stale, ok bool) {
 	c := r.law
 	last := len(c.waiting) - 1

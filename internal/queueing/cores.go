@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// turns are cores that run jobs in turn, the one ready longest next.
+// turns are cores that run jobs in turn: the job that has been ready longest is next.
 type turns struct {
 	turn    time.Duration
 	idle    int
 	running heap[time.Duration] // by the end of their turn
-	left    []time.Duration     // of each job's demand, after its turn
+	left    []time.Duration     // demand of each job that is left after its current turn
 	links   links
 	ready   queue
 }
@@ -29,6 +29,7 @@ func (t *turns) run(now time.Duration, job int, demand time.Duration) {
 	t.begin(now, job)
 }
 
+// begin starts a turn of job on a core.
 func (t *turns) begin(now time.Duration, job int) {
 	turn := min(t.turn, t.left[job])
 	t.left[job] -= turn
@@ -52,17 +53,17 @@ func (t *turns) step() (job int, ended bool) {
 	return job, ended
 }
 
-// sharing is cores on which all jobs advance at one speed: a core each, or an even
-// share when there are more jobs than cores. So they end in the order of how far
-// the clock of work must have advanced.
+// sharing are cores on which all jobs advance at the same speed: each has a core, or an even share
+// if there are more jobs than cores. So jobs end in the order of the amount of work that the clock
+// of work must reach.
 type sharing struct {
 	cores   float64
-	at      time.Duration // when work was right
-	work    float64       // that a job present since the start would have had done, ns
+	at      time.Duration // time of the last update of work
+	work    float64       // clock of work: what a job present since the start would have had done, ns
 	present heap[float64]
 }
 
-// advance brings the clock of work to now.
+// advance moves the clock of work forward to now.
 func (s *sharing) advance(now time.Duration) {
 	if n := float64(s.present.len()); n > 0 {
 		s.work += float64(now-s.at) * min(1, s.cores/n)
@@ -89,7 +90,7 @@ func (s *sharing) step() (job int, ended bool) {
 	s.advance(now)
 	job = s.present.pop()
 	if s.work = max(s.work, done); s.present.len() == 0 {
-		s.work = 0 // so that it stays exact in long traces
+		s.work = 0 // restart the clock, which keeps it exact in long traces
 	}
 	return job, true
 }

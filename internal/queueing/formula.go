@@ -5,13 +5,14 @@ import (
 	"math"
 )
 
-// formula is the prediction of the formula that fits, or none.
+// formula returns the prediction of the formula that fits the station and the load; the zero
+// Prediction if none fits.
 //
-// What decides is who waits for what. Workers that each have a core, or mostly
-// sleep, are c servers. Workers that share the cores are as many servers as cores:
-// how they share them does not change the mean of exponential demands, and demands
-// that end within a turn are served whole, first come first served. Demands much
-// longer than a turn share the cores evenly.
+// The choice depends on the resource that requests wait for. Workers that each have a core, or
+// mostly sleep, are c servers. Workers that share the cores count as one server per core: the way
+// they share does not change the mean of exponential demands, and demands that end within a turn
+// are served whole, first come first served. Demands much longer than a turn share the cores
+// evenly.
 func (s Station) formula(l Load) Prediction {
 	switch {
 	case s.Newest || s.Oldest || s.Aging != Aging{} || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:
@@ -21,14 +22,14 @@ func (s Station) formula(l Load) Prediction {
 	case s.Kind == Pool:
 		return s.pool(l)
 	case s.Workers > s.Cores && !s.sleepy(l):
-		return Prediction{} // queues of their own, cores in common
+		return Prediction{} // separate queues, but shared cores
 	}
 	held := l.Service + l.Block
 	if s.Kind == PerWorker && s.Places == 0 && l.exponential() {
 		return s.roundRobin(l)
 	}
-	// Connections divide a stream at random: what is left of its pattern is Ca²-1
-	// divided by the number of parts. Dealing in turn sums c gaps to one.
+	// Connections divide a stream at random: one part keeps Ca²-1 divided by the number of parts.
+	// Dealing in turn makes one gap from c gaps.
 	c := float64(s.Workers)
 	one := Load{Rate: l.Rate / c, CA2: 1 + (l.CA2-1)/c, Service: held, SCV: l.SCV}
 	if s.Kind == PerWorker {
@@ -41,8 +42,8 @@ func (s Station) formula(l Load) Prediction {
 	return p
 }
 
-// patient says that next to nobody would wait for longer than the station's patience,
-// as if demands were exponential.
+// patient reports whether at most one request in 1,000 would wait longer than the station's
+// patience, with demands taken as exponential.
 func (s Station) patient(l Load) bool {
 	servers, held := s.Workers, l.Service+l.Block
 	if s.Workers > s.Cores && !s.sleepy(l) {
@@ -51,24 +52,27 @@ func (s Station) patient(l Load) bool {
 	return s.Patience == 0 || MMcWait(l.Rate, held, servers, s.Patience.Seconds()) <= 0.001
 }
 
-// short says that next to no demand outlasts a turn.
+// short reports whether nearly all demands end within a turn.
 func (s Station) short(l Load) bool {
 	return cmp.Or(l.Long, l.Service*(1+6*math.Sqrt(l.SCV))) <= s.Turn.Seconds()
 }
 
-// even says that most demands are many turns long.
+// even reports whether most demands are many turns long.
 func (s Station) even(l Load) bool { return s.Turn.Seconds() <= l.Service/10 }
 
-// sleepy says that workers mostly sleep, so that cores are not what they wait for.
+// sleepy reports whether workers mostly sleep, so that requests do not wait for cores.
 func (s Station) sleepy(l Load) bool {
 	return l.Block > 9*l.Service && l.Rate*l.Service <= 0.1*float64(s.Cores)
 }
 
+// exponential reports whether gaps and demands look exponential.
 func (l Load) exponential() bool { return near1(l.CA2) && near1(l.SCV) }
 
-// near1 takes the moments of a trace of exponential draws for what they are.
+// near1 reports whether a squared coefficient of variation is within 0.05 of 1, as in a trace of
+// exponential draws.
 func near1(c2 float64) bool { return math.Abs(c2-1) <= 0.05 }
 
+// pool is formula for a Pool.
 func (s Station) pool(l Load) Prediction {
 	switch {
 	case s.Workers <= s.Cores || s.sleepy(l):
@@ -81,12 +85,13 @@ func (s Station) pool(l Load) Prediction {
 		return l.served(s.Cores, s.Places)
 	case l.exponential():
 		p := l.served(s.Cores, s.Places)
-		p.quantiles(nil) // sharing changes all but the mean
+		p.quantiles(nil) // sharing changes everything but the mean
 		return p
 	}
 	return Prediction{}
 }
 
+// goroutines is formula for Goroutines.
 func (s Station) goroutines(l Load) Prediction {
 	block := l.Block
 	l.Block = 0
@@ -104,15 +109,15 @@ func (s Station) goroutines(l Load) Prediction {
 		p = l.served(s.Cores, s.Places)
 		p.quantiles(nil)
 	}
-	if block > 0 && p.Mean != nil { // it delays all alike, and nobody waits for it
+	if block > 0 && p.Mean != nil { // blocking delays all requests alike, and no request waits for it
 		p.Mean = new(*p.Mean + block)
 		p.quantiles(nil)
 	}
 	return p
 }
 
-// shared is processor sharing. The number present depends on the demand's mean
-// alone, so it is that of exponential demands.
+// shared is the prediction for processor sharing. The number present depends only on the mean
+// demand, so the formula for exponential demands gives it.
 func (l Load) shared(cores int) Prediction {
 	p := Prediction{Formula: "M/G/c processor sharing"}
 	return p.settle(l, cores, MMc(l.Rate, l.Service, cores))
@@ -143,7 +148,7 @@ func (l Load) served(servers, places int) Prediction {
 	return p.settle(l, servers, AllenCunneen(l.Rate, l.Service, servers, l.CA2, l.SCV))
 }
 
-// bounded is a queue that loses what finds no place.
+// bounded is the prediction for a queue that loses arrivals without a place.
 func (l Load) bounded(servers, places int) Prediction {
 	switch {
 	case places <= servers && near1(l.CA2):
@@ -158,7 +163,8 @@ func (l Load) bounded(servers, places int) Prediction {
 	return p
 }
 
-// roundRobin is PerWorker, whose response times are exponential.
+// roundRobin is the prediction for PerWorker with exponential demands. Its response times are
+// exponential.
 func (s Station) roundRobin(l Load) Prediction {
 	held := l.Service + l.Block
 	p := Prediction{Formula: "E_c/M/1"}.settle(l, s.Workers, RoundRobin(l.Rate, held, s.Workers))
@@ -168,8 +174,8 @@ func (s Station) roundRobin(l Load) Prediction {
 	return p
 }
 
-// settle adds what follows from a mean without a bound: beyond saturation there is
-// none, and servers serve what they can.
+// settle adds the figures that follow from the mean of a queue without a bound. Beyond saturation
+// there is no mean, and the servers serve what they can.
 func (p Prediction) settle(l Load, servers int, mean float64) Prediction {
 	p.Loss = new(0.0)
 	if math.IsInf(mean, 1) {

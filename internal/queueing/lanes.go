@@ -1,6 +1,6 @@
 package queueing
 
-// laneOf is the job's queue, picked when it is first asked for.
+// laneOf returns the job's queue. The queue is picked at the first call for the job.
 func (r *replay) laneOf(job int) int {
 	if r.own[job] < 0 {
 		r.own[job] = int32(r.pick(job))
@@ -8,6 +8,7 @@ func (r *replay) laneOf(job int) int {
 	return int(r.own[job])
 }
 
+// pick chooses the queue of an arrival.
 func (r *replay) pick(job int) int {
 	n := len(r.lanes)
 	switch {
@@ -36,11 +37,11 @@ func (r *replay) pick(job int) int {
 	return job % n
 }
 
-// load is what a lane has to do.
+// load returns the number of jobs in a lane, waiting or running.
 func (l *lane) load() int { return l.waits + l.busy }
 
-// idle is the lane of a worker for a job put into that lane: its own or, where they
-// steal, another's; -1 if all are at work.
+// idle returns the lane of an idle worker for a job in the given lane: this lane or, if workers
+// steal, another. It returns -1 if all are busy.
 func (r *replay) idle(lane int) int {
 	for k := range r.reach() {
 		if i := (lane + k) % len(r.lanes); r.lanes[i].free > 0 {
@@ -50,7 +51,8 @@ func (r *replay) idle(lane int) int {
 	return -1
 }
 
-// take is the next job for a worker of that lane, -1 for none.
+// take returns the next job for a worker of the lane; -1 if there is none. Jobs that are too old
+// are lost on the way.
 func (r *replay) take(lane int) int {
 	for k := range r.reach() {
 		l := &r.lanes[(lane+k)%len(r.lanes)]
@@ -65,8 +67,8 @@ func (r *replay) take(lane int) int {
 	return -1
 }
 
-// turn takes the job out of a queue whose turn it is, and tells whether it has
-// waited too long; ok is false when none waits.
+// turn removes the next job from a queue. stale reports that it has waited too long, ok is false
+// if no job waits.
 func (r *replay) turn(l *lane) (job int, stale, ok bool) {
 	switch {
 	case r.station.Aging.Adaptive:
@@ -78,7 +80,7 @@ func (r *replay) turn(l *lane) (job int, stale, ok bool) {
 	return job, r.law != nil && r.law.turn(r.now, r.now-r.jobs[job].At), true
 }
 
-// reach is how many lanes a worker looks at, its own first.
+// reach returns how many lanes a worker takes jobs from, its own first.
 func (r *replay) reach() int {
 	if r.station.Steal {
 		return len(r.lanes)
@@ -86,16 +88,15 @@ func (r *replay) reach() int {
 	return 1
 }
 
-// leave takes the first job out of a lane's queue.
+// leave removes the first job from a lane's queue.
 func (r *replay) leave(l *lane) int {
 	l.room++
 	l.waits--
 	return r.links.pop(&l.waiting)
 }
 
-// expire loses the jobs at the head of a queue whose patience has ended. It is
-// looked at when a worker or an arrival wants the head or its place: nobody else
-// can tell.
+// expire loses the jobs at the head of a queue that have run out of patience. It is called when a
+// worker wants the head or an arrival wants a place, because only then does it make a difference.
 func (r *replay) expire(l *lane) {
 	if r.station.Patience == 0 {
 		return

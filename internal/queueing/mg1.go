@@ -42,17 +42,16 @@ func MG1PS(lambda, service float64) float64 {
 	return service / (1 - rho)
 }
 
-// AllenCunneen returns about the mean response time of servers with one unbounded
-// queue in order of arrival, whatever the distributions of gaps and demands: the
-// wait of M/M/c scaled by the variability of both,
+// AllenCunneen returns an approximate mean response time of servers with one unbounded queue in
+// order of arrival, whatever the distributions of gaps and demands. It scales the wait of M/M/c by
+// the variability of both:
 //
 //	T ≈ S + (Ca²+Cs²)/2 · C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
 //
-// It is exact for M/M/c and for M/G/1, and commonly within 10 % for C² up to
-// about 2. With one server it is Kingman's formula, which is good near saturation
-// (J. F. C. Kingman, "The single server queue in heavy traffic", Mathematical
-// Proceedings of the Cambridge Philosophical Society 57(4), 1961). (A. O. Allen, Probability, Statistics, and Queueing Theory, 2nd
-// edition, 1990, chapter 5.)
+// It is exact for M/M/c and for M/G/1, and commonly within 10 % for C² up to about 2 (A. O. Allen,
+// Probability, Statistics, and Queueing Theory, 2nd edition, 1990, chapter 5). With one server it
+// is Kingman's formula, which is good near saturation (J. F. C. Kingman, "The single server queue
+// in heavy traffic", Mathematical Proceedings of the Cambridge Philosophical Society 57(4), 1961).
 func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float64 {
 	if !(ca2 >= 0 && scv >= 0) {
 		return math.NaN()
@@ -64,16 +63,15 @@ func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float6
 	return service + (markov-service)*(ca2+scv)/2
 }
 
-// RoundRobin returns the mean response time of servers with exponential demands
-// that each have a queue of their own, the requests dealt to them in turn. Each
-// queue then sees every c-th arrival of a Poisson stream, E_c/M/1:
+// RoundRobin returns the mean response time of servers with exponential demands. Each server has a
+// separate queue, and the requests are dealt to the queues in turn. Each queue then sees every
+// c-th arrival of a Poisson stream, E_c/M/1:
 //
 //	T = S / (1-σ),  σ = (lambda / (lambda + (1-σ)/S))^c, the root below 1
 //
-// and its response times are exponential. (Kleinrock, Queueing Systems, volume 1,
-// 1975, chapter 6, on G/M/1.) It lies between [MMc], one queue for all, and c
-// separate Poisson streams, MG1 at lambda/c: what it is above MMc is head-of-line
-// blocking.
+// and its response times are exponential. (Kleinrock, Queueing Systems, volume 1, 1975, chapter 6,
+// on G/M/1.) T lies between [MMc], one queue for all, and c separate Poisson streams, MG1 at
+// lambda/c. The part above MMc is head-of-line blocking.
 func RoundRobin(lambda, service float64, servers int) float64 {
 	c := float64(servers)
 	switch {

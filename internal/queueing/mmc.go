@@ -39,12 +39,12 @@ func ErlangC(servers int, load float64) float64 {
 	return b / (1 - rho*(1-b))
 }
 
-// MMc returns the mean response time of servers with exponential demands and
-// one unbounded queue in order of arrival:
+// MMc returns the mean response time of servers with exponential demands and one unbounded queue
+// in order of arrival:
 //
 //	T = S + C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
 //
-// This is a worker pool whose workers each have a processor, or only sleep.
+// It describes a worker pool with a processor for each worker, or with workers that only sleep.
 func MMc(lambda, service float64, servers int) float64 {
 	load := lambda * service
 	switch {
@@ -72,7 +72,7 @@ type Bounded struct {
 //	loss = p(K),  X = lambda·(1-p(K)),  T = Σn·p(n) / X
 //
 // (Kleinrock, Queueing Systems, volume 1, 1975, chapter 3; T by Little's law).
-// Without arrivals the response time is that of an empty queue, service.
+// Without arrivals the response time is service, as in an empty queue.
 func MMcK(lambda, service float64, servers, places int) Bounded {
 	if !meaningful(lambda, service) || servers < 1 || places < 1 {
 		return Bounded{Loss: math.NaN(), Throughput: math.NaN(), Response: math.NaN()}
@@ -81,7 +81,7 @@ func MMcK(lambda, service float64, servers, places int) Bounded {
 		return Bounded{Response: service}
 	}
 	load := lambda * service
-	// p(n), Σp below n and Σn·p of a queue of n places, for ever more places.
+	// p is p(n), below is Σp below n, present is Σn·p. The loop adds one place at a time.
 	p, below, present := 1.0, 0.0, 0.0
 	for n := 1; n <= places; n++ {
 		p *= load / float64(min(n, servers))
@@ -106,8 +106,8 @@ func MMcWait(lambda, service float64, servers int, wait float64) float64 {
 	return ErlangC(servers, load) * math.Exp(-max(0, float64(servers)-load)*wait/service)
 }
 
-// MMcTail returns the ratio of requests of [MMc] whose response time is longer
-// than response seconds, the wait and an exponential demand together:
+// MMcTail returns the ratio of requests of [MMc] with a response time longer than response
+// seconds. The response time is the wait and an exponential demand:
 //
 //	P(T > t) = e^(-t/S) · (1 + C·(1-e^(-b·t/S))/b),  b = c - 1 - a
 //
@@ -152,7 +152,8 @@ func MMcKQuantile(lambda, service float64, servers, places int, q float64) float
 	})
 }
 
-// foundMMcK is how likely one that is let in finds n present, n = 0..places-1.
+// foundMMcK returns the probabilities that a request that is let in finds n present, n =
+// 0..places-1.
 func foundMMcK(load float64, servers, places int) []float64 {
 	found := make([]float64, places) // first as logarithms: a long queue overflows
 	most := 0.0
@@ -171,9 +172,9 @@ func foundMMcK(load float64, servers, places int) []float64 {
 	return found
 }
 
-// departuresTail is Σ found[n]·P(T > t) by uniformization: departures come as a
-// Poisson process, departures of them on average until t. Those ahead leave one
-// each; a request in service is the one that leaves with probability 1/c.
+// departuresTail returns Σ found[n]·P(T > t) by uniformization. Departures come as a Poisson
+// process, and departures of them are expected until t. The requests ahead leave one at each
+// departure. A request in service is the one that leaves with probability 1/c.
 func departuresTail(found []float64, servers int, departures float64) float64 {
 	var waiting, inService float64
 	for n, p := range found {
@@ -202,7 +203,7 @@ func departuresTail(found []float64, servers int, departures float64) float64 {
 	return tail
 }
 
-// poisson is the probability of k events where mean are expected.
+// poisson returns the probability of k events if mean events are expected.
 func poisson(k int, mean float64) float64 {
 	if mean == 0 {
 		if k == 0 {
@@ -214,8 +215,8 @@ func poisson(k int, mean float64) float64 {
 	return math.Exp(float64(k)*math.Log(mean) - mean - gamma)
 }
 
-// quantile finds where a falling tail is 1-q, from a guess of its size: about 50
-// looks, to a relative 1e-10.
+// quantile finds where a falling tail is 1-q. guess is about as large as the result. It calls tail
+// about 50 times, and the result is within a relative 1e-10.
 func quantile(q, guess float64, tail func(float64) float64) float64 {
 	switch {
 	case !(q >= 0 && q < 1) || math.IsNaN(guess):
@@ -238,8 +239,8 @@ func quantile(q, guess float64, tail func(float64) float64) float64 {
 	return high
 }
 
-// MMcWaitQuantile returns the wait before service that the ratio q of the requests
-// of [MMc] do not exceed, 0 <= q < 1: 0 when so many find a server free.
+// MMcWaitQuantile returns the wait before service that the ratio q of the requests of [MMc] do not
+// exceed, 0 <= q < 1. It is 0 if at least this ratio finds a free server.
 func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
 	mean := MMc(lambda, service, servers)
 	switch {
@@ -252,9 +253,9 @@ func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
 	return max(0, math.Log(ErlangC(servers, load)/(1-q))*service/(float64(servers)-load))
 }
 
-// MMcKWait returns the mean wait before service of the requests that [MMcK] serves,
-// and the wait that the ratio q of them do not exceed, 0 <= q < 1. One that finds n
-// present waits for n-c+1 departures, each exponential of mean S/c.
+// MMcKWait returns the mean wait before service of the requests that [MMcK] serves, and the wait
+// that the ratio q of them do not exceed, 0 <= q < 1. A request that finds n present waits for
+// n-c+1 departures, each exponential with mean S/c.
 func MMcKWait(lambda, service float64, servers, places int, q float64) (mean, quantiled float64) {
 	response := MMcK(lambda, service, servers, places).Response
 	if math.IsNaN(response) || !(q >= 0 && q < 1) {
@@ -270,8 +271,9 @@ func MMcKWait(lambda, service float64, servers, places int, q float64) (mean, qu
 	})
 }
 
-// waitTail is how many of those that found n present still wait when departures are
-// to be expected: they wait for n-c+1 of them, which come as a Poisson process.
+// waitTail returns the ratio of requests that still wait when this number of departures is
+// expected. A request that found n present waits for n-c+1 departures, which come as a Poisson
+// process.
 func waitTail(found []float64, servers int, departures float64) float64 {
 	waiting, tail := 0.0, 0.0
 	for n := servers; n < len(found); n++ {

@@ -2,13 +2,14 @@ package queueing
 
 import "cmp"
 
-// A heap gives jobs back in the order of a key, and those of equal keys in the
-// order they came. Its zero value is empty.
+// A heap returns jobs in the order of a key. Jobs with equal keys come in the order in which they
+// were pushed. Its zero value is empty.
 type heap[K cmp.Ordered] struct {
 	items []keyed[K]
 	count uint64 // of pushes
 }
 
+// keyed is an item of a heap. order is the number of its push.
 type keyed[K cmp.Ordered] struct {
 	key   K
 	order uint64
@@ -21,7 +22,7 @@ func (a keyed[K]) before(b keyed[K]) bool {
 
 func (h *heap[K]) len() int { return len(h.items) }
 
-// next is the least key, or none when the heap is empty.
+// next returns the smallest key; none if the heap is empty.
 func (h *heap[K]) next(none K) K {
 	if len(h.items) == 0 {
 		return none
@@ -66,11 +67,11 @@ func (h *heap[K]) pop() int {
 	return top
 }
 
-// links chain jobs into queues: the one behind each. A job is in one queue at a time,
-// so one link for each job is enough for all.
+// links chain jobs into queues: an entry is the job behind. A job is in one queue at a time, so
+// one link per job is enough for all queues.
 type links []int32
 
-// A queue is a list of jobs, of which last is right while there is one.
+// A queue is a list of jobs. first is -1 if it is empty; last is valid only if it is not.
 type queue struct{ first, last int }
 
 var empty = queue{first: -1}
@@ -87,6 +88,7 @@ func (l links) push(q *queue, job int) {
 	q.last = job
 }
 
+// pushFront puts a job at the head of a queue.
 func (l links) pushFront(q *queue, job int) {
 	l[job] = int32(q.first)
 	if q.isEmpty() {

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Unbounded is the queue of an [Outcome] that loses nothing.
+// Unbounded is the Queue of an [Outcome] with a queue that loses nothing.
 const Unbounded = -1
 
-// An Outcome is what a pool of workers does under a load. Times are seconds. Only
-// [Size], [Waits] and [Advice] make one.
+// An Outcome is the behaviour of a pool of workers under a load. Times are seconds. Only [Size],
+// [Waits] and [Advice] make one.
 type Outcome struct {
-	Workers int     // 0: one for each request
-	Queue   int     // that may wait for a worker; Unbounded: any number
+	Workers int     // 0: one worker for each request
+	Queue   int     // requests that may wait for a worker; Unbounded: any number
 	Rate    float64 // offered per second
-	Held    float64 // mean time a request asks of its worker, without waits for a core
+	Held    float64 // mean time that a request keeps its worker, without waits for a core
 
-	// Formula is what the figures below are from, "replay" if from the trace, of which
-	// Counted requests count.
+	// Formula names the formula of the figures below. It is "replay" if they come from replaying
+	// the trace; Counted requests of the trace count.
 	Formula     string
 	Counted     int
 	Approximate bool // the formula is not exact for this load
 
 	Loss       float64 // ratio of requests turned away
 	Throughput float64 // requests served per second
-	Mean       float64 // response time of those served; +Inf if they never catch up
-	Wait       float64 // of it, mean wait for a worker
+	Mean       float64 // response time of the requests served; +Inf if the pool never catches up
+	Wait       float64 // mean wait for a worker, a part of Mean
 	Busy       float64 // workers held on average (Little's law: throughput x (Mean - Wait))
-	Cores      float64 // ratio of the cores' time that is used, if nothing is lost
+	Cores      float64 // ratio of the cores' time that is used if nothing is lost
 
 	response, wait func(q float64) float64
 }
@@ -38,17 +38,17 @@ type Outcome struct {
 // exceed, 0 < q < 1.
 func (o Outcome) Response(q float64) float64 { return o.response(q) }
 
-// Waited returns the wait for a worker that the ratio q do not exceed.
+// Waited returns the wait for a worker that the ratio q of the requests served do not exceed.
 func (o Outcome) Waited(q float64) float64 { return o.wait(q) }
 
-// A setting is what an outcome is asked for: an ask's load at another rate, with
-// demands of another size.
+// A setting is a pool to predict: its size, and the factors by which the rate and the demands of
+// an Ask are multiplied.
 type setting struct {
 	workers, queue int
-	rate, held     float64 // factors
+	rate, held     float64 // factors of the rate and of the demands
 }
 
-// outcome is what theory says of the setting, by Erlang's formulas where they hold.
+// outcome predicts a setting: by Erlang's formulas if they hold, else by replaying the trace.
 func (a *Ask) outcome(s setting) Outcome {
 	o := Outcome{Workers: s.workers, Queue: s.queue, Rate: a.Rate * s.rate, Held: (a.Service + a.Block) * s.held}
 	o.Cores = a.Rate * s.rate * a.Service * s.held / float64(a.Cores)
@@ -67,16 +67,16 @@ func (a *Ask) outcome(s setting) Outcome {
 	return o
 }
 
-// erlang says whether workers are as good as servers with exponential demands.
+// erlang reports whether workers behave like servers with exponential demands.
 func (a *Ask) erlang(s setting) bool {
 	st := Station{Cores: a.Cores}
 	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
 	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || st.sleepy(scaled))
 }
 
-// exact fills in the figures of M/M/c and M/M/c/K, and of M/M/∞ for a worker for each
-// request, who only sleeps. That a little CPU time is waited for on a core, not in the
-// queue, is what makes them approximate.
+// exact fills in the figures of M/M/c and M/M/c/K, or of M/M/∞ if there is a worker for each
+// request and requests only sleep. The figures are approximate if requests need a little CPU time,
+// because they wait for a core and not in the queue.
 func (a *Ask) exact(o *Outcome) {
 	o.Approximate = a.Service > 0 && (o.Workers == 0 || o.Workers > a.Cores)
 	rate, held, workers := o.Rate, o.Held, o.Workers
@@ -106,23 +106,23 @@ func (a *Ask) exact(o *Outcome) {
 	}
 }
 
-// endless fills in what comes of cores that cannot keep up and a queue without a bound.
+// endless fills in the figures if the cores cannot keep up and the queue has no bound.
 func (a *Ask) endless(o *Outcome) {
 	never := func(float64) float64 { return math.Inf(1) }
 	o.Formula, o.Throughput = "utilisation law", o.Rate/o.Cores
 	o.Mean, o.response = never(0), never
-	if o.Workers > 0 { // who wait; without them, all wait for a core
+	if o.Workers > 0 { // requests wait for workers; if each has a worker, all wait for a core
 		o.Wait, o.wait = never(0), never
 		return
 	}
 	o.wait = func(float64) float64 { return 0 }
 }
 
-// settling is the part of a replay that its figures leave out: the first tenth of the
-// jobs, in which an empty station fills.
+// settling is the part of a replay that its figures leave out: the first tenth of the jobs, while
+// an empty station fills.
 const settling = 10
 
-// replayed fills in the figures of the trace.
+// replayed fills in the figures of a replay of the trace.
 func (a *Ask) replayed(o *Outcome, s setting) {
 	o.Formula = "replay"
 	jobs := a.stretched(s)
@@ -155,7 +155,7 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 	o.Counted = len(jobs) - first
 	n, offered := float64(len(responses)), float64(o.Counted)
 	o.Loss, o.Throughput = 1-n/offered, n/offered*o.Rate
-	// What has piled up is served after the arrivals have ended, and not within their span.
+	// The backlog is served after the last arrival. Include the time that this takes.
 	if span, late := offered/o.Rate, (last - jobs[len(jobs)-1].At).Seconds(); late > 0.01*span {
 		o.Throughput = n / (span + late)
 	}
@@ -163,8 +163,8 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 	o.response, o.wait = ranked(responses), ranked(waits)
 }
 
-// ranked gives quantiles by nearest rank, NaN of nothing. It sorts when it is first
-// asked: most outcomes of a search are judged by one figure.
+// ranked returns a function that gives quantiles by nearest rank; NaN if there are no values. It
+// sorts at the first call, because most outcomes of a search are judged by one figure.
 func ranked(values []float64) func(q float64) float64 {
 	sorted := sync.OnceValue(func() []float64 { slices.Sort(values); return values })
 	return func(q float64) float64 {
@@ -176,7 +176,7 @@ func ranked(values []float64) func(q float64) float64 {
 	}
 }
 
-// stretched is the trace at the setting's rate and with its demands.
+// stretched returns the trace at the setting's rate and with its demands.
 func (a *Ask) stretched(s setting) []Job {
 	jobs := slices.Clone(a.Trace)
 	for i := range jobs {

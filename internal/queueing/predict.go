@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// A Load is what reaches a station: its moments, all that formulas know of it.
+// A Load describes the requests that reach a station, by their moments. Formulas need no more.
 type Load struct {
 	Rate    float64 // lambda: requests per second
 	CA2     float64 // Ca² of the gaps between arrivals: 0 even, 1 Poisson
 	Service float64 // S: mean CPU demand, seconds
 	SCV     float64 // Cs² of the demand, CPU and blocking together
 	Block   float64 // mean time blocked after it, seconds
-	// Long is a CPU demand, in seconds: 1 % of the CPU time goes to requests that ask for
-	// more. It tells demands that end within a turn. 0: unknown, taken as S·(1+6·Cs), 7
-	// times the mean of exponential demands and too little for much heavier tails.
+	// Long is a CPU demand in seconds: requests that ask for more take 1 % of the CPU time. It
+	// tells whether demands end within a turn. 0: unknown, taken as S·(1+6·Cs), which is 7 times
+	// the mean of exponential demands and too little for much heavier tails.
 	Long float64
-	// Trace, if there is one, is replayed where no formula reaches.
+	// Trace, if there is one, is replayed if no formula applies.
 	Trace []Job
 }
 
-// Poisson is the load of exponential gaps and demands, without blocking.
+// Poisson returns the load of Poisson arrivals with exponential demands, without blocking. service
+// is in seconds.
 func Poisson(rate, service float64) Load {
 	return Load{Rate: rate, CA2: 1, Service: service, SCV: 1}
 }
 
-// Measure returns the load that a trace offers, the trace included: moments of its
-// gaps and demands. A trace of fewer than two jobs, or with all at one moment, has
-// no rate: NaN.
+// Measure returns the load that a trace offers: the moments of its gaps and demands, and the trace
+// itself. A trace of fewer than two jobs, or with all jobs at one moment, has no rate: NaN.
 func Measure(jobs []Job) Load {
 	l := measure(jobs)
 	l.Trace = jobs
@@ -62,13 +62,14 @@ func measure(jobs []Job) Load {
 	return l
 }
 
+// moments sums up values to compute their mean and variation.
 type moments struct{ n, sum, squares float64 }
 
 func (m *moments) add(x float64) { m.n++; m.sum += x; m.squares += x * x }
 
 func (m moments) mean() float64 { return m.sum / m.n }
 
-// scv is the variance over the squared mean; 0 where all are 0.
+// scv returns the variance divided by the squared mean; 0 if all values are 0.
 func (m moments) scv() float64 {
 	if m.sum == 0 {
 		return 0
@@ -76,28 +77,28 @@ func (m moments) scv() float64 {
 	return max(0, m.squares*m.n/(m.sum*m.sum)-1)
 }
 
-// A Prediction is what theory says of a station under a load. Figures that it does
-// not give are nil.
+// A Prediction holds the figures that theory predicts for a station under a load. Figures that it
+// does not give are nil.
 type Prediction struct {
-	// Formula names what was used; empty when nothing reaches.
+	// Formula names the formula; empty if none applies.
 	Formula string
-	// Utilization is the busy part of the scarcer of workers and cores, if nothing were
-	// lost; at 1 and beyond an unbounded queue grows for ever and has no response time.
+	// Utilization is the busy ratio of the workers or of the cores, whichever is larger, if
+	// nothing were lost. From 1 on an unbounded queue grows for ever and has no response time.
 	Utilization float64
 	Throughput  *float64 // requests served per second
 	Loss        *float64 // ratio of arrivals turned away
 
-	// Response times of those served, seconds.
+	// Response times of the requests served, seconds.
 	Mean, P50, P90, P99 *float64
-	// Quantile is the response time that the ratio q of those served do not exceed, 0 <
-	// q < 1; nil where P99 is nil. That of a replay keeps all its response times in
-	// memory. It is safe for concurrent use.
+	// Quantile returns the response time that the ratio q of the requests served do not exceed, 0
+	// < q < 1. It is nil if P99 is nil. After a replay it keeps all response times in memory. It
+	// is safe for concurrent use.
 	Quantile func(q float64) float64
 }
 
-// Predict says what the station would do under the load, by the formula that fits
-// both, or else by replaying the load's trace, if it has one. A station or load
-// that cannot be gets no formula and no figure.
+// Predict returns the prediction for the station under the load: by the formula that fits both, or
+// else by replaying the load's trace, if it has one. An impossible station or load gives no
+// formula and no figure.
 func Predict(s Station, l Load) Prediction {
 	if s.check() != nil || !meaningful(l.Rate, l.Service+l.Block) || !(min(l.CA2, l.SCV, l.Service, l.Block) >= 0) {
 		return Prediction{}
@@ -110,7 +111,7 @@ func Predict(s Station, l Load) Prediction {
 	return p
 }
 
-// utilization is of the cores, or of the workers if they are scarcer.
+// utilization returns the busy ratio of the cores, or of the workers if that is larger.
 func (s Station) utilization(l Load) float64 {
 	u := l.Rate * l.Service / float64(s.Cores)
 	if s.Kind != Goroutines {
@@ -119,8 +120,8 @@ func (s Station) utilization(l Load) float64 {
 	return u
 }
 
-// Twin replays a trace and returns its figures: those of this trace, not of the
-// long run. It needs a station and jobs that [Replay] takes, or is without figures.
+// Twin replays a trace and returns its figures. They describe this trace and not the long run. It
+// returns no figures if [Replay] does not accept the station or the jobs.
 func Twin(s Station, jobs []Job) Prediction {
 	fates, err := Replay(s, jobs)
 	if err != nil || len(jobs) == 0 {
@@ -134,8 +135,8 @@ func Twin(s Station, jobs []Job) Prediction {
 	return p
 }
 
-// Throughput is how many of the replayed jobs were served from one time up to another,
-// per second: a window's, whenever they arrived. nil where no time passes.
+// Throughput returns how many replayed jobs per second finished from one time up to another,
+// whenever they arrived; nil if to is not after from. Lost jobs do not count.
 func Throughput(fates []Fate, from, to time.Duration) *float64 {
 	if to <= from {
 		return nil
@@ -149,9 +150,9 @@ func Throughput(fates []Fate, from, to time.Duration) *float64 {
 	return new(float64(served) / (to - from).Seconds())
 }
 
-// Figures are those of replayed jobs, or of some of them that follow each other:
-// fates[i] is that of jobs[i], and both are not empty. Utilization is left at 0, and
-// [Throughput] is a matter of all jobs and a window.
+// Figures returns the figures of replayed jobs, or of some of them that follow each other.
+// fates[i] is the fate of jobs[i]. Both slices have the same length, 1 or more. Utilization is 0,
+// and Throughput is nil because it needs all jobs and a window: see [Throughput].
 func Figures(jobs []Job, fates []Fate) Prediction {
 	var took moments
 	responses := make([]float64, 0, len(jobs))
@@ -173,7 +174,7 @@ func Figures(jobs []Job, fates []Fate) Prediction {
 	return p
 }
 
-// quantiles takes them from at, or away where at is nil.
+// quantiles sets the quantiles from the function at, or removes them if at is nil.
 func (p *Prediction) quantiles(at func(q float64) float64) {
 	p.P50, p.P90, p.P99, p.Quantile = nil, nil, nil, at
 	if at != nil {

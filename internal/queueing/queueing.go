@@ -1,12 +1,12 @@
-// Package queueing predicts what an ideal server would do with measured inputs:
-// arrival rate, service demand and number of servers. It holds closed formulas,
-// which a measurement is drawn against; and [Replay], which runs a trace through an
-// ideal scheduler where no formula reaches. Nothing is fitted. It knows no cost of switching, parsing or writing: what a measurement has
-// beyond its prediction is overhead and interference. All functions are pure,
-// deterministic and safe for concurrent use.
+// Package queueing predicts the behaviour of an ideal server from measured inputs: arrival rate,
+// service demand and number of servers. It holds closed formulas to compare a measurement with,
+// and [Replay], which runs a trace through an ideal scheduler if no formula applies. Nothing is
+// fitted. It knows no cost of switching, parsing or writing: the part of a measurement beyond its
+// prediction is overhead and interference. All functions are pure, deterministic and safe for
+// concurrent use.
 //
-// In the formulas times are in seconds and rates per second, though every formula is
-// homogeneous and any one unit of time will do. In Kendall's notation:
+// In the formulas times are in seconds and rates per second, though every formula is homogeneous
+// and any one unit of time will do. In Kendall's notation:
 //
 //	lambda   arrival rate, Poisson unless said otherwise
 //	service  mean service demand S of a request; one server's rate is 1/S
@@ -16,17 +16,16 @@
 //	scv      C² = variance/mean² of the demand: 0 constant, 1 exponential
 //	ca2      the same of the gaps between arrivals: 0 even, 1 Poisson
 //
-// A queue with rho >= 1 has no steady state and its response time is +Inf.
-// Arguments without meaning (a rate below 0, no service time, no server) give
-// NaN.
+// A queue with rho >= 1 has no steady state and its response time is +Inf. Arguments without
+// meaning (a rate below 0, no service time, no server) give NaN.
 package queueing
 
 import "math"
 
-// Little returns the mean number present: rate arrivals per second, each held
-// for held seconds on average (Little, "A Proof for the Queuing Formula
-// L = λW", Operations Research 9, 1961). It needs no assumption about arrivals
-// or demands. Applied to workers it is how many are busy.
+// Little returns the mean number present if rate arrivals come per second and each stays for held
+// seconds on average (Little, "A Proof for the Queuing Formula L = λW", Operations Research 9,
+// 1961). It needs no assumption about arrivals or demands. Applied to workers it is the number of
+// busy workers.
 func Little(rate, held float64) float64 {
 	if !(rate >= 0 && held >= 0) {
 		return math.NaN()
@@ -34,11 +33,10 @@ func Little(rate, held float64) float64 {
 	return rate * held
 }
 
-// Workers returns the fewest workers that keep up with rate requests per
-// second, each holding its worker for held seconds: the first whole number
-// above Little(rate, held), since exactly as many as are busy on average have
-// no time left to work off a random backlog. It is 0 when the arguments have
-// no meaning or the number does not fit an int.
+// Workers returns the fewest workers that keep up with rate requests per second, if each holds its
+// worker for held seconds. It is the first whole number above Little(rate, held): the number busy
+// on average alone would have no time left to work off a random backlog. It is 0 if the arguments
+// have no meaning or the number does not fit an int.
 func Workers(rate, held float64) int {
 	busy := Little(rate, held) * (1 + 1e-12) // 0.1·30 must count as 3
 	if !(busy < math.MaxInt) {
@@ -52,10 +50,10 @@ func meaningful(lambda, service float64) bool {
 	return lambda >= 0 && service > 0 && !math.IsInf(lambda, 1) && !math.IsInf(service, 1)
 }
 
-// Bounds are what no scheduler can better in a closed loop.
+// Bounds are the limits of a closed loop that no scheduler can beat.
 type Bounds struct {
-	MostX  float64 // requests per second
-	LeastT float64 // response time, seconds
+	MostX  float64 // highest throughput, requests per second
+	LeastT float64 // shortest mean response time, seconds
 }
 
 // Response returns the mean response time of clients clients that together get

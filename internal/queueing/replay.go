@@ -10,24 +10,23 @@ import (
 
 // A Job is one request of a trace.
 type Job struct {
-	At    time.Duration // of its arrival, from the trace's start
-	CPU   time.Duration // its demand on a core
-	Block time.Duration // then it keeps its worker for so long without a core
+	At    time.Duration // arrival, from the start of the trace
+	CPU   time.Duration // demand of CPU time
+	Block time.Duration // time that it then keeps its worker without using a core
 	Conn  int           // Loops: its connection, 0 or more, served by loop Conn mod Workers
 }
 
-// A Fate is what became of a job. Times count from the trace's start.
+// A Fate tells how a job ended. Times count from the start of the trace.
 type Fate struct {
-	Start  time.Duration // a worker took it up
+	Start  time.Duration // when a worker took it up
 	Finish time.Duration
-	Lost   bool // it found no place, lost it, lost patience or was too old; Start and Finish are when
+	Lost   bool // it found no place, lost its place, lost patience or was too old; Start and Finish are when
 }
 
-// Replay runs jobs, which are in order of arrival, through an ideal server and
-// returns the fate of each. At one moment what ends comes before what arrives. It
-// takes about 0.3 µs for a job and each of its turns, and some more where there are
-// many cores or, sharing evenly, many jobs. It returns an error for a station or a
-// job that cannot be.
+// Replay runs jobs, sorted by arrival, through an ideal server and returns the fate of each. If
+// ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
+// per turn of a job, and some more with many cores or, if they share evenly, with many jobs. It
+// returns an error for an impossible station or job.
 func Replay(s Station, jobs []Job) ([]Fate, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
@@ -37,10 +36,10 @@ func Replay(s Station, jobs []Job) ([]Fate, error) {
 	return r.fates, nil
 }
 
-// ReplayClosed is Replay for a closed loop: that many clients, each of which takes
-// the next job as soon as its last one has ended, all beginning at time 0. The jobs'
-// own At and Conn do not matter; it returns them as they were sent, Conn being the
-// client.
+// ReplayClosed is Replay for a closed loop: each client takes the next job as soon as its last one
+// has ended. All begin at time 0. clients is their number, 1 or more. The At and Conn of the given
+// jobs do not matter. It returns a copy of the jobs with At set to the time when each was sent,
+// and Conn to its client.
 func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
 	if clients < 1 {
 		return nil, nil, fmt.Errorf("replaying a closed loop: %d clients; give 1 or more", clients)
@@ -61,7 +60,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
 	return jobs, r.fates, nil
 }
 
-// checkTrace reports a station or a job that cannot be.
+// checkTrace returns an error for an impossible station or job.
 func checkTrace(s Station, jobs []Job) error {
 	if err := s.check(); err != nil {
 		return err
@@ -74,7 +73,7 @@ func checkTrace(s Station, jobs []Job) error {
 	return nil
 }
 
-// A replay is one at work. A job is its index.
+// A replay is the state of one replay. A job is identified by its index in jobs.
 type replay struct {
 	station Station
 	jobs    []Job
@@ -84,31 +83,33 @@ type replay struct {
 	blocked heap[time.Duration]
 	links   links // of the jobs in all lanes and outside
 	lanes   []lane
-	own     []int32 // the lane of each job, -1 as long as none was picked
-	by      []int32 // the lane whose worker has it
+	own     []int32 // lane of each job; -1 until it is picked
+	by      []int32 // lane of the worker that has the job
 	outside queue
-	law     *codel // nil: the queue does not age
+	law     *codel // nil if the queue does not age
 	chance  *rand.Rand
-	closed  *heap[time.Duration] // clients by when they send next; nil in an open loop
+	closed  *heap[time.Duration] // clients by the time when they send next; nil in an open loop
 }
 
-// A lane is a queue and the workers that take from it.
+// A lane is a queue with the workers that take jobs from it.
 type lane struct {
-	free    int // workers
-	busy    int // workers
-	room    int // places in the queue that are free
+	free    int // idle workers
+	busy    int // busy workers
+	room    int // free places in the queue
 	waits   int
 	waiting queue
 }
 
-// cores run what workers hand them.
+// cores run the jobs that workers hand them.
 type cores interface {
 	run(now time.Duration, job int, demand time.Duration)
-	next() time.Duration // of the next step; never when nothing runs
-	// step does what is due at next, and returns the job that has ended, or none.
+	next() time.Duration // time of the next step; never if nothing runs
+	// step does the step due at next. It returns the job that ran; ended is false if the job needs
+	// another turn.
 	step() (job int, ended bool)
 }
 
+// never is the time of an event that does not come.
 const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {
@@ -134,6 +135,7 @@ func newReplay(s Station, jobs []Job) *replay {
 	return r
 }
 
+// run replays all jobs, event by event.
 func (r *replay) run() {
 	for arrived := 0; ; {
 		arrival := never
@@ -158,7 +160,7 @@ func (r *replay) run() {
 	}
 }
 
-// due is when the next job arrives: by its trace, or when a client is free to send.
+// due returns when the next job arrives: by the trace, or when a client is free to send.
 func (r *replay) due(job int) time.Duration {
 	if r.closed != nil {
 		return r.closed.next(never)
@@ -166,6 +168,7 @@ func (r *replay) due(job int) time.Duration {
 	return r.jobs[job].At
 }
 
+// arrive gives an arriving job a worker or a place, or loses it.
 func (r *replay) arrive(job int) {
 	if r.closed != nil {
 		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
@@ -188,7 +191,7 @@ func (r *replay) arrive(job int) {
 	}
 }
 
-// enter finds job a worker or a place in its queue, if there is one.
+// enter finds a worker or a place in its queue for a job. It returns false if there is none.
 func (r *replay) enter(job int) bool {
 	i := r.laneOf(job)
 	l := &r.lanes[i]
@@ -214,11 +217,11 @@ func (r *replay) enter(job int) bool {
 	}
 	l.room--
 	l.waits++
-	r.fates[job].Start = r.now // for its patience
+	r.fates[job].Start = r.now // patience counts from here
 	return true
 }
 
-// start has a worker of a lane take job up.
+// start lets a worker of a lane take up a job.
 func (r *replay) start(job, lane int) {
 	r.lanes[lane].free--
 	r.lanes[lane].busy++
@@ -231,10 +234,11 @@ func (r *replay) start(job, lane int) {
 	r.block(job)
 }
 
-// block comes after the job's time on a core, also when it blocks for no time: its
-// end is an event, so that ends do not nest.
+// block is called after a job's time on a core, even if the job does not block. Its end is an
+// event, so that ends do not nest.
 func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 
+// finish ends a job, and gives its worker the next one.
 func (r *replay) finish(job int) {
 	r.fates[job].Finish = r.now
 	r.answer(job)
@@ -252,6 +256,7 @@ func (r *replay) finish(job int) {
 	}
 }
 
+// lose ends a job that was not served.
 func (r *replay) lose(job int, at time.Duration) {
 	r.fates[job] = Fate{Start: at, Finish: at, Lost: true}
 	r.answer(job)

@@ -5,71 +5,70 @@ import (
 	"fmt"
 )
 
-// An Ask is what a pool of workers is to be sized for.
+// An Ask describes the load and the goal for which a pool of workers is to be sized.
 type Ask struct {
-	// Load is what will reach the pool: Rate, Service and Block with the trace that has
-	// them, Poisson arrivals. The trace is replayed, at other rates and with other
-	// demands too, where no formula reaches; 50,000 jobs give a p99 within a few per
-	// cent.
+	// Load is the load of the pool: Rate, Service and Block, and a trace with these moments and
+	// Poisson arrivals. The trace is replayed if no formula applies, also at other rates and with
+	// other demands. With 50,000 jobs a p99 is within a few per cent.
 	Load
 
-	// Exponential says that the time a worker is held is exponential, so that Erlang's
-	// formulas hold as long as cores are not what requests wait for.
+	// Exponential says that the time a worker is held is exponential. Erlang's formulas then hold
+	// as long as requests do not wait for cores.
 	Exponential bool
-	Cores       int // that all workers share, 1 or more
+	Cores       int // shared by all workers, 1 or more
 
-	// Margin is a ratio: the advice is to hold at Rate·(1+Margin) as well. It stands
-	// for what theory leaves out and for what a window of finite length may meet.
+	// Margin is a ratio: the advice must also hold at Rate·(1+Margin). It allows for the effects
+	// that theory leaves out, and for chance in a window of finite length.
 	Margin float64
 
-	// Keep says whether an outcome is good enough. More workers must not spoil it.
+	// Keep reports whether an outcome is good enough. More workers must never turn its answer from
+	// true to false.
 	Keep func(Outcome) bool
 }
 
-// Advice is how large a pool should be.
+// Advice tells how large a pool should be.
 type Advice struct {
-	Workers int // fewest that keep what is asked; 0: no number does, and Hopeless says why
-	Queue   int // least depth that does, 0 or more
+	Workers int // fewest workers that Keep accepts; 0: no number does, and Hopeless says why
+	Queue   int // smallest queue that Keep accepts with them, 0 or more
 
 	Hopeless Hopeless // "" if there is advice
-	Tried    int      // workers for which no queue would do, with NoQueue
-	// MostRate is the highest rate, about, that any number of workers would do for, the
-	// margin included; 0 when an idle server breaks what is asked as well. Only
-	// without advice.
+	Tried    int      // with NoQueue: the number of workers for which no queue is long enough
+	// MostRate is about the highest rate at which some number of workers is enough, the margin
+	// included. It is 0 if even an idle server is not good enough. It is set only without advice.
 	MostRate float64
 
-	Expected Outcome // at the rate asked for; without advice of a worker for each request
+	Expected Outcome // at the rate asked for; without advice, with a worker for each request
 	Strained Outcome // at the rate with its margin
-	Least    int     // workers that would do without a margin
-	Wrong    []Case  // what being wrong by 20 % does, of workers by about as much
+	Least    int     // fewest workers without the margin
+	Wrong    []Case  // effect of an error of 20 % in each input; of about 20 % in the workers
 }
 
-// Hopeless is why no number of workers will do.
+// Hopeless is the reason why no number of workers is enough.
 type Hopeless string
 
 // The reasons.
 const (
-	TooLong     Hopeless = "size-alone"      // a request alone on an idle server breaks what is asked
-	TooFewCores Hopeless = "size-cores"      // the requests ask for more cores than there are
-	CoresWait   Hopeless = "size-cores-wait" // waiting for the cores breaks it, with a worker for each request
-	ByAHair     Hopeless = "size-by-a-hair"  // a worker for each request would do, and no number that was tried
-	NoQueue     Hopeless = "size-loss"       // it allows so little loss that a queue of MostTried loses more
+	TooLong     Hopeless = "size-alone"      // a request alone on an idle server is not good enough
+	TooFewCores Hopeless = "size-cores"      // the requests need more cores than there are
+	CoresWait   Hopeless = "size-cores-wait" // the wait for cores is too long even with a worker for each request
+	ByAHair     Hopeless = "size-by-a-hair"  // a worker for each request is enough, but no number that was tried is
+	NoQueue     Hopeless = "size-loss"       // Keep allows so little loss that even a queue of MostTried loses more
 )
 
-// A Case is the advice where something is not as assumed.
+// A Case is the outcome of the advice if one assumption is wrong.
 type Case struct {
 	What string  // "rate", "time held" or "workers"
-	By   float64 // how far that is off, a ratio: -0.2 is 20 % less
+	By   float64 // its error, a ratio: -0.2 is 20 % less
 	Outcome
-	Kept bool // what is asked is kept all the same
+	Kept bool // Keep still accepts the outcome
 }
 
-// MostTried bounds a search for the fewest, counted from where it begins.
+// MostTried limits a search for the smallest number, counted from its start.
 const MostTried = 1 << 20
 
-// Size returns the fewest workers, and for them the least queue, that keep what is
-// asked at the rate with its margin. It replays the trace some dozens of times. An
-// error says which argument is impossible.
+// Size returns the fewest workers, and for them the shortest queue, that Keep accepts at the rate
+// with its margin. It replays the trace some dozens of times. It returns an error that says which
+// argument is impossible.
 func Size(a Ask) (Advice, error) {
 	if err := a.check(); err != nil {
 		return Advice{}, err
@@ -86,7 +85,7 @@ func Size(a Ask) (Advice, error) {
 		}, nil
 	}
 	adv := Advice{Workers: workers}
-	adv.Least, _ = a.fewest(1) // those that do for more do for less
+	adv.Least, _ = a.fewest(1) // found because enough workers for more load are enough for less
 	adv.Queue, ok = least(0, func(queue int) bool {
 		return a.Keep(a.outcome(setting{workers, queue, strained, 1}))
 	})
@@ -111,7 +110,7 @@ func Size(a Ask) (Advice, error) {
 		{"workers", float64(fewer)/float64(adv.Workers) - 1, setting{fewer, adv.Queue, 1, 1}},
 		{"workers", float64(more)/float64(adv.Workers) - 1, setting{more, adv.Queue, 1, 1}},
 	} {
-		if c.workers == 0 { // one worker less is none
+		if c.workers == 0 { // one worker less than one
 			continue
 		}
 		o := a.outcome(c.setting)
@@ -120,12 +119,13 @@ func Size(a Ask) (Advice, error) {
 	return adv, nil
 }
 
-// Fewer is 20 % fewer workers, to the nearest whole number, and one fewer at least.
+// Fewer returns 20 % fewer workers, rounded to the nearest whole number, and at least one fewer.
 func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
 
-// More is 20 % more workers, to the nearest whole number, and one more at least.
+// More returns 20 % more workers, rounded to the nearest whole number, and at least one more.
 func More(workers int) int { return max((12*workers+5)/10, workers+1) }
 
+// check returns an error if an argument is impossible.
 func (a *Ask) check() error {
 	switch {
 	case !meaningful(a.Rate, a.Service+a.Block) || a.Rate == 0 || !(min(a.Service, a.Block) >= 0):
@@ -148,7 +148,8 @@ func (a *Ask) checkTrace() error {
 	return err
 }
 
-// hopeless is the advice when workers cannot help, with the reason; without one they can.
+// hopeless returns the advice if workers cannot help, with the reason. Hopeless is empty if they
+// can.
 func (a *Ask) hopeless() Advice {
 	all := func(rate float64) Outcome { return a.outcome(setting{0, Unbounded, rate, 1}) }
 	load := a.Rate * a.Service / float64(a.Cores)
@@ -179,8 +180,8 @@ func (a *Ask) hopeless() Advice {
 	return adv
 }
 
-// fewest is how many workers keep what is asked at a multiple of the rate, with a
-// queue that loses nothing; not ok when none is found that does.
+// fewest returns the fewest workers that Keep accepts at a multiple of the rate, with a queue that
+// loses nothing. ok is false if it finds none.
 func (a *Ask) fewest(rate float64) (workers int, ok bool) {
 	enough := Workers(a.Rate*rate, a.Service+a.Block)
 	return least(enough, func(workers int) bool {
@@ -188,8 +189,8 @@ func (a *Ask) fewest(rate float64) (workers int, ok bool) {
 	})
 }
 
-// least is the smallest number from low on that is good, where all above it are; not
-// ok, and the highest that was tried, when none is found.
+// least returns the smallest number from low on that is good; all larger numbers must be good as
+// well. If it finds none, ok is false and n is the highest number tried.
 func least(low int, good func(int) bool) (n int, ok bool) {
 	if good(low) {
 		return low, true
@@ -212,11 +213,10 @@ func least(low int, good func(int) bool) (n int, ok bool) {
 	return best, true
 }
 
-// Waits returns what waits come of ever more workers with an unbounded queue, at the
-// rate asked for: from the fewest that keep up on to where next to nobody waits, 12
-// outcomes at most; and the index of the knee, the first at which the mean wait is below a
-// tenth of the time held. The slice is empty, and the knee 0, where the cores cannot
-// keep up.
+// Waits shows how waits shrink with more workers, with an unbounded queue at the rate asked for.
+// It returns at most 12 outcomes, from the fewest workers that keep up to the number at which
+// requests hardly wait. knee is the index of the first outcome with a mean wait of at most a tenth
+// of the time held. The slice is empty, and knee 0, if the cores cannot keep up.
 func Waits(a Ask) (all []Outcome, knee int, err error) {
 	a.Keep = func(Outcome) bool { return true }
 	if err := a.check(); err != nil {
@@ -232,7 +232,7 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 		}
 	}
 	low := Workers(a.Rate, a.Service+a.Block)
-	turn, _ := least(low, below(0.1)) // with a worker for each request nobody waits
+	turn, _ := least(low, below(0.1)) // exists: with a worker for each request there is no wait
 	high, _ := least(turn, below(0.001))
 	step := max(1, (high-low+9)/10)
 	knee = -1

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A Kind is how requests reach the cores.
+// A Kind tells how requests reach the cores.
 type Kind uint8
 
 // The kinds.
 const (
 	// Pool is one queue for all workers: a worker pool, or a semaphore.
 	Pool Kind = iota
-	// PerWorker is a queue for each worker, requests dealt to them; see Pick.
+	// PerWorker is a queue for each worker. Requests are dealt to the queues; see Pick.
 	PerWorker
-	// Loops is a queue for each worker, which serves its own connections: event
-	// loops, or workers that keep their connections.
+	// Loops is a queue for each worker, and each worker serves its own connections: event loops,
+	// or workers that keep their connections.
 	Loops
-	// Goroutines is no queue and as many workers as requests: net/http, which leaves
-	// all to Go's scheduler.
+	// Goroutines has no queue and a worker for each request, like net/http, which leaves all
+	// scheduling to Go's scheduler.
 	Goroutines
 )
 
@@ -28,50 +28,51 @@ func (k Kind) String() string {
 	return [...]string{"pool", "per-worker", "loops", "goroutines"}[k]
 }
 
-// A Pick is how PerWorker chooses the queue of an arrival.
+// A Pick tells how PerWorker chooses the queue of an arrival.
 type Pick uint8
 
 // The ways to pick.
 const (
-	InTurn     Pick = iota // one after the other, whatever they have to do
-	Least                  // the one with least to do, the first of several
-	TwoChoices             // the one with less to do of two taken by chance, the same at every replay
+	InTurn     Pick = iota // one queue after the other, whatever work they hold
+	Least                  // the queue with the fewest jobs, waiting or running; the first of several
+	TwoChoices             // the queue with fewer jobs of two taken at random; every replay takes the same two
 )
 
-// The turns of a job on a core that have a name.
+// Named values of Station.Turn.
 const (
-	GoTurn = 10 * time.Millisecond // after which Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
+	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
 	Whole  = time.Duration(math.MaxInt64)
-	Even   = time.Duration(0) // the limit of short turns: all present share the cores evenly
+	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly
 )
 
-// A Station is an ideal server: switching costs nothing, and all cores are one.
+// A Station is an ideal server: switching between jobs costs nothing, and all cores are equal.
 type Station struct {
 	Kind    Kind
-	Workers int // 1 or more; Goroutines has none
-	Cores   int // 1 or more, shared by all that workers run
-	// Turn is the time a job may keep a core while others are ready; then it goes to
-	// the end of their line.
+	Workers int // 1 or more; ignored for Goroutines
+	Cores   int // 1 or more, shared by all workers
+	// Turn is the time that a job may keep a core while others are ready. Then it goes to the end
+	// of their line.
 	Turn time.Duration
-	// Places are the requests present at most, those in service included; 0: no
-	// bound. Where each worker has a queue, it is each worker's.
+	// Places is the most requests that may be present, those in service included; 0: no bound. If
+	// each worker has a queue, it applies to each worker.
 	Places int
-	// Blocks makes an arrival that finds no place wait outside for it, and all later
-	// ones behind it, as behind an acceptor; otherwise it is lost.
+	// Blocks makes an arrival that finds no place wait outside for one, and all later arrivals
+	// behind it, as behind an acceptor. Without Blocks such an arrival is lost.
 	Blocks bool
-	// Newest lets workers take the newest from their queue first, not the oldest.
+	// Newest lets workers take the newest job of their queue first, not the oldest.
 	Newest bool
 	// Aging loses jobs that have waited too long.
 	Aging Aging
-	// Oldest lets an arrival that finds no place take that of the job that has waited
-	// longest, which is lost.
+	// Oldest lets an arrival that finds no place replace the job that has waited longest. That job
+	// is lost.
 	Oldest bool
-	// Patience is how long a job waits in a queue; then it is lost. 0: for ever.
+	// Patience is how long a job waits in a queue before it leaves and is lost. 0: for ever.
 	Patience time.Duration
 	Pick     Pick // PerWorker
 	Steal    bool // PerWorker: a worker with nothing in its own queue takes from the others'
 }
 
+// check returns an error, with its remedy, for settings that are impossible or do not go together.
 func (s Station) check() error {
 	switch {
 	case s.Kind > Goroutines:
@@ -94,7 +95,7 @@ func (s Station) check() error {
 	return s.Aging.check(s)
 }
 
-// lanes is how many queues there are.
+// lanes returns the number of queues.
 func (s Station) lanes() int {
 	if s.Kind == PerWorker || s.Kind == Loops {
 		return s.Workers
@@ -102,7 +103,7 @@ func (s Station) lanes() int {
 	return 1
 }
 
-// lane is how many workers a queue has and how many may wait in it.
+// lane returns how many workers a queue has, and how many jobs may wait in it.
 func (s Station) lane() (workers, room int) {
 	switch s.Kind {
 	case Pool:

@@ -26,7 +26,8 @@ func Change(ratio float64) string {
 	return Percent(ratio, digits)
 }
 
-// Percent is a ratio's difference from 1 with so many decimals.
+// Percent writes a ratio as its difference from 1 in per cent, with this number of decimals: 1.42
+// is "+42 %".
 func Percent(ratio float64, digits int) string {
 	v := (ratio - 1) * 100
 	text := strconv.FormatFloat(v, 'f', digits, 64)

@@ -11,7 +11,8 @@ import (
 // run share: each takes Alpha divided by their number (Bonferroni).
 const Alpha = 0.05
 
-// leanAlpha is the error of the plain interval by which an undecided comparison leans.
+// leanAlpha is the error of the plain interval that tells to which side an undecided comparison
+// leans.
 const leanAlpha = 0.1
 
 // A Comparison is the verdict on one metric of one arm against the baseline.
@@ -23,7 +24,7 @@ type Comparison struct {
 	Low      float64 // confidence interval of Ratio; 0 when refused, and while no look has an interval
 	High     float64
 	Blocks   int      // pairs given
-	Look     int      // blocks since which it is decided so, 0 unless it is FASTER, SLOWER or SAME
+	Look     int      // blocks at the look since which the decision stands; 0 unless it is FASTER, SLOWER or SAME
 	Won      int      // blocks in which the arm had the better value; 0 when refused
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
 	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
@@ -55,8 +56,8 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 	return CompareOff(m, base, arm, comparisons, 0)
 }
 
-// CompareOff is [Compare] of ratios that may all be off by one unknown factor, within e^±off:
-// every interval is that much wider. off is 0 or more.
+// CompareOff is [Compare] for ratios that may all be wrong by the same unknown factor, between
+// e^-off and e^off. It widens every interval by this factor. off is 0 or more.
 func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Comparison {
 	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
 	if reason := unfit(m, base, arm); reason != "" {
@@ -85,7 +86,7 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 			break
 		}
 		if k := ranks[i]; k > 0 && !c.narrow(ratios[:n], k, off) {
-			break // no one median fits all looks: what they showed before stays
+			break // no median fits all looks: keep the interval of the earlier ones
 		}
 		c.decide(middleRatio(ratios[:n]), n)
 	}
@@ -96,14 +97,14 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 	return c
 }
 
-// middleRatio is the median of ratios, in the logarithm.
+// middleRatio returns the median of ratios, computed from their logarithms.
 func middleRatio(ratios []float64) float64 {
 	lower, upper := middle(slices.Sorted(slices.Values(ratios)))
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// narrow intersects the interval with that of one look, of rank k and widened by off. It reports false, and
-// changes nothing, if the intersection is empty.
+// narrow intersects the interval with the interval of one look, which has rank k and is widened by
+// off. If the intersection is empty, it changes nothing and returns false.
 func (c *Comparison) narrow(ratios []float64, k int, off float64) bool {
 	sorted := slices.Sorted(slices.Values(ratios))
 	low, high := sorted[k-1]*math.Exp(-off), sorted[len(sorted)-k]*math.Exp(off)
@@ -141,11 +142,12 @@ func (c *Comparison) decide(median float64, n int) {
 	}
 }
 
-// matters reports whether a median of the logarithm is at least the effect.
+// matters reports whether a median log ratio is at least the effect that matters.
 func (c *Comparison) matters(median float64) bool {
 	return math.Abs(median) >= math.Log1p(c.Metric.Effect)-rounding
 }
 
+// direction returns whether a median log ratio means Faster or Slower.
 func (c *Comparison) direction(median float64) Decision {
 	if median > 0 == c.Metric.HigherIsBetter {
 		return Faster
@@ -153,7 +155,7 @@ func (c *Comparison) direction(median float64) Decision {
 	return Slower
 }
 
-// lean sets what an undecided comparison points to, and how many blocks would decide it.
+// lean sets to which side an undecided comparison leans, and how many blocks would decide it.
 func (c *Comparison) lean(ranks [len(looks)]int) {
 	median, minority := math.Log(c.Ratio), c.Blocks-max(c.Won, c.Lost)
 	if minority < IntervalRank(c.Blocks, leanAlpha) && c.matters(median) {
@@ -187,7 +189,7 @@ func (c Comparison) Refuse(reason string) Comparison {
 	return Comparison{Metric: c.Metric, Decision: Refused, Blocks: c.Blocks, Reason: reason}
 }
 
-// unfit says why the values cannot be compared at all, or "".
+// unfit returns the reason why the values cannot be compared at all; "" if they can.
 func unfit(m Metric, base, arm []float64) string {
 	if !(m.Effect >= 0 && m.Same > 0) || math.IsInf(m.Effect+m.Same, 1) {
 		return fmt.Sprintf("metric %q has effect %v and same %v: want finite sizes, same above 0", m.Name, m.Effect, m.Same)

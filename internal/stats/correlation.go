@@ -1,7 +1,7 @@
 package stats
 
-// longestSeries bounds the work of CorrelationTime, whose lags go up to a tenth
-// of it.
+// longestSeries limits the number of values that CorrelationTime reads, and so its work: it
+// computes lags of up to a tenth of them.
 const longestSeries = 20_000
 
 // CorrelationTime returns tau, the integrated autocorrelation time of x in steps,

@@ -1,6 +1,6 @@
 package stats
 
-// Count is 1 of true and 0 of false, to add up how often something is so.
+// Count returns 1 for true and 0 for false, to count how often something is so.
 func Count(is bool) int {
 	if is {
 		return 1

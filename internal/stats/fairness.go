@@ -1,13 +1,13 @@
 package stats
 
-// Jain returns Jain's fairness index of x, shares that are not negative, such
+// Jain returns Jain's fairness index of x, which holds non-negative shares such
 // as answers per connection:
 //
 //	(Σx)² / (n·Σx²)
 //
-// from 1/n, when one has everything, to 1, when all have the same (Jain, Chiu
-// and Hawe, DEC-TR-301, 1984). It is 0, "not applicable", when x is empty or
-// nobody has anything: equal starvation is not fairness.
+// It is 1/n if one has everything, and 1 if all have the same (Jain, Chiu
+// and Hawe, DEC-TR-301, 1984). It is 0, "not applicable", if x is empty or all
+// shares are 0: equal starvation is not fairness.
 func Jain(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {

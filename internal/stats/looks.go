@@ -2,14 +2,14 @@ package stats
 
 import "slices"
 
-// lastLook is the most blocks that a comparison looks at.
+// lastLook is the number of blocks at the last look. More blocks than this are not looked at.
 const lastLook = 40
 
 // looks are the numbers of blocks at which a comparison may be decided.
 var looks = [...]int{10, 12, 14, 16, 20, 24, 28, 32, 36, lastLook}
 
-// Looks returns the numbers of blocks after which a comparison looks at its data,
-// ascending. They are fixed beforehand: the probability of error is spent over them.
+// Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are
+// fixed in advance, because the probability of error is spent over them. The slice is a copy.
 func Looks() []int { return append([]int(nil), looks[:]...) }
 
 // LookRank returns the rank k of the interval [x_(k), x_(n+1-k)] that n blocks give at a
@@ -34,7 +34,7 @@ func LookRank(n int, alpha float64) int {
 	return ranks[i]
 }
 
-// spend returns the rank of each look and the error that they spend together.
+// spend returns the rank of each look, and the error that all looks spend together, at most alpha.
 func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
 	if !(alpha > 0) {
 		return ranks, 0
@@ -62,8 +62,8 @@ func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
 	return ranks, spent
 }
 
-// FirstLook returns the fewest blocks that can decide anything when so many comparisons
-// share Alpha; 0 when no number of looks can.
+// FirstLook returns the fewest blocks that can decide anything when this number of comparisons
+// share Alpha; 0 if no number of looks can. Below 1, comparisons counts as 1.
 func FirstLook(comparisons int) int {
 	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
 	for i, n := range looks {
@@ -81,8 +81,9 @@ func Unspent(comparisons int) float64 {
 	return Alpha - float64(max(comparisons, 1))*spent
 }
 
-// settles returns the first look after n at which the sign test would be sure if the
-// blocks to come fell as those so far, of which minority fell the other way; 0 for none.
+// settles returns the first look after n at which the sign test would decide if the blocks still
+// to come fell like the first n: minority of these are on the side with fewer blocks. It returns 0
+// if no look would decide.
 func settles(n, minority int, ranks [len(looks)]int) int {
 	for i, look := range looks {
 		others := (minority*look + n - 1) / n

@@ -18,7 +18,7 @@ const mostSlope = 2
 // out the block itself keeps its own noise from choosing its slope; a median keeps a few disturbed
 // blocks from choosing it for all.
 //
-// effect is the standard deviation of what was taken out, 0 if nothing was. All slices have one
+// effect is the standard deviation of the logarithm taken out; 0 if none was. All slices have one
 // length. The values are returned as they are if there are fewer than four blocks, if luck does not
 // vary, or if a ratio or a luck is not finite. The arguments are not modified.
 func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {

@@ -7,7 +7,7 @@ type Metric struct {
 	Name           string // as in records: p50, p90, p99, goodput, cpu_per_request
 	Primary        bool   // takes part in choosing a winner, and counts in the correction for many comparisons
 	HigherIsBetter bool
-	Amount         bool    // no time: FASTER and SLOWER are said as HIGHER and LOWER
+	Amount         bool    // not a time: FASTER and SLOWER are written as HIGHER and LOWER
 	Effect         float64 // smallest median difference called FASTER or SLOWER, a ratio: |ln ratio| >= ln(1+Effect); not negative
 	Same           float64 // largest difference called SAME, a ratio: |ln ratio| <= ln(1+Same); positive
 }
@@ -23,15 +23,15 @@ func Metrics() []Metric {
 	}
 }
 
-// further are figures that no verdict of a run is about, and that are compared all the same
-// where what matters is asked: the mean response time of good replies, and the memory that a
-// server holds.
+// further holds figures that runs give no verdicts on, but that can be compared on request: the
+// mean response time of good replies and the memory that a server holds.
 var further = []Metric{
 	{Name: "good_mean", Effect: 0.05, Same: 0.10},
 	{Name: "memory", Amount: true, Effect: 0.05, Same: 0.10},
 }
 
-// MetricOf is the metric of that name; of another name one with nothing but that.
+// MetricOf returns the metric with this name. For an unknown name it returns a Metric with no
+// other field set.
 func MetricOf(name string) Metric {
 	for _, m := range append(Metrics(), further...) {
 		if m.Name == name {
@@ -49,14 +49,14 @@ type Decision string
 // higher goodput.
 const (
 	Faster       Decision = "FASTER"       // the interval excludes no difference, and the median is at least Effect better
-	Slower       Decision = "SLOWER"       // likewise, at least Effect worse
+	Slower       Decision = "SLOWER"       // the same, at least Effect worse
 	Same         Decision = "SAME"         // the whole interval lies within Same
 	Inconclusive Decision = "INCONCLUSIVE" // none of these: more blocks are needed
 	Refused      Decision = "REFUSED"      // the data cannot carry a verdict; Reason says why
 )
 
-// Word is a decision as records and reports write it. Faster and Slower mean better
-// and worse; of an amount it is said which way that is.
+// Word returns a decision as records and reports write it. Faster means better and Slower means
+// worse; for an amount the word is HIGHER or LOWER instead.
 func (m Metric) Word(d Decision) string {
 	switch {
 	case !m.Amount || d != Faster && d != Slower:
@@ -67,7 +67,7 @@ func (m Metric) Word(d Decision) string {
 	return "LOWER"
 }
 
-// Decision is what Word wrote.
+// Decision returns the decision that Word wrote as word.
 func (m Metric) Decision(word string) Decision {
 	for _, d := range []Decision{Faster, Slower} {
 		if m.Word(d) == word {

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// An SLO is what a service promises: it is kept when every term holds. The zero
-// value promises nothing. Terms stand in the order they were given, no metric twice.
+// An SLO is a service level objective. It is kept if every term holds. The zero value promises
+// nothing. Terms are in the order in which they were given, and no metric occurs twice.
 type SLO []Term
 
-// A Term is one promise. Goodput is promised from below, all else from above.
+// A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most
+// Limit.
 type Term struct {
 	Metric   string  // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
 	Quantile float64 // of a "p" metric, above 0 and below 1; 0 for the others
@@ -95,6 +96,7 @@ func example(metric string) string {
 	return "10ms"
 }
 
+// parseTime reads a time with a unit, above 0 and at most mostSLO, in seconds.
 func parseTime(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -106,6 +108,7 @@ func parseTime(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
+// parseRatio reads a percentage or a ratio, from 0 to 1.
 func parseRatio(text string) (float64, error) {
 	percent, found := strings.CutSuffix(text, "%")
 	read := parseDecimal
@@ -119,6 +122,7 @@ func parseRatio(text string) (float64, error) {
 	return ratio, nil
 }
 
+// parseRate reads a rate per second, above 0.
 func parseRate(text string) (float64, error) {
 	rate, err := parseDecimal(strings.TrimSuffix(text, "/s"))
 	if err != nil || rate == 0 || math.IsInf(rate, 0) {
@@ -127,8 +131,8 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// parseDecimal reads digits with at most one point; signs, exponents, NaN and the
-// like are nothing a limit is written with.
+// parseDecimal reads digits with at most one point. It refuses signs, exponents, NaN and the like:
+// no limit is written with them.
 func parseDecimal(text string) (float64, error) {
 	if strings.Trim(text, "0123456789.") != "" {
 		return 0, strconv.ErrSyntax
@@ -145,7 +149,7 @@ func hundredth(text string) (float64, error) {
 	return strconv.ParseFloat(text+"e-2", 64)
 }
 
-// percentage is the shortest text that hundredth reads as this ratio.
+// percentage returns the shortest text that hundredth reads as this ratio.
 func percentage(ratio float64) string {
 	for digits := 1; ; digits++ {
 		short, _ := strconv.ParseFloat(strconv.FormatFloat(ratio*100, 'g', digits, 64), 64)
@@ -156,7 +160,7 @@ func percentage(ratio float64) string {
 	}
 }
 
-// String is the SLO as ParseSLO reads it.
+// String returns the SLO in the form that ParseSLO reads.
 func (s SLO) String() string {
 	terms := make([]string, len(s))
 	for i, t := range s {
@@ -165,7 +169,7 @@ func (s SLO) String() string {
 	return strings.Join(terms, ",")
 }
 
-// String is the term as ParseSLO reads it, as in "p99<=10ms".
+// String returns the term in the form that ParseSLO reads, such as "p99<=10ms".
 func (t Term) String() string {
 	switch t.Metric {
 	case "errors":
@@ -184,12 +188,12 @@ func parsesTo(percent string, ratio float64) bool {
 	return err == nil && back == ratio
 }
 
-// Requests returns how many requests a window needs before the term can be judged
-// from it: [MinRequests] of a quantile, and 1/Limit of errors. Three such windows,
-// which is what verifies a rate, hold 3/Limit, and n requests that all went well
-// bound their ratio by 3/n with 95 % confidence (the rule of three; Hanley and
-// Lippman-Hand, "If Nothing Goes Wrong, Is Everything All Right?", 1983).
-// It is 1 for the mean, goodput and errors of none at all, which no number proves.
+// Requests returns how many requests a window needs before the term can be judged from it:
+// [MinRequests] for a quantile, and 1/Limit for errors. A rate is verified by three such windows.
+// They hold 3/Limit requests, and n requests that all went well bound the error ratio by 3/n with
+// 95 % confidence (the rule of three; Hanley and Lippman-Hand, "If Nothing Goes Wrong, Is
+// Everything All Right?", 1983). It is 1 for the mean, for goodput, and for a limit of no errors
+// at all, which no number of requests can prove.
 func (t Term) Requests() int {
 	switch {
 	case t.Quantile > 0:
@@ -200,8 +204,8 @@ func (t Term) Requests() int {
 	return 1
 }
 
-// Holds reports whether a measured or predicted value, in the unit of Limit, keeps
-// the term. NaN, a value nobody knows, keeps none.
+// Holds reports whether a measured or predicted value, in the unit of Limit, keeps the term. NaN,
+// an unknown value, keeps no term.
 func (t Term) Holds(value float64) bool {
 	if t.AtLeast {
 		return value >= t.Limit

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// TheilSen is the slope of y on x: the median slope of all pairs of points, which nearly a
-// third of the points cannot move far, wherever they lie (Theil 1950; Sen, "Estimates of the
-// Regression Coefficient Based on Kendall's Tau", Journal of the American Statistical
-// Association 63, 1968). x and y have one length. Pairs with the same x are left out, and
-// those closer than the ratio apart of the larger x; 0 when no pair is left.
+// TheilSen returns the slope of y on x: the median slope of all pairs of points. Nearly a third of
+// the points cannot move it far, wherever they lie (Theil 1950; Sen, "Estimates of the Regression
+// Coefficient Based on Kendall's Tau", Journal of the American Statistical Association 63, 1968).
+// x and y have the same length. It leaves out pairs with equal x, and pairs with x closer together
+// than the ratio apart of the larger x. It returns 0 if no pair is left.
 func TheilSen(x, y []float64, apart float64) float64 {
 	var slopes []float64
 	for i := range x {
@@ -26,10 +26,10 @@ func TheilSen(x, y []float64, apart float64) float64 {
 	return Median(slopes)
 }
 
-// RankCorrelation is Spearman's correlation of y with x, of one length, in -1..1, and the
-// probability, two-sided, of one at least as large between unrelated values. Equal values
-// share their mean rank. p is 1 for fewer than ten pairs, where the series that it comes
-// from is rough, and when either does not vary.
+// RankCorrelation returns Spearman's rank correlation of x and y, slices of the same length, in
+// -1..1. p is the two-sided probability of a correlation at least as large between unrelated
+// values. Equal values share their mean rank. p is 1 for fewer than ten pairs, because its series
+// is too rough for them, and if x or y does not vary.
 func RankCorrelation(x, y []float64) (rho, p float64) {
 	a, b := centredRanks(x), centredRanks(y)
 	product, squaresA, squaresB := 0, 0, 0
@@ -48,8 +48,8 @@ func RankCorrelation(x, y []float64) (rho, p float64) {
 	return rho, edgeworthP(rho, len(a))
 }
 
-// Lowest returns the places of the n least values of x, ascending by value, equal ones
-// in their order.
+// Lowest returns the indices of the n smallest values of x, ascending by value. Equal values keep
+// their order.
 func Lowest(x []float64, n int) []int {
 	places := make([]int, len(x))
 	for i := range places {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// exactSpearman is the largest sample whose permutations are counted one by
-// one: 9! takes a few milliseconds.
+// exactSpearman is the largest sample for which p is computed by counting all permutations: 9!
+// takes a few milliseconds.
 const exactSpearman = 9
 
 // Spearman tests x for drift: rho is the rank correlation of the values with
@@ -62,8 +62,8 @@ func centredRanks(x []float64) []int {
 	return ranks
 }
 
-// permutationP returns the share of the orders of ranks whose product with the
-// index is at least as far from 0 as observed.
+// permutationP returns the share of all orders of ranks that have a product with the index at
+// least as far from 0 as observed.
 func permutationP(ranks []int, observed int) float64 {
 	n := len(ranks)
 	r := slices.Clone(ranks)

@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// StudentT is the 97.5 % quantile of Student's distribution with so many degrees of freedom,
-// 1 or more: a mean of n values has its 95 % interval within StudentT(n-1) standard errors.
-// It is Hill's expansion (Algorithm 396, Communications of the ACM 13, 1970), which is
-// exact for 1 and 2 and within 0.0002 beyond.
+// StudentT returns the 97.5 % quantile of Student's distribution with this number of degrees of
+// freedom, 1 or more. The 95 % interval of a mean of n values is StudentT(n-1) standard errors to
+// either side. It uses Hill's expansion (Algorithm 396, Communications of the ACM 13, 1970), which
+// is exact for 1 and 2 and within 0.0002 beyond.
 func StudentT(degrees int) float64 {
 	const p = 0.05 // both tails
 	n := float64(degrees)

@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// The laws of the audit (measurement.md §4). They hold in every window, whatever a
-// server does: where one does not, the instrument or the record is wrong.
+// The laws of the audit (measurement.md §4). They hold in every window, whatever a server does. If
+// a window breaks one, the instrument or the record is wrong.
 const (
 	LawLittle      = "Little's law"
 	LawInteractive = "interactive law"
@@ -20,20 +20,23 @@ const (
 
 // Limits of the laws.
 const (
+	// littleLimit is the ratio by which a window may miss Little's law, in addition to what its
+	// ends allow.
 	littleLimit = .02
-	// loopLimit is how far the clients of a closed loop may be from waiting or thinking
+	// loopLimit is the ratio by which the clients of a closed loop may miss waiting or thinking
 	// all the time.
 	loopLimit = .05
 	cpuSlack  = 1.02
 )
 
-// A Law is one of them in one window: how far the window is from it.
+// A Law is the check of one law in one window. Value is how far the window is from the law, and
+// Limit the largest Value allowed, both in Unit.
 type Law struct {
 	Name, Unit   string
 	Value, Limit float64
 }
 
-// Rule is the law as a rule that a window can break.
+// Rule returns the name of the law as a rule that a window can break.
 func (l Law) Rule() string {
 	if l.Name == LawInteractive {
 		return fmt.Sprintf("%s T = N/X - Z (%s)", l.Name, l.Unit)
@@ -65,29 +68,34 @@ func (w *Window) Laws(serverCPUs int) (all []Law) {
 	return all
 }
 
-// A presence sums up who was under way in a window, for Little's law: mean number
-// in flight = throughput x mean time. An open loop counts the requests that are due
-// in the window, and knows all of them; a closed one those that end in it, from when
-// they were sent, and of those under way at its end what the load noted.
+// A presence sums up the requests in flight in a window, for Little's law: mean number in flight =
+// throughput × mean time in flight. In an open loop it counts the requests scheduled in the
+// window, and every request is known. In a closed loop it counts the requests that end in the
+// window, from when they were sent. For requests in flight at the window's end it uses the sums
+// that the load noted.
 type presence struct {
 	from, to      int64
-	time          float64 // under way in the window, s, summed
-	took, longest float64 // of the requests counted: whole times, and the longest
+	time          float64 // spent in flight within the window, s, summed
+	took, longest float64 // of the counted requests: sum of their whole times, and the longest, s
 	counted       int
-	ends          int     // under way at the start plus at the end
-	edges         float64 // what the two sums do not share, s, of requests that are not longer than the window
-	outside       float64 // squares of the same, s²
+	ends          int     // number in flight at the start plus number at the end
+	edges         float64 // time that only one of the sums time and took has, s, without requests longer than the window
+	outside       float64 // sum of its squares, s²
 
-	// steps are how many requests came minus how many went since the instant before,
-	// of so many instants over the window.
+	// steps[i] is the number of requests that came minus the number that went between instant i-1
+	// and instant i.
 	steps [instants + 1]int
 }
 
+// instants is the number of equal parts of a window. swing counts the requests in flight at the
+// instant in the middle of each part.
 const instants = 64
 
+// within reports whether a time, in ns from the trial's start, is in the window.
 func (p *presence) within(at int64) bool { return at >= p.from && at < p.to }
 
-// add takes a request that is counted or not.
+// add adds a request that was in flight from began to done. counted says that it is among the
+// counted ones.
 func (p *presence) add(began, done int64, counted bool) {
 	if overlap := min(done, p.to) - max(began, p.from); overlap > 0 {
 		p.time += time.Duration(overlap).Seconds()
@@ -115,16 +123,16 @@ func (p *presence) add(began, done int64, counted bool) {
 	p.outside += math.Pow(time.Duration(edge).Seconds(), 2)
 }
 
-// instant is the first that is not before the time. They are the middles of as many
-// equal parts of the window.
+// instant returns the index of the first instant that is not before the time; instants if there is
+// none.
 func (p *presence) instant(at int64) int {
 	step := float64(p.to-p.from) / instants
 	return int(math.Ceil(min(max(float64(at-p.from)/step-.5, 0), instants)))
 }
 
-// swing is the standard deviation of the number under way over the window: how far a
-// queue goes up and down that is not growing. Of one that grows evenly it is 1/√12 of
-// what it grows by.
+// swing returns the standard deviation of the number in flight over the window. It tells how far a
+// queue that does not grow goes up and down. For a queue that grows evenly it is 1/√12 of the
+// growth.
 func (p *presence) swing() float64 {
 	var sum, squares float64
 	under := 0
@@ -137,36 +145,37 @@ func (p *presence) swing() float64 {
 	return math.Sqrt(max(0, squares/instants-mean*mean))
 }
 
-// pending takes those that a closed loop left under way. Who waited all through the
-// window is starved, and no part of what flows.
+// pending adds the requests that a closed loop left in flight. Clients that waited through the
+// whole window are starved and take no part in the flow, so they are not among the ends.
 func (p *presence) pending(q record.Pending) {
 	p.ends += q.Requests - q.Early
 	p.time += q.Time
 	p.outside += q.Squares
 }
 
-// littlesLaw is how far the window is from L = X T (ratio), and what its ends allow
-// (decisions 0012, 0013 and 0018). In an open loop that is all that lies outside, for one
-// stall may delay every request at an end.
+// littlesLaw returns how far the window is from L = X T (ratio), and how far its ends allow it to
+// be (decisions 0012, 0013 and 0018). In an open loop the ends allow for all time outside the
+// window, because one stall may delay every request at an end. ok is false if the window cannot
+// tell.
 func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 	p := w.presence
 	if p.took <= 0 {
 		return 0, 0, false
 	}
 	ends, outside := float64(p.ends)/float64(p.counted), p.edges/p.took
-	if w.Clients.Closed() { // its clients may all wait for one stall, of a length the window has seen the end of
+	if w.Clients.Closed() { // all clients may wait for one stall, as long as the longest that ended in the window
 		ends = float64(p.ends) * p.longest / p.took
 		outside = 3 * math.Sqrt(p.outside) / p.took
 	}
 	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, outside), true
 }
 
-// interactiveLaw is how far the clients of a closed loop are from waiting for a reply
-// or thinking all the time (ratio): T = N/X - Z, with the requests at the window's
-// ends as long as they were (decision 0013). Clients without an answer all through
-// the window are not among the N. Requests of one pipeline are sent together, so that
-// some may wait for the others and less is under way: no fault. What is allowed for
-// is what the clients' pauses, taken for exponential ones, add by chance.
+// interactiveLaw returns how far, as a ratio, the clients of a closed loop are from waiting for a
+// reply or thinking all the time: T = N/X - Z. Requests at the window's ends count with their real
+// length (decision 0013). Clients without a reply in the whole window do not count among the N.
+// Requests of one pipeline are sent together and may wait for each other, so fewer in flight is no
+// fault. The limit allows for the chance in the clients' think times, taken as exponential. ok is
+// false for open loops and for paced clients.
 func (w *Window) interactiveLaw() (off, limit float64, ok bool) {
 	c, pending := w.Clients, w.Trial.Client.Pending
 	if !c.Closed() || c.Rate > 0 {

@@ -11,35 +11,36 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// slowest is the share of requests whose mean says where the tail went. Unlike
-// a quantile such a mean is the sum of the means of its parts.
+// slowest is the ratio of requests that make up the tail: the slowest 1 %. Their mean time shows
+// where the tail's time went, because it is the sum of the means of its parts. A quantile is no
+// such sum.
 const slowest = .01
 
-// Phases are where the time of a window's good requests went. Service is split
-// by what was asked of it.
+// Phases tells where the time of a window's good requests went. Service is split by what the
+// request asked for: CPU time, sleep and the rest.
 type Phases struct {
-	Stamped  bool // the client's stamps are there
-	Joined   int  // requests with the server's
+	Stamped  bool // the record has the stamps of the client
+	Joined   int  // good requests with stamps of the server
 	Good     int
 	Negative int // requests with a part below 0
-	Lost     int // requests whose stamps the server had and could not keep
+	Lost     int // stamps that the server took and could not keep
 	// Overtaken is the share of joined requests that the server read after one that was
 	// written later.
 	Overtaken float64
 
-	Mean, Tail         [timeline.NumParts]float64 // seconds a request, of all and of the slowest
+	Mean, Tail         [timeline.NumParts]float64 // seconds per request, over all and over the slowest
 	meanCPU, tailCPU   float64                    // of Service: calibrated demand
 	meanWait, tailWait float64                    // of Service: sleep asked for
 }
 
-// timed is one good request of a window.
+// timed is one good request of a window with its parts.
 type timed struct {
 	request record.Request
 	parts   timeline.Parts
 }
 
-// PhasesOf divides the window's time. perIter is the calibrated time of one
-// iteration of CPU demand, in seconds.
+// PhasesOf divides the time of a trial's window. perIter is the calibrated time of one iteration
+// of CPU demand, in seconds.
 func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	if len(t.Stamps) == 0 {
 		return p
@@ -58,7 +59,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 			p.Joined++
 			passed = append(passed, t.Stamps[i])
 		} else if p.Lost > 0 {
-			continue // its time is no part's more than another's
+			continue // its time cannot be divided without the lost stamps
 		}
 		if _, negative := parts.Negative(); negative {
 			p.Negative++
@@ -74,6 +75,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	return p
 }
 
+// overtaken returns the ratio of requests that the server read after one that was written later.
 func overtaken(all []record.Stamps) float64 {
 	slices.SortFunc(all, func(a, b record.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
 	n, earliest := 0, int64(math.MaxInt64)
@@ -84,6 +86,8 @@ func overtaken(all []record.Stamps) float64 {
 	return float64(n) / float64(max(len(all), 1))
 }
 
+// average returns the mean of each part, of the CPU demand and of the sleep asked for, all in
+// seconds per request.
 func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
 	n := float64(max(len(all), 1))
 	for _, t := range all {
@@ -96,8 +100,8 @@ func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu
 	return mean, cpu, wait
 }
 
-// Unjoined is the share of good requests that the server did not account for, those
-// aside whose stamps it had and lost.
+// Unjoined returns the ratio of good requests that the server did not account for. Lost stamps do
+// not count.
 func (p *Phases) Unjoined() float64 {
 	return float64(max(0, p.Good-p.Joined-p.Lost)) / float64(max(p.Good, 1))
 }
@@ -105,7 +109,7 @@ func (p *Phases) Unjoined() float64 {
 // Handled is the handler's time as the server stamps it, before it is divided.
 var Handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler}}
 
-// List is p as the record has it, in the order in which time passes.
+// List returns p in the form of the record, in the order in which time passes.
 func (p *Phases) List() (list []record.Phase) {
 	for part := range timeline.NumParts {
 		if part != timeline.Service {

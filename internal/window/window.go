@@ -1,5 +1,5 @@
-// Package window reduces the measured part of a trial to figures, and says whether its data
-// are right. It sees one trial and decides nothing.
+// Package window reduces the measured part of a trial to figures, and checks whether its data are
+// right. It sees one trial and decides nothing.
 package window
 
 import (
@@ -12,38 +12,45 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Window is the measured part of one trial, reduced to figures. Times are
-// seconds.
+// A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per
+// second.
+//
+// RateOff is the relative difference between the requests sent in the window and the requests
+// scheduled in it. Generator is the busy ratio of the load's CPUs, and foreign the ratio of the
+// servers' CPU time that others used. Asked counts the connections that were given a request, and
+// Starved the ones among them that got no reply. Jain is Jain's index of the replies per
+// connection, 0 if not known.
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
-	Good     int                // of those, answered well
-	Status   map[uint16]float64 // share of each final status; 0 is no answer
-	Failures map[string]int     // those that are not good, by their end
-	Values   map[string]float64 // by metric; NaN for a quantile of too few requests
+	Good     int                // of these, with a good reply
+	Status   map[uint16]float64 // ratio of each final status; 0 is no answer
+	Failures map[string]int     // requests without a good reply, by how they ended
+	Values   map[string]float64 // by metric; NaN if unknown, or for a quantile of too few requests
 	Hist     *record.Histogram
 
 	RateOff, Generator, foreign float64 // ratios
 	Arrivals, completions       int
-	outcomes                    int // of the trial's requests that were sent
+	outcomes                    int // requests of the trial that were sent
 	presence                    presence
 	Asked, Starved              int     // connections
-	backwards                   int     // requests whose stamps are out of order
+	backwards                   int     // requests with stamps out of order
 	Tau                         float64 // correlation time of the response times, in requests
 	Clients                     record.Clients
 	Jain                        float64
 	Phases                      Phases
 }
 
-// Quantiles are the judged ones, by metric name.
+// Quantiles maps the name of each judged quantile to its ratio.
 var Quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
 
-// Reduce computes a window's figures from its requests.
+// Reduce computes the figures of a trial's window from its requests. clients is the load of the
+// trial's arm.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests)}
 	from := int64(record.Duration(t.Warmup))
 	to := from + int64(record.Duration(t.Window))
-	var response, service, good, lag []float64 // service is from the sending
+	var response, service, good, lag []float64 // service counts from the sending
 	var lost int
 	var sent, goodDone int
 	w.presence = presence{from: from, to: to}
@@ -109,7 +116,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	}
 	w.RateOff = math.Abs(float64(sent)/float64(max(w.Requests, 1)) - 1)
 	w.Generator = t.Client.CPU / (t.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
-	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does
+	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}
 	w.foreign = t.Server.Foreign / (t.Window * float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
@@ -124,7 +131,8 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	return w
 }
 
-// PerIter is the calibrated time of one iteration of CPU demand, in seconds.
+// PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is
+// unknown.
 func PerIter(e record.Env) float64 {
 	if e.ItersPerUsec <= 0 {
 		return 0
@@ -132,6 +140,7 @@ func PerIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
+// fairness adds the figures about connections and event loops; NaN is unknown.
 func (w *Window) fairness() {
 	c := w.Trial.Client
 	answers := make([]float64, len(c.ConnAnswers))
@@ -155,11 +164,11 @@ func (w *Window) fairness() {
 		w.Values["accepted"], w.Values["done"], w.Values["open"] = c.Accepted, c.Done, c.Open
 	}
 	if busy := w.Trial.Server.LoopBusy; busy != nil && w.Trial.Server.CPU > 0 {
-		w.Values["loops"] = min(1, *busy/w.Trial.Server.CPU) // a loop is busy by the clock, also where something interrupts it
+		w.Values["loops"] = min(1, *busy/w.Trial.Server.CPU) // a loop counts as busy by the clock, even while something interrupts it
 	}
 }
 
-// mean is NaN for nothing.
+// mean returns the mean of x; NaN if x is empty.
 func mean(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -168,24 +177,25 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Limits of what makes a window's data wrong, or its arm overloaded.
+// Limits beyond which a window's data are wrong, or its arm is overloaded. Both are ratios.
 const (
 	backlogLimit  = .02
 	unjoinedLimit = .001
 )
 
-// A Breach is one rule a window broke.
+// A Breach is one rule that a window broke.
 type Breach struct {
 	Rule         string
 	Value, Limit float64
 }
 
-// RuleBacklog is a fact about an arm, not about its data.
+// RuleBacklog is the rule that an overloaded arm breaks. Breaking it is a fact about the arm and
+// does not make the data wrong.
 const RuleBacklog = "backlog (ratio)"
 
-// Breaches checks the window's data; serverCPUs is how many CPUs the server had, judged
-// the quantiles that the plan judges, stamped whether the server was to account for its
-// requests. Noise is no breach: see checks.go.
+// Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the
+// server had. judged holds the quantiles that the plan judges. stamped says whether the server
+// should have stamped its requests. Noise breaks no rule: see checks.go of package judge.
 func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []Breach) {
 	rule := func(name string, value, limit float64) {
 		if value > limit {
@@ -214,29 +224,30 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	return broken
 }
 
-// backlog is by how much the requests under way grew over the window, as a share of
-// those that arrived.
+// backlog returns by how much the number in flight grew over the window, as a ratio of the
+// arrivals.
 func (w *Window) backlog() float64 { return float64(w.Arrivals-w.completions) / float64(w.Arrivals) }
 
-// backlogLimit is what a backlog may grow by: beyond what Poisson arrivals do to the
-// number in flight, whose difference has about the standard deviation √(start+end), and
-// beyond what it did within the window (decision 2).
+// backlogLimit returns by how much a backlog may grow, as a ratio of the arrivals. It allows for
+// the chance in Poisson arrivals: the numbers in flight at the start and at the end differ with a
+// standard deviation of about √(start+end). It also allows for the swing within the window
+// (decision 2).
 func (w *Window) backlogLimit() float64 {
 	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
 	return max(backlogLimit, chance/float64(w.Arrivals))
 }
 
-// Behind reports whether the load, not the server, may be why a backlog grows: its own
-// CPUs are full.
+// Behind reports whether the load, not the server, may be the reason for a growing backlog: the
+// load's own CPUs are full.
 func (w *Window) Behind() bool { return w.Generator > GeneratorLimit }
 
-// GeneratorLimit is the share of the load's CPUs above which they count as full.
+// GeneratorLimit is the ratio of the load's CPU time above which its CPUs count as full.
 const GeneratorLimit = .80
 
-// FromSent marks the value of a quantile that is counted from the sending.
+// FromSent is the suffix of the name of a quantile that counts from the time of sending.
 const FromSent = " from sent"
 
-// disturb notes what took CPU time from the server; NaN is not known.
+// disturb adds what took CPU time from the server, as ratios; NaN is unknown.
 func (w *Window) disturb(e record.Env) {
 	share := func(seconds, of float64) float64 {
 		if seconds < 0 {
@@ -257,7 +268,7 @@ func (w *Window) disturb(e record.Env) {
 	}
 }
 
-// Names of disturbances; that of lateness goes on with the quantile.
+// Names of disturbances among a window's values. The name of a quantile follows Lateness.
 const (
 	Lateness    = "late "
 	ForeignLoad = "foreign load"
@@ -266,13 +277,13 @@ const (
 	LoadShare   = "CPU time of the load" // on CPUs that it shares with the server
 )
 
-// ShareLimit is the share of a CPU that a load may take from the servers with which it shares
-// that CPU. The plan keeps it by the rate.
+// ShareLimit is the ratio of a CPU's time that a load may use if it shares the CPU with servers.
+// The plan chooses the rate so that the load stays below it.
 const ShareLimit = .15
 
-// finishClosed takes the requests that a closed loop had under way at the window's end,
-// and returns what share of the requests that its pace has in the window it did not
-// send, of which sent are recorded: 0 without a pace.
+// finishClosed adds the requests that a closed loop had in flight at the window's end. It returns
+// the ratio of the requests due in the window by the clients' pace that were not sent; 0 without a
+// pace. sent is the number of recorded requests that were sent in the window.
 func (w *Window) finishClosed(sent int) (unsent float64) {
 	q := w.Trial.Client.Pending
 	w.presence.pending(q)
@@ -283,7 +294,8 @@ func (w *Window) finishClosed(sent int) (unsent float64) {
 	return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
 }
 
-// counted takes what the kernel counted into the figures.
+// counted adds what the kernel counted: context switches per request and overflows of the accept
+// queue; NaN is unknown.
 func (w *Window) counted() {
 	w.Values["switches"], w.Values["overflows"] = math.NaN(), math.NaN()
 	k := w.Trial.Server.Kernel

@@ -7,16 +7,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// Clients are N that wait Took for each reply, in seconds, and then pause.
-// The first Starved of them have waited since the warm-up.
+// Clients describes N clients. Each waits Took seconds for its reply and then pauses for Pause
+// seconds. The first Starved of them have waited since the warm-up.
 type Clients struct {
 	N           int
 	Took, Pause float64
 	Starved     int
-	Stall       float64 // from then on no reply comes within the window; 0: never
+	Stall       float64 // seconds into the window from which on no reply comes within it; 0: never
 }
 
-// Window is a second of it, after one of warm-up; the clients began spread over a cycle.
+// Window returns a trial with one second of warm-up and a window of one second, and its clients.
+// The clients begin spread over one cycle.
 func (l Clients) Window() (record.TrialRecord, record.Clients) {
 	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	pending := &t.Client.Pending
