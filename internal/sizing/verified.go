@@ -11,16 +11,16 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Verification is what the comparison of the advice with about a fifth fewer
-// workers found.
+// A Verification is the result of a test of the advice: a comparison of the advised number of
+// workers with about a fifth fewer.
 type Verification struct {
-	Verdict string        `json:"verdict"` // right, wrong or undecided
+	Verdict string        `json:"verdict"` // AdviceRight, AdviceWrong or AdviceUndecided
 	Why     record.Fact   `json:"why,omitzero"`
 	Workers int           `json:"workers"`
 	Fewer   int           `json:"fewer"`
 	Advised judge.Keeping `json:"advised"`
 	Less    judge.Keeping `json:"less"`
-	Dir     string        `json:"dir"` // of the run's record
+	Dir     string        `json:"dir"` // directory of the run's record
 	Window  float64       `json:"window"`
 	Doubts  []record.Fact `json:"doubts,omitempty"`
 	slo     stats.SLO
@@ -71,7 +71,8 @@ func termText(t stats.Term, v float64) string {
 	return timeText(v)
 }
 
-// Verify is the verdict on the advice from what the arms kept, the advised one first.
+// Verify returns the verdict on the advice. kept[0] says how far the advised arm kept the SLO,
+// kept[1] the arm with fewer workers.
 func (a Answer) Verify(kept []judge.Keeping) *Verification {
 	v := &Verification{
 		Verdict: Judge(kept[0].Answer, kept[1].Answer), Workers: a.Advice.Workers, Fewer: queueing.Fewer(a.Advice.Workers),
