@@ -13,14 +13,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Limit is one of the kernel's on a process: what holds now, and how far the
-// process may raise it.
+// A Limit is a resource limit of a process. Soft is in force; the process may raise it up to Hard.
 type Limit struct{ Soft, Hard uint64 }
 
 const (
-	keptFree        = 64     // descriptors that a server does not give to connections
+	keptFree        = 64     // descriptors that a server does not use for connections
 	fewConnections  = 1024   // fewer spoil even small scenarios
-	mostConnections = 10_000 // that a server takes unless told otherwise
+	mostConnections = 10_000 // a server's limit on connections by default
 )
 
 func (m *Machine) descriptors() seen {
@@ -38,8 +37,8 @@ const (
 	quickSpan   = 0.7   // seconds of a quick trial, warm-up included
 )
 
-// ports counts what a trial may use up: each has a server port of its own, and a
-// socket in TIME_WAIT keeps a local port from that server's only.
+// ports counts the local ports that one trial may use up. Each trial has another server port, and a
+// socket in TIME_WAIT blocks its local port for that server port only.
 func (m *Machine) ports() seen {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
@@ -106,7 +105,8 @@ func (m *Machine) swap() seen {
 	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
 }
 
-// leastRoom is what a record proves to be there before load starts, twice.
+// leastRoom is the free space, in bytes, below which output is bad. It is twice the space that a
+// record checks for before the load starts.
 const leastRoom = 2 << 20
 
 func (m *Machine) output() seen {
@@ -142,8 +142,7 @@ func (m *Machine) output() seen {
 	return fine(outputFull, values, names).graded(free < leastRoom, true)
 }
 
-// existing is path, or the nearest directory above it that exists: where it would
-// be made.
+// existing returns path, or the nearest directory above it that exists, where path would be created.
 func existing(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	for err == nil {
