@@ -23,7 +23,7 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 	noteGenerator(sum, result.Proof, float64(len(o.Trace.At))/over.Seconds())
 }
 
-// SumUpClosed fills sum with the results of a closed loop that ran with the options o. It always
+// SumUpClosed fills sum with the results of a closed loop that ran with the options o. It
 // raises a doubt if the loop had no rate (o.Rate is 0).
 func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed *load.ClosedResult) {
 	sum.Offered, sum.Connections = o.Rate, o.Connections

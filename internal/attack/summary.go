@@ -11,7 +11,7 @@ import (
 // Beyond these limits noteFate raises a doubt about the results.
 const (
 	lagDoubt   = time.Millisecond // p99 of the generator's lag
-	unanswered = .001             // ratio of requests without a good reply
+	unanswered = .001             // ratio of requests without a reply, or with an error reply
 
 	// Waiting for a free connection is doubted only when both limits are passed. Below either,
 	// more connections would change nothing.
