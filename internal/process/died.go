@@ -63,6 +63,7 @@ type DiedError struct {
 
 func (e *DiedError) Error() string { return e.msg }
 
+// badFlag matches messages of common flag parsers about a flag that they cannot read.
 var badFlag = regexp.MustCompile(`(?i)flag provided but not defined|(unknown|unrecogni[sz]ed|invalid|illegal) (\S+ )?(flag|option|argument|value)|^error: |: error: `)
 
 // complaint returns the line of a log that says which flag the program cannot read. Programs print

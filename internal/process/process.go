@@ -30,16 +30,16 @@ import (
 )
 
 const (
-	readyLimit = 10 * time.Second
-	readyPoll  = 2 * time.Millisecond
+	readyLimit = 10 * time.Second      // until a server's first reply
+	readyPoll  = 2 * time.Millisecond  // between two requests for it
 	bindTime   = 50 * time.Millisecond // a server that finds its port taken ends within this time
 	slowReply  = 50 * time.Millisecond // after this time without a reply, the server listens but does not reply
-	stopLimit  = 3 * time.Second
-	portTries  = 3           // attempts to start a server that finds its port taken
-	deathLimit = time.Second // from the closing of a server's sockets to the end of its process
-	pipeLimit  = time.Second // how long a dead server's children may hold its output
-	logTail    = 2000        // bytes of a dead server's log in an error
-	logLimit   = 64 << 10    // bytes of a server's log that are kept
+	stopLimit  = 3 * time.Second       // from SIGTERM to a server's end; also for a scrape
+	portTries  = 3                     // attempts to start a server that finds its port taken
+	deathLimit = time.Second           // from the closing of a server's sockets to the end of its process
+	pipeLimit  = time.Second           // how long a dead server's children may hold its output
+	logTail    = 2000                  // bytes of a dead server's log in an error
+	logLimit   = 64 << 10              // bytes of a server's log that are kept
 
 	mostMetrics = 4 << 20 // bytes of a scrape
 )
@@ -78,6 +78,7 @@ func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Proc
 	}
 }
 
+// startOnce is one attempt of Start, with a new port.
 func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*Process, error) {
 	ports, err := freePorts(2)
 	if err != nil {
@@ -402,6 +403,7 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 	return l, <-bound
 }
 
+// run runs f on the launcher's thread and returns its error.
 func (l *Launcher) run(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }

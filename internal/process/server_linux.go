@@ -69,6 +69,7 @@ func holdsListener(handle, pid int, port uint16) bool {
 	return false
 }
 
+// takesConnections reports whether the socket fd listens at port.
 func takesConnections(fd int, port uint16) bool {
 	if accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || accepts == 0 {
 		return false
