@@ -63,6 +63,7 @@ func Parse(data []byte) (*Tree, error) {
 	return root, nil
 }
 
+// named returns a function's name, "?" if the profile has none.
 func named(f *profile.Function) string {
 	if f == nil {
 		return "?"
@@ -70,6 +71,7 @@ func named(f *profile.Function) string {
 	return f.Name
 }
 
+// child returns the child of that name, which it adds if it is missing.
 func (t *Tree) child(name string) *Tree {
 	c := t.children[name]
 	if c == nil {
@@ -117,6 +119,7 @@ func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 	return frames
 }
 
+// share returns v as a ratio of the tree's total.
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
 // flat adds each function's own value, without its callees, to to, as a ratio of all.
@@ -224,6 +227,7 @@ func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 	return written(p)
 }
 
+// servesProfiles reports whether a sample's goroutine was serving a profile.
 func servesProfiles(s *profile.Sample) bool {
 	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
 		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
@@ -232,6 +236,7 @@ func servesProfiles(s *profile.Sample) bool {
 	})
 }
 
+// written returns a profile in pprof's format, compressed.
 func written(p *profile.Profile) ([]byte, error) {
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {

@@ -144,6 +144,7 @@ func requests(data []byte) (all []map[string]int64, err error) {
 	}
 }
 
+// stateOf returns the name of a goroutine's state. A state that the trace does not tell counts as running.
 func stateOf(s trace.GoState, reason string) string {
 	switch s {
 	case trace.GoRunnable:
