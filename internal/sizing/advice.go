@@ -143,6 +143,8 @@ func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 	}
 }
 
+// figureOf returns the figure of an outcome that an SLO term limits: seconds, a ratio, or requests per
+// second. Goodput is scaled to rate.
 func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	switch {
 	case t.Quantile > 0:

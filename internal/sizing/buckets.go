@@ -47,6 +47,7 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 	return h, nil
 }
 
+// total returns the number of times counted.
 func (h histogram) total() float64 {
 	total := h.beyond
 	for _, n := range h.counts {
@@ -55,6 +56,7 @@ func (h histogram) total() float64 {
 	return total
 }
 
+// read converts a classic histogram from cumulative to plain counts, and checks that it is consistent.
 func read(m *dto.Histogram) (h histogram, err error) {
 	below, count := 0.0, float64(m.GetSampleCount())
 	for _, b := range m.GetBucket() {

@@ -135,6 +135,7 @@ func (p *place) title(index int) string {
 	return strconv.Itoa(index + 1)
 }
 
+// several returns the error for more than one column of numbers.
 func (p *place) several(numbers []int) error {
 	var names []string
 	for _, i := range numbers {
@@ -157,6 +158,7 @@ func numeric(row []string) (columns []int) {
 	return columns
 }
 
+// timeOf parses a time in units of scale, 0 to longestHeld.
 func timeOf(text string, scale time.Duration) (time.Duration, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	ns := v * float64(scale)

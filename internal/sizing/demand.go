@@ -118,6 +118,7 @@ func (d *Demand) SetCPU(cpu time.Duration) error {
 	return err
 }
 
+// shape returns a phrase for the distribution with the coefficient of variation cv.
 func shape(cv float64) string {
 	switch cv {
 	case 0:

@@ -83,6 +83,7 @@ func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
 	return &j
 }
 
+// finite returns a pointer to v; nil, which JSON shows as null, if v is infinite or not a number.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil

@@ -301,6 +301,7 @@ func timeText(v float64) string {
 	return prose.Digits(v) + " s"
 }
 
+// percentText formats a ratio as a percentage.
 func percentText(ratio float64) string {
 	if 0 < ratio && ratio < 1e-6 {
 		return "<0.0001 %"

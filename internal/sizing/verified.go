@@ -26,6 +26,7 @@ type Verification struct {
 	slo     stats.SLO
 }
 
+// text returns the verification in lines: the verdict, the figures of each arm, doubts, and the record.
 func (v *Verification) text() []string {
 	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
 		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
@@ -61,6 +62,7 @@ func (v *Verification) text() []string {
 	return append(lines, "Record: "+v.Dir)
 }
 
+// termText formats a figure in the unit of its term.
 func termText(t stats.Term, v float64) string {
 	switch t.Metric {
 	case "errors":
