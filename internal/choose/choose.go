@@ -79,6 +79,7 @@ func (a Ask) Does() string {
 // loadTrace is the number of requests in the trace for predictions.
 const loadTrace = 50_000
 
+// load returns the trace and moments of the requests, for predictions.
 func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Seed) }
 
 // CPU seconds that HTTP costs per request. leastHTTP is the cost in an event loop on a CPU that

@@ -43,6 +43,7 @@ func (r Request) Demand() (sizing.Demand, error) {
 	return d, nil
 }
 
+// parse reads a distribution; "" is none. The error names the flag.
 func parse(flag, text string) (d workload.Dist, err error) {
 	if text == "" {
 		return d, nil
