@@ -38,6 +38,7 @@ func unread() Reading {
 	}
 }
 
+// readClocks reads all clocks of the server pid, of its CPUs, and of this process.
 func readClocks(pid int, cpus record.CPUs) Reading {
 	r := Reading{
 		at:        time.Now(),

@@ -63,11 +63,13 @@ func ReadFile(name string) string {
 	return string(data)
 }
 
+// line returns the first line of a file, with single spaces; "" when the file cannot be read.
 func line(name string) string {
 	l, _, _ := strings.Cut(ReadFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
 }
 
+// cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
 func cpuinfo(key string) string {
 	for l := range strings.Lines(ReadFile("/proc/cpuinfo")) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {

@@ -52,6 +52,7 @@ type consumer struct {
 	on   map[int]float64 // seconds, by the CPU where it was seen
 }
 
+// newMeter returns a meter for the process self and its descendants.
 func newMeter(self int, cpus Sides) *meter {
 	return &meter{parts: []int{self}, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
 }
@@ -232,6 +233,7 @@ func (m *meter) named(span float64) (all []record.Trouble) {
 	return all[:min(len(all), mostNamed)]
 }
 
+// largestFirst orders causes by descending share. Ties are ordered too, so that reports are stable.
 func largestFirst(a, b record.Trouble) int {
 	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.PID, b.PID))
 }

@@ -56,6 +56,7 @@ func (w *Watchdog) Between() {
 	w.report()
 }
 
+// report calls tell with each new cause that matters, up to mostTold in all.
 func (w *Watchdog) report() {
 	o := w.meter.others()
 	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {

@@ -45,6 +45,7 @@ type Program struct {
 // Since returns the usage from an earlier snapshot to s; the zero Usage where the machine does not tell.
 func (s Snapshot) Since(earlier Snapshot) Usage { return s.since(earlier, os.Getpid()) }
 
+// since is Since for a given process self.
 func (s Snapshot) since(earlier Snapshot, self int) Usage {
 	looked := func(cpu int) bool { return len(s.cpus) == 0 || slices.Contains(s.cpus, cpu) }
 	var busy, idle, steal float64
