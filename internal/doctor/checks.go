@@ -16,6 +16,7 @@ type seen struct {
 	fact  record.Fact
 }
 
+// fine returns the result OK with a fact. [seen.graded] makes it worse.
 func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) seen {
 	return seen{OK, record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }

@@ -72,6 +72,7 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	}
 }
 
+// A moment is one reading of a Clock.
 type moment struct{ wall, mono time.Duration }
 
 // read reads the clock several times and returns the reading with the median difference between the
@@ -85,6 +86,7 @@ func read(clock Clock) moment {
 	return all[len(all)/2]
 }
 
+// clockSteps warns if the time of day stepped while it was watched.
 func (m *Machine) clockSteps() seen {
 	c := m.Clock
 	if c.Watched == 0 {
@@ -100,6 +102,7 @@ func (m *Machine) clockSteps() seen {
 // slowClocks are clock sources that need a system call, and up to microseconds, for each reading.
 var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen", "pit"}
 
+// clockSource warns of a slow clock source, and names a faster one that the machine has.
 func (m *Machine) clockSource() seen {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")

@@ -21,6 +21,7 @@ func (m *Machine) shared() bool {
 	return slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
 }
 
+// cpus judges the split of CPUs between server and load.
 func (m *Machine) cpus() seen {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
@@ -101,6 +102,7 @@ func (m *Machine) cores() (cores [][]int, known bool) {
 	return cores, len(cores) > 0
 }
 
+// flat returns the CPUs of all cores, ascending.
 func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Concat(cores...))) }
 
 // cpuLimit looks for a CPU quota of this process's cgroup, or of one above it.
@@ -116,6 +118,7 @@ func (m *Machine) cpuLimit() seen {
 	return fine(cpuLimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
 }
 
+// governor warns of a frequency governor other than performance, and of turbo.
 func (m *Machine) governor() seen {
 	governors := map[string][]int{}
 	for _, cpu := range m.used() {

@@ -107,6 +107,7 @@ func Examine(m *Machine) Report {
 	return r
 }
 
+// wrong reports whether there is something to mend.
 func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
 // Summary returns the verdict, with at most most of the findings behind it. For an unfit machine,

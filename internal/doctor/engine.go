@@ -29,6 +29,7 @@ const (
 	slowEngineP99 = time.Millisecond
 )
 
+// engine judges the time that the load engine adds.
 func (m *Machine) engine() seen {
 	e := m.Engine
 	switch {

@@ -13,6 +13,7 @@ var shaping = []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"}
 // building are the flags in GOFLAGS that compile the same source to a different program.
 var building = []string{"-race", "-gcflags", "-ldflags", "-cover", "-tags", "-msan", "-asan", "-pgo"}
 
+// environment warns of variables that change how Go programs are built or run.
 func (m *Machine) environment() seen {
 	var set, names []string
 	for _, v := range m.Environ {

@@ -103,6 +103,7 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 	return n
 }
 
+// nearest returns the comparison with the window length nearest to window.
 func nearest(measured []AA, window time.Duration) *AA {
 	best := &measured[0]
 	for i := range measured {
@@ -116,6 +117,7 @@ func nearest(measured []AA, window time.Duration) *AA {
 // tails are, for the judged quantiles, the ratios of requests beyond them.
 var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
 
+// judge returns the judgement on a metric under a protocol, from the A/A comparison a.
 func judge(metric string, a *AA, p Protocol) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
 	if tail, ok := tails[metric]; ok {
@@ -215,6 +217,7 @@ func atLeast(r, n int, p float64) float64 {
 // identical programs stay undecided.
 const sameLimit = .10
 
+// noise judges whether the machine can tell differences of a tenth in the response times.
 func (m *Machine) noise() seen {
 	switch {
 	case m.Noise == nil:

@@ -66,6 +66,7 @@ const (
 	muchSteal = .10
 )
 
+// steal judges the ratio of CPU time that the hypervisor took.
 func (m *Machine) steal() seen {
 	if m.Usage.Interval == 0 {
 		return untold(nil)
@@ -80,6 +81,7 @@ const (
 	memoryPressure = 1.0
 )
 
+// pressure warns if tasks waited for CPU or memory.
 func (m *Machine) pressure() seen {
 	cpu, ok := pressed(m.text("proc/pressure/cpu"))
 	memory, ok2 := pressed(m.text("proc/pressure/memory"))

@@ -27,6 +27,7 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 // lateTimer is the limit on the 99th percentile of how late sleeps end.
 const lateTimer = 300 * time.Microsecond
 
+// timer warns if sleeps end late.
 func (m *Machine) timer() seen {
 	n := len(m.Lateness)
 	if n == 0 {
@@ -39,6 +40,7 @@ func (m *Machine) timer() seen {
 // quickWindow is the window length of the protocol quick.
 const quickWindow = 500 * time.Millisecond
 
+// pause judges how long a busy thread is taken off its CPU.
 func (m *Machine) pause() seen {
 	switch {
 	case m.Pause == 0:
@@ -73,6 +75,7 @@ type Gap struct {
 	Err     error         // why it could not be measured
 }
 
+// gap judges the longest time without a reply.
 func (m *Machine) gap() seen {
 	switch {
 	case m.Gap.Err != nil:
