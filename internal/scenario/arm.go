@@ -74,6 +74,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	return err
 }
 
+// armField reads one key of an arm.
 func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	d.at[path] = start(n)
 	switch key {
@@ -149,6 +150,7 @@ func (a *Arm) Title() string {
 	return strings.Join(parts, ",")
 }
 
+// check returns an error for the first fault of the arm that shows without its scenario.
 func (a *Arm) check() error {
 	switch {
 	case a.kinds() == 0:
@@ -221,6 +223,7 @@ func armSettings() []string {
 	return append(all, envPrefix+anyVariable)
 }
 
+// variesFlags reports whether the arm varies a serve flag.
 func (a *Arm) variesFlags() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), IsFlag)
 }

@@ -73,6 +73,7 @@ func (a *Arm) value(setting string) string {
 	return a.Flags[setting] + a.Clients[setting]
 }
 
+// checkEnv returns an error for the first environment variable that the arm cannot set.
 func (a *Arm) checkEnv() error {
 	names := slices.Sorted(maps.Keys(a.Env))
 	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
@@ -107,6 +108,7 @@ func (a *Arm) checkURL() error {
 	return nil
 }
 
+// checkMetrics returns an error if Metrics is set and names no URL.
 func (a *Arm) checkMetrics() error {
 	if a.Metrics == "" {
 		return nil

@@ -37,6 +37,7 @@ type FieldError struct {
 	at        int    // offset of that character
 }
 
+// fieldErrorf returns a FieldError with a formatted message.
 func fieldErrorf(path, format string, args ...any) *FieldError {
 	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
@@ -129,6 +130,7 @@ func syntax(err error) error {
 	return placeOf(bad.GetToken()).errorf("%s", msg)
 }
 
+// placeOf returns the position of a token.
 func placeOf(t *token.Token) place { return place{t.Position.Line, t.Position.Column} }
 
 // start returns the position at which a node's text begins. For a block mapping, that is its first key.
@@ -142,6 +144,7 @@ func start(n ast.Node) place {
 	return placeOf(n.GetToken())
 }
 
+// errorf returns an error of the form line:column: message. It wraps an error given with %w.
 func (p place) errorf(format string, args ...any) error {
 	return fmt.Errorf("%d:%d: %w", p.line, p.column, fmt.Errorf(format, args...))
 }
@@ -253,6 +256,7 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
+// fieldOf returns the index of the struct field with a YAML name. It panics if there is none.
 func fieldOf(t reflect.Type, key string) []int {
 	for f := range t.Fields() {
 		if f.Tag.Get("yaml") == key {
@@ -305,6 +309,7 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 	return "", d.errorf(path, "want one value, not %s", describe(n))
 }
 
+// isTrue parses true or false.
 func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
 		return false, fmt.Errorf("%q is neither true nor false", text)

@@ -129,6 +129,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a rate: give requests per second like 3000/s (up to %.0f/s), or a share of the slowest arm's throughput like 0.7x", text, maxRate)
 }
 
+// String returns the rate in the form that UnmarshalText reads; "" for the zero Rate.
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return ""
@@ -189,6 +190,7 @@ func parseScenario(text []byte, recorded bool) (s Scenario, err error) {
 	return s, nil
 }
 
+// setDefaults fills in defaults, and copies load.vary to the arms that do not set the factor themselves.
 func (s *Scenario) setDefaults() {
 	s.Workload.Method = cmp.Or(s.Workload.Method, "GET")
 	s.Load.Loop = cmp.Or(s.Load.Loop, "open")
@@ -297,6 +299,7 @@ func (s *Scenario) First() Arm {
 	return a
 }
 
+// anyKeepAlive reports whether the clients of any arm keep their connections.
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool {
 		return a.Clients["keepalive"] == "true" || slices.Contains(a.Vary["keepalive"], "true")

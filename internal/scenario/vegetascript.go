@@ -123,6 +123,7 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	return flags, unsaid
 }
 
+// vegetaOpen adds the flags of an open loop. lack notes a property that vegeta cannot express.
 func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
 	process, _ := arrivals.Parse(l.Arrivals) // checked with the scenario
 	lack(process.Kind != arrivals.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
