@@ -96,6 +96,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	return f, length
 }
 
+// roundUp rounds a duration up to whole seconds.
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
 // lacking reports whether a metric that was asked for cannot be decided.

@@ -126,6 +126,7 @@ func (p *plan) period() time.Duration {
 	return 0
 }
 
+// arrivalsOf returns a load's arrival process, not yet opened. The load must have been checked.
 func arrivalsOf(l scenario.Load) arrivals.Process {
 	a, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
 	return a

@@ -12,6 +12,7 @@ type Impossible struct {
 
 func (e *Impossible) Error() string { return e.msg }
 
+// impossible returns an *[Impossible] with a formatted message. It wraps nothing.
 func impossible(format string, args ...any) error {
 	return &Impossible{msg: fmt.Sprintf(format, args...)}
 }

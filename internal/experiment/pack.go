@@ -64,6 +64,7 @@ func (p Pack) Run(ctx context.Context, o Options, root string, progress Progress
 	}
 }
 
+// run plans and runs one scenario of the pack, within the rest of the total.
 func (p Pack) run(ctx context.Context, s Packed, o Options, root string, progress Progress, began time.Time) PackedRun {
 	r := PackedRun{Packed: s, NotRun: s.Lacks}
 	if r.NotRun != nil {

@@ -61,6 +61,7 @@ type Options struct {
 	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
 }
 
+// Estimates of time, and settings of probes.
 const (
 	// Time that a run takes in addition to its windows: to start and end servers, and to join the
 	// stamps and write the record, which costs time per request.
@@ -195,6 +196,7 @@ func (p *plan) takeExpectations() {
 	}
 }
 
+// takeStamps sets the level of stamping: the user's, else full on Linux and basic elsewhere.
 func (p *plan) takeStamps(o Options) {
 	p.Stamps = cmp.Or(o.Stamps, "basic")
 	if o.Stamps == "" && runtime.GOOS == "linux" {
@@ -292,6 +294,8 @@ func (p *plan) takeArms(o Options) error {
 	return nil
 }
 
+// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the scenario
+// overrides the protocol. The scenario's values are ignored if a flag chooses another protocol.
 func (p *plan) takeProtocol(o Options) error {
 	s := p.scenario
 	p.Protocol = cmp.Or(o.Protocol, s.Protocol.Kind)
@@ -348,6 +352,7 @@ func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 	return cost
 }
 
+// blockCost returns about how long a block with windows of length window takes.
 func (p *plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := record.Duration(p.Warmup) + window
 	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
@@ -368,6 +373,7 @@ func (p *plan) takeOrder() {
 	}
 }
 
+// doubt adds a doubt to the plan.
 func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
 
 // checkRamps returns an error if the clients of a load have not all started when the window begins.

@@ -158,6 +158,7 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	return files, nil
 }
 
+// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap profile.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")
 	if err != nil || before == nil {
@@ -171,6 +172,8 @@ func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	return profile.Allocated(before, after)
 }
 
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if the
+// server has no goroutine profile.
 func (c capture) wall(ctx context.Context) ([]byte, error) {
 	var samples [][]byte
 	next := time.Now()

@@ -132,6 +132,7 @@ func interruption(ctx context.Context, err error) error {
 	return errors.Join(cause, err)
 }
 
+// A runner carries out one plan.
 type runner struct {
 	plan      *plan
 	iters     float64
@@ -176,6 +177,7 @@ func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) e
 	})
 }
 
+// errBudget is the cause of the deadline that bounded sets.
 var errBudget = errors.New("the budget ended")
 
 // bounded returns a context with the deadline of a comparison: the end of its budget, less the time that
@@ -188,6 +190,8 @@ func (r *runner) bounded(ctx context.Context, trials int) (context.Context, cont
 	return context.WithDeadlineCause(ctx, r.began.Add(r.plan.budget-after(trials)), errBudget)
 }
 
+// carryOut measures within the budget. If the budget ends before the first block, the error is an
+// *[Impossible].
 func (r *runner) carryOut(ctx context.Context) error {
 	ctx, cancel := r.bounded(ctx, 0)
 	defer cancel()
@@ -198,6 +202,8 @@ func (r *runner) carryOut(ctx context.Context) error {
 	return err
 }
 
+// measure takes all measurements in order: the load itself, the arms' throughput, and then the blocks or
+// the search.
 func (r *runner) measure(ctx context.Context) error {
 	if err := r.answers(ctx); err != nil {
 		return err
@@ -372,8 +378,10 @@ const (
 	judging = 10 * time.Millisecond
 )
 
+// after returns the time needed after the last of a number of trials.
 func after(trials int) time.Duration { return closing + time.Duration(trials)*judging }
 
+// tell lets the watchdog look at the machine, and reports progress.
 func (r *runner) tell(doing string, done, total int) {
 	r.others.Between()
 	if r.progress != nil {

@@ -79,4 +79,5 @@ func (p *plan) expect(env record.Env, iters float64) error {
 // beyondBlocks is a block number that no run reaches.
 const beyondBlocks = 1 << 20
 
+// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64.
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }

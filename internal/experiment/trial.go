@@ -29,6 +29,7 @@ type trial struct {
 	files   record.Files // files to record with the requests
 }
 
+// newTrial returns a trial of an arm on a running server. number counts trials from 1, block from 0.
 func (r *runner) newTrial(number, block int, a arm, server *process.Process) *trial {
 	p := r.plan
 	t := &trial{runner: r, arm: a, clients: a.Clients, server: server, Trial: record.Trial{
@@ -76,6 +77,7 @@ func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record
 	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests, Stamps: t.seen.stamps}, t.write()
 }
 
+// errOutOfPorts is the error when the load, not the server, was the limit.
 var errOutOfPorts = errors.New("the load ran out of local ports or descriptors")
 
 // measure warms the server up, sends the load for the window, and reads the clocks of both.
@@ -170,6 +172,7 @@ func brokeOff(requests []record.Request) bool {
 	return last.Outcome == record.Refused || last.Outcome == record.Reset
 }
 
+// unknownServer returns a ServerSide in which all figures are unknown, -1.
 func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
