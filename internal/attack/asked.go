@@ -13,8 +13,11 @@ import (
 	"schedlab/internal/load"
 )
 
-// Asked returns what is asked without a scenario: of a URL, or what a file in vegeta's http format
-// says, "-" for stdin. Headers are written "Name: value", and a body may be @FILE. Errors name the flag.
+// Asked returns the requests of an attack without a scenario. There is one for the URL target, or,
+// if file is not "", one for each entry of that file in vegeta's http format; the file "-" is stdin.
+// Each header is written "Name: value" and overrides the file's header of that name. A body that
+// begins with @ is the name of the file to send. method and body are ignored with a file. Errors
+// name the flag.
 func Asked(target, file, method, body string, headers []string, stdin io.Reader) ([]load.Target, error) {
 	header := http.Header{}
 	for _, h := range headers {
@@ -57,12 +60,13 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 	return targets, nil
 }
 
-// LogAsks is the error of a log beside something else that tells what is asked.
+// LogAsks returns the error for an access log that is combined with other flags about the requests.
 func LogAsks(log arrivals.Process) error {
 	return fmt.Errorf("with --arrivals %s give the server as --target http://host:port, and nothing else of the requests: the log says what is asked", log)
 }
 
-// Logged returns what an access log asks, of a server.
+// Logged returns the distinct requests of an access log, directed at server, a URL without a path.
+// from is the --arrivals that named the log.
 func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targets []load.Target, err error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
@@ -75,7 +79,7 @@ func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targ
 	return targets, nil
 }
 
-// Secured has targets ask by https if the server was given with https.
+// Secured changes targets from http to https, in place, if the server's URL has https.
 func Secured(targets []load.Target, server *url.URL) {
 	for i, t := range targets {
 		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {

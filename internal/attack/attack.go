@@ -1,5 +1,5 @@
-// Package attack plans what an attack on one server asks and when, keeps its files, and sums up
-// what became of it. It sends nothing, and compares nothing.
+// Package attack plans the requests of an attack on one server and their times, writes the
+// attack's files, and sums up its results. It sends no requests and compares no servers.
 package attack
 
 import (
@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// SumUpOpen fills in what became of an open loop of o over a time. leftOut is what of an access
-// log was not replayed, "" for nothing.
+// SumUpOpen fills sum with the results of an open loop that ran with the options o. over is the
+// planned duration. leftOut names the lines of an access log that were not replayed, "" for none.
 func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *load.Result, leftOut string) {
 	sumUp(sum, result)
 	if leftOut != "" {
@@ -23,7 +23,8 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 	noteGenerator(sum, result.Proof, float64(len(o.Trace.At))/over.Seconds())
 }
 
-// SumUpClosed fills in what became of a closed loop of o.
+// SumUpClosed fills sum with the results of a closed loop that ran with the options o. It
+// raises a doubt if the loop had no rate (o.Rate is 0).
 func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed *load.ClosedResult) {
 	sum.Offered, sum.Connections = o.Rate, o.Connections
 	sumUp(sum, &closed.Result)

@@ -10,21 +10,24 @@ import (
 	"schedlab/internal/record"
 )
 
-// partSuffix ends the name of results whose attack is not over, or was killed.
+// partSuffix ends the name of a results file until its attack has finished. A killed attack
+// leaves the file under that name.
 const partSuffix = ".part"
 
-// Files are the results and the distribution of response times that an attack writes. They are
-// opened before the load starts, so that a bad path costs nothing. Results are written as requests
-// end, under a partial name; what a killed attack leaves is readable. The zero value writes nothing.
+// Files are the two files that an attack writes: its results, and the distribution of its response
+// times. They are opened before the load starts, so that a bad path costs nothing. Results are
+// written as requests end, under a partial name, so that a killed attack leaves a readable file.
+// The zero value writes nothing. Files is not safe for concurrent use.
 type Files struct {
 	results, hgrm *os.File
-	name          string // of results when whole; "" when there is nothing to rename
+	name          string // final name of results; "" when it need not be renamed
 	plain         bool   // hgrm is a file, not a pipe or a terminal
 	writer        *load.VegetaWriter
 }
 
-// OpenFiles opens what --results and --hgrm name, each of which may be "". Which tells for each
-// request the target it asks, nil for all in turn. Errors name the flag.
+// OpenFiles opens the files that --results and --hgrm name; "" means no such file. which holds for
+// each request the index of its target in targets; nil means that the targets take turns. Errors
+// name the flag. The caller calls Close in the end, and Discard before it if the load did not start.
 func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stamp load.Stamp) (*Files, error) {
 	files := &Files{}
 	err := func() (err error) {
@@ -50,8 +53,8 @@ func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stam
 	return files, nil
 }
 
-// newFile creates a file that does not exist, with suffix at its name's end. A pipe or a terminal
-// exists already and is opened.
+// newFile creates the file name+suffix, which must not exist, nor may name. final is the name that
+// the file is to have in the end. If name is a pipe or a terminal, newFile opens it and final is "".
 func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -72,26 +75,27 @@ func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 	return f, final, nil
 }
 
-// Start tells when the attack started. It comes before the first Write.
+// Start sets the start of the attack. Call it before the first Write.
 func (a *Files) Start(at time.Time) {
 	if a.writer != nil {
 		a.writer.Start = at
 	}
 }
 
-// Write adds a request to the results.
+// Write appends request seq to the results. After an error it writes nothing more.
 func (a *Files) Write(seq int, r record.Request) error {
 	if a.writer == nil {
 		return nil
 	}
 	err := a.writer.Write(seq, r)
 	if err != nil {
-		a.writer = nil // what is there stays as it is, under its partial name
+		a.writer = nil // the results so far stay under the partial name
 	}
 	return err
 }
 
-// Finish writes the distribution and gives the results their name.
+// Finish writes the distribution of response times, and gives the results file its final name.
+// Requests that were never sent are not in the distribution.
 func (a *Files) Finish(result *load.Result) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
@@ -117,8 +121,8 @@ func (a *Files) Finish(result *load.Result) (err error) {
 	return err
 }
 
-// give renames a file and overwrites nobody else's: it first takes the name with an empty file, which
-// the rename replaces.
+// give renames part to name and overwrites no other file: it first creates name as an empty file,
+// which fails if name exists, and the rename replaces that one.
 func give(part, name string) error {
 	mine, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
@@ -130,7 +134,7 @@ func give(part, name string) error {
 	return errors.Join(mine.Close(), os.Rename(part, name))
 }
 
-// Discard removes the files of an attack that did not begin.
+// Discard removes the files of an attack that did not start. It leaves pipes and terminals alone.
 func (a *Files) Discard() (err error) {
 	for _, f := range []*os.File{a.results, a.hgrm} {
 		if f == nil {
@@ -147,7 +151,7 @@ func (a *Files) Discard() (err error) {
 func (a *Files) Close() {
 	for _, f := range []*os.File{a.results, a.hgrm} {
 		if f != nil {
-			_ = f.Close() // written through, or its failure is told
+			_ = f.Close() // Finish has synced the file, or has returned the error
 		}
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"schedlab/internal/record"
 )
 
-// Limits past which the generator is doubted.
+// Beyond these limits noteGenerator raises a doubt about the generator.
 const (
-	missedRate = .01                   // share of the wanted rate that was not sent
+	missedRate = .01                   // ratio of the wanted rate that was not sent
 	stoodStill = 10 * time.Millisecond // lag of a single request
-	awayMost   = .05                   // share of the time for which others may keep a spinning engine from its CPU
-	fullFrom   = .95                   // busy share from which the engine is at its limit
+	awayMost   = .05                   // ratio of the time in which others kept a spinning engine from its CPU
+	fullFrom   = .95                   // ratio of the time in which the engine was busy: above it, the engine is at its limit
 )
 
-// noteGenerator notes what the generator did, and the doubts that follow. wanted
-// is the rate it was to send, 0 without one.
+// noteGenerator adds the generator's figures to sum, and the doubts that follow from them. wanted
+// is the rate to be sent, in requests per second; 0 when no rate was set.
 func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 	sum.Generator = &record.Generator{
 		Planned: p.Planned, Rest: string(p.Rest), CPU: p.CPU.Seconds(), Busy: p.Busy, GCs: p.GCs, Paused: p.Paused.Seconds(),

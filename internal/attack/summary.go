@@ -8,19 +8,19 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Limits past which a summary carries a doubt.
+// Beyond these limits noteFate raises a doubt about the results.
 const (
-	lagDoubt   = time.Millisecond
-	unanswered = .001
+	lagDoubt   = time.Millisecond // p99 of the generator's lag
+	unanswered = .001             // ratio of requests without a reply, or with an error reply
 
-	// The wait for a connection may be so much of the requests' time, or concern so few of
-	// them, that more connections would change nothing.
-	waitShare   = .1
-	waitedShare = .01
+	// Waiting for a free connection is doubted only when both limits are passed. Below either,
+	// more connections would change nothing.
+	waitShare   = .1  // ratio of the requests' time that passed in that wait
+	waitedShare = .01 // ratio of requests that waited
 )
 
-// sumUp fills in what became of an attack. What was never sent is in no figure but Scheduled, and what the
-// attack's end cut off is no failure of the server's.
+// sumUp fills a with the results of an attack. Requests that were never sent count in Scheduled
+// only. Requests that the end of the attack cut off are not counted as failures of the server.
 func sumUp(a *record.Attack, result *load.Result) {
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
 	a.Scheduled, a.Dialled, a.Waited = len(result.Requests), result.Dialled, result.Waited
@@ -54,11 +54,11 @@ func sumUp(a *record.Attack, result *load.Result) {
 			a.FirstError = failed
 		}
 		response.Record(took)
-		if a.Paced() { // else it sends when it is answered, and has no time to be late for
+		if a.Paced() { // a client of an unpaced loop sends after its reply: it has no schedule to be late for
 			lag.Record(time.Duration(r.Sent - r.Scheduled))
 		}
 		s := result.Stamps[i]
-		if s.Ready == 0 { // it never had a connection
+		if s.Ready == 0 { // the request never got a connection
 			s.Ready = r.Done
 		}
 		connect.Record(time.Duration(s.Ready - r.Sent))
@@ -86,7 +86,7 @@ func sumUp(a *record.Attack, result *load.Result) {
 	noteFate(a, result)
 }
 
-// noteFate notes the doubts that follow from what became of the requests.
+// noteFate adds the doubts that follow from the outcomes of the requests.
 func noteFate(a *record.Attack, result *load.Result) {
 	add := func(code record.Code, values record.Values) { doubt(a, record.Fact{Code: code, Values: values}) }
 	ended, answered := a.Sent-a.CutOff, a.Outcomes[record.Answered.String()]

@@ -11,14 +11,14 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Timetable tells when the requests of an open loop are sent.
+// A Timetable holds the flags that decide when the requests of an open loop are sent.
 type Timetable struct {
 	Scenario *scenario.Scenario // nil without one
 	Arrivals arrivals.Process
-	Given    bool // Arrivals come before those of the scenario
-	Rate     float64
+	Given    bool    // Arrivals overrides the scenario's arrivals
+	Rate     float64 // requests per second; 0: the rate of the scenario or of the log, else 100
 	Duration time.Duration
-	Whole    bool // a trace or a log is replayed to its end, and Draw sets Duration to that
+	Whole    bool // replay a trace or a log to its end; Draw sets Duration to its length
 	Seed     uint64
 	Log      *arrivals.AccessLog // set by Draw if the requests come from a log
 }
@@ -27,8 +27,8 @@ type Timetable struct {
 // record.Request, its stamps and its place in the schedule).
 const MostRequests = 20_000_000
 
-// Draw draws the arrivals, with the demands of a scenario, and notes in sum what is offered. Errors
-// name the flag to change.
+// Draw draws the arrivals, and their demands if there is a scenario. It sets Offered and Arrivals
+// of sum. The same Seed gives the same trace. Errors name the flag to change.
 func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace, err error) {
 	s, process, rate := f.Scenario, f.Arrivals, f.Rate
 	given := scenario.Rate{PerSecond: f.Rate}
@@ -41,7 +41,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	case process.Fixed() && rate > 0:
 		return t, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", given, process)
 	case process.Fixed():
-	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // its own, below
+	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // the log's own rate, set below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
 			return t, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)

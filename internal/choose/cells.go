@@ -1,6 +1,7 @@
-// Package choose says which model should serve requests of a kind: by what an experiment of the
-// pack measured, by the nearest that did, or by queueing theory. It holds the table of which
-// experiment answers what, reads the pack's verdicts, and measures nothing.
+// Package choose advises which model should serve requests of a kind. The advice rests on the
+// experiment of the pack that measured this kind, or on the one that measured the nearest kind, or
+// on queueing theory. The package holds the table that maps kinds of requests to experiments, and
+// reads the pack's verdicts. It measures nothing.
 package choose
 
 import (
@@ -15,19 +16,19 @@ import (
 	"schedlab/internal/stats"
 )
 
-// What requests do.
+// Kinds of requests.
 const (
 	ShortCPU  = "short-cpu"  // they compute
 	Blocking  = "blocking"   // they wait for something else
 	Mixed     = "mixed"      // they compute and wait, or are of two lengths
 	HeavyTail = "heavy-tail" // a few are a hundred times as long as the others
-	Idle      = "idle"       // they come over few of very many connections
-	Bursts    = "bursts"     // many come in one moment
-	Pipelined = "pipelined"  // they ask next to nothing, or come several in one write
+	Idle      = "idle"       // there are very many connections, and few of them carry requests
+	Bursts    = "bursts"     // many arrive at the same moment
+	Pipelined = "pipelined"  // they need almost no time, or several arrive in one write
 	Locks     = "locks"      // much of their work is done under one lock
 )
 
-// What matters.
+// What the asker wants to be good.
 const (
 	Tail       = "tail"
 	Throughput = "throughput"
@@ -35,18 +36,18 @@ const (
 	Overload   = "overload"
 )
 
-// Kinds are what requests may do, and Matters what may matter, in the table's order.
+// Kinds returns the kinds of requests in the table's order.
 func Kinds() []string {
 	return []string{ShortCPU, Blocking, Mixed, HeavyTail, Idle, Bursts, Pipelined, Locks}
 }
 
-// Matters are what may matter, in the table's order.
+// Matters returns the values of what may matter, in the table's order.
 func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 
-// table says which experiment answers each cell, by which metrics, and who competes there:
-// arms of the scenario, the baseline first, each with its mode where that is not its name. A
-// closed loop has its throughput, an open one below capacity the CPU time of a request.
-// TestTableIsOfThePack holds it to the scenarios.
+// table holds for each cell the experiment that answers it, the metrics that decide, and the arms
+// that compete: arms of the scenario, the baseline first, each followed by ":mode" if its name is
+// not the mode. A closed loop is judged by its throughput. An open loop below capacity is judged by
+// the CPU time of a request instead. TestTableIsOfThePack checks the table against the scenarios.
 var table = []struct{ does, matters, scenario, metrics, arms string }{
 	{ShortCPU, Tail, "pool-cpu", "p90 p99", "goroutine nethttp pool,workers=4:pool-request"},
 	{ShortCPU, Throughput, "pool-cpu", "cpu_per_request", "goroutine nethttp pool,workers=4:pool-request"},
@@ -89,7 +90,7 @@ var table = []struct{ does, matters, scenario, metrics, arms string }{
 	{Locks, Overload, "kv-mix", "goodput", "goroutine pool,workers=4:pool pool,workers=12:pool requeue:pool-requeue"},
 }
 
-// near are, for what requests do, the kinds that are most like it, the nearest first.
+// near lists for each kind of request the most similar kinds, the nearest first.
 var near = map[string][]string{
 	ShortCPU:  {Mixed, Bursts, Pipelined},
 	Blocking:  {Idle, Mixed},
@@ -101,9 +102,9 @@ var near = map[string][]string{
 	Locks:     {ShortCPU},
 }
 
-// Cells are those of the table as the pack answers them, in its order. The modes, plainest
-// first, settle who of several equal arms is named first; of a cell that nothing decided those whose
-// medians are much worse are named last.
+// Cells returns the cells of the table with the pack's answers, in the table's order. Equally good
+// arms are listed in the order of modes, the plainest first. If a cell is undecided, arms with much
+// worse medians are listed last.
 func Cells(pack Pack, modes []mode.Mode) (all []record.ChoiceCell) {
 	for _, row := range table {
 		c := record.ChoiceCell{
@@ -123,10 +124,12 @@ func Cells(pack Pack, modes []mode.Mode) (all []record.ChoiceCell) {
 	return all
 }
 
-// belowCapacity are the scenarios that stand for overload without being one.
+// belowCapacity are the scenarios that the table uses for overload although they load no server
+// beyond its capacity.
 var belowCapacity = []string{"backlog", "survivors"}
 
-// lacks says why a cell's experiment does not compare the right arms.
+// lacks returns the reasons why a cell's experiment does not fit its question: all arms have one
+// mode, or there is no overload.
 func lacks(c record.ChoiceCell) (why []record.Fact) {
 	names := record.Names{"scenario": c.Scenario, "mode": c.Arms[0].Mode}
 	if !slices.ContainsFunc(c.Arms, func(a record.ChoiceArm) bool { return a.Mode != c.Arms[0].Mode }) {
@@ -138,7 +141,8 @@ func lacks(c record.ChoiceCell) (why []record.Fact) {
 	return why
 }
 
-// answer is the cell with what the pack's verdicts come to.
+// answer returns the cell c with its verdicts from the pack, its outcome and its best arms. It
+// returns c unchanged if the pack lacks a verdict of the cell.
 func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 	r := record.Result{}
 	for i, a := range c.Arms {
@@ -180,14 +184,14 @@ func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 	return c
 }
 
-// trailing are the arms of the best, of a cell that nothing decided, whose medians are worse than
-// another's by more than SAME allows.
+// trailing returns the arms in c.Best with a median that is worse than another's by more than SAME
+// allows. It returns nil if the cell is decided.
 func trailing(c record.ChoiceCell) (behind []string) {
 	switch c.Outcome {
 	case record.OneWins, record.ATie, record.TieForBest:
 		return nil
 	}
-	worse := map[string]float64{} // than the baseline, the sum over metrics of ln(ratio)
+	worse := map[string]float64{} // how much worse an arm is than the baseline: the sum over metrics of ln(ratio)
 	limit := 0.0
 	for _, name := range c.Metrics {
 		m := stats.MetricOf(name)
@@ -214,8 +218,8 @@ func trailing(c record.ChoiceCell) (behind []string) {
 	return behind
 }
 
-// pairs are the comparisons that a cell rests on: every arm with every one before it, at each
-// metric in turn.
+// pairs returns the comparisons that decide a cell: each arm with each arm before it, in every
+// metric.
 func pairs(c record.ChoiceCell) (all []judge.Pair) {
 	for i, a := range c.Arms {
 		for _, before := range c.Arms[:i] {

@@ -16,39 +16,40 @@ import (
 	"schedlab/internal/stats"
 )
 
-// rank is where a mode stands among those that are shown, the plainest first.
+// rank returns the index of the named mode in modes, which list the plainest first; -1 if it is not there.
 func rank(modes []mode.Mode, name string) int {
 	return slices.IndexFunc(modes, func(m mode.Mode) bool { return m.Name == name })
 }
 
-// An Ask is what somebody says about requests on kept connections.
+// An Ask describes the requests to serve and what matters about them. They come on kept connections.
 type Ask struct {
-	Demand      sizing.Demand // Lock is part of it
-	Lock        time.Duration // computed under one lock
-	Rate        float64       // per second
-	Connections int
-	Idle        int    // connections beside them
-	Pipeline    int    // requests under way on a connection
-	Arrivals    string // as scenarios write them
-	Path        string // that asks all this
+	Demand      sizing.Demand // includes Lock
+	Lock        time.Duration // CPU time under one lock
+	Rate        float64       // requests per second
+	Connections int           // connections that carry requests
+	Idle        int           // connections without requests, in addition
+	Pipeline    int           // requests in flight on a connection
+	Arrivals    string        // as in a scenario; "" is poisson
+	Path        string        // URL path that asks /work for such a request
 	SLO         stats.SLO
-	Matters     string
-	Cores       int
+	Matters     string // one of Matters()
+	Cores       int    // CPUs of the server
 	Seed        uint64
 }
 
-// Where kinds of requests part. A mix of two lengths has a squared coefficient of
-// variation above 2 where an exponential has 1, and a heavy tail as in the experiment has 25.
+// Limits between the kinds of requests. The squared coefficient of variation (SCV) of the time held
+// is 1 for an exponential, above 2 for a mix of two lengths, and 25 for the heavy tail of the
+// experiment.
 const (
-	tiny      = 200 * time.Microsecond // a model's own 10 to 20 us are a tenth of less
-	manyIdle  = 1000
-	crowded   = 128 // connections of which a goroutine each takes a tenth of a small server's memory
+	tiny      = 200 * time.Microsecond // below it, the model's own cost of 10 to 20 us is a tenth of the request
+	manyIdle  = 1000                   // connections
+	crowded   = 128                    // connections; with a goroutine each, they take a tenth of a small server's memory
 	mixedSCV  = 2
 	heavySCV  = 15
-	smallPart = 0.1 // of a demand that is of one part, the other
+	smallPart = 0.1 // ratio of the demand: requests with less CPU time count as waiting only, with less waiting as CPU only
 )
 
-// Does is what the requests do, the first that fits.
+// Does returns the kind of the requests: the first of its cases that fits.
 func (a Ask) Does() string {
 	held, cpu := a.Demand.Held().Seconds(), a.Demand.CPU.Mean().Seconds()
 	scv := a.load().SCV
@@ -75,40 +76,45 @@ func (a Ask) Does() string {
 	return Mixed
 }
 
-// loadTrace is how many requests predictions rest on.
+// loadTrace is the number of requests in the trace for predictions.
 const loadTrace = 50_000
 
+// load returns the trace and moments of the requests, for predictions.
 func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Seed) }
 
-// CPU seconds that HTTP itself costs a request. The least is that of a loop on a CPU that never
-// sleeps (docs/benchmarks.md, kept-64). A request that finds its CPU asleep costs a wake-up more:
-// net/http took 69 us at 2,000/s (docs/experiments/keepalive-vs-close.md).
+// CPU seconds that HTTP costs per request. leastHTTP is the cost in an event loop on a CPU that
+// never sleeps (docs/benchmarks.md, kept-64). A request that finds its CPU asleep costs wakeUp
+// more: net/http took 69 us at 2,000/s (docs/experiments/keepalive-vs-close.md).
 const (
 	leastHTTP = 5e-6
 	wakeUp    = 74e-6
 )
 
-// busy is the share of the cores that the requests need, HTTP's own cost included. Poisson arrivals
-// find a core asleep with probability 1-busy: busy = rate (cpu + leastHTTP + wakeUp (1-busy)) / cores.
+// busy returns the ratio of the cores' time that the requests need, HTTP's cost included; it exceeds
+// 1 if they need more than there is. Poisson arrivals find a core asleep with probability 1-busy,
+// and so busy = rate (cpu + leastHTTP + wakeUp (1-busy)) / cores; busy solves this equation.
 func (a Ask) busy() float64 {
 	cores := float64(a.Cores)
 	return a.Rate * (a.Demand.CPU.Mean().Seconds() + leastHTTP + wakeUp) / (cores + a.Rate*wakeUp)
 }
 
-// http is HTTP's own part of busy.
+// http returns the part of busy that is HTTP's cost.
 func (a Ask) http() float64 {
 	return a.busy() - a.Rate*a.Demand.CPU.Mean().Seconds()/float64(a.Cores)
 }
 
-// Carry is the rate that the connections can carry at most, each with one request under way at
-// a time (Little's law); short reports that this is what limits the requests, not the cores.
+// Carry returns the highest rate, in requests per second, that the connections can carry with one
+// request at a time on each (Little's law). short reports whether the connections limit the
+// requests, and not the cores.
 func (a Ask) Carry() (rate float64, short bool) {
 	rate = float64(a.Connections) / a.Demand.Held().Seconds()
 	return rate, a.Pipeline <= 1 && a.Rate >= rate && a.busy() < 1
 }
 
-// Advise is the advice: the model that the table has for such requests, or that of the nearest
-// kind that was measured, or the one that theory expects most of. modes are those there are.
+// Advise returns the advice and the test of it. The advised mode is the best one of the table's
+// cell for such requests. If that cell was not measured, it is the best one of the nearest kind that
+// was, else the one with the lowest p99 in theory. modes are all modes, the plainest first; there
+// must be at least two.
 func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Doubts: []record.Fact{}}
 	sized, err := a.size()
@@ -198,23 +204,24 @@ func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	return c, t, nil
 }
 
-// cellOf is the cell of what requests do and what matters.
+// cellOf returns the cell of the kind does and of what matters. It must be in cells.
 func cellOf(cells []record.ChoiceCell, does, matters string) record.ChoiceCell {
 	return cells[slices.IndexFunc(cells, func(c record.ChoiceCell) bool { return c.Does == does && c.Matters == matters })]
 }
 
-// unless is when the choice does not matter, by what requests do.
+// unless returns the fact that says when the choice does not matter, for a kind of request.
 func unless(does string) record.Fact { return record.Fact{Code: record.Code("choose-unless-" + does)} }
 
-// waits reports whether requests wait for more than a small part of the time that they are held.
+// waits reports whether requests wait for more than smallPart of the time that a worker holds them.
 func (a Ask) waits() bool {
 	return a.Demand.CPU.Mean().Seconds() < (1-smallPart)*a.Demand.Held().Seconds()
 }
 
-// stands is the mode to advise where the given one was measured: itself, unless these requests
-// would starve it. Where a worker keeps its connection, which here is kept, that is the first
-// pool that takes requests; where a loop would stand still while a request waits, loops with
-// workers behind them.
+// stands returns the mode to advise where the named mode was measured. It is the same mode, with
+// two exceptions. If a worker holds a connection as long as it is open, the kept connections would
+// occupy all workers: stands returns the first pool that takes single requests. If an event loop
+// would block while a request waits, stands returns loops with workers behind them. It returns
+// false if there is no such mode.
 func (a Ask) stands(name string, modes []mode.Mode) (mode.Mode, bool) {
 	m := modes[rank(modes, name)]
 	i := -1
@@ -232,8 +239,8 @@ func (a Ask) stands(name string, modes []mode.Mode) (mode.Mode, bool) {
 	return modes[i], true
 }
 
-// best is the mode to advise by a cell; false where it was not measured, was refused, or has
-// only modes that these requests would starve.
+// best returns the mode that a cell advises. It returns false if the cell was not measured, was
+// refused, or has no mode that suits these requests.
 func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
 	for _, arm := range cell.Best {
 		if m, ok := a.stands(arm.Mode, modes); ok {
@@ -243,8 +250,9 @@ func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
 	return mode.Mode{}, false
 }
 
-// candidatesOf are the modes that may serve these requests, each once, the plainest first:
-// net/http and those of the cell, or another plain one.
+// candidatesOf returns the modes that may serve these requests, without duplicates, the plainest
+// first: net/http and the modes of the cell. If net/http would be the only one, the next plain mode
+// is added.
 func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode.Mode) {
 	names := []string{modes[0].Name}
 	for _, arm := range cell.Arms {
@@ -252,7 +260,7 @@ func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode
 			names = append(names, m.Name)
 		}
 	}
-	if len(names) == 1 { // a test needs two
+	if len(names) == 1 { // a test compares at least two modes
 		names = append(names, modes[1].Name)
 	}
 	slices.SortFunc(names, func(a, b string) int { return rank(modes, a) - rank(modes, b) })
@@ -262,8 +270,8 @@ func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode
 	return all
 }
 
-// measured is the reason that a cell is: its outcome, and how the first
-// of the best stands to the others.
+// measured returns the reason that a measured cell gives: its outcome, and the verdicts between the
+// first of its best arms and the other arms.
 func measured(cell record.ChoiceCell) record.Fact {
 	f := record.Fact{Code: chooseMeasured, Names: record.Names{
 		"scenario": cell.Scenario, "commit": cell.Commit, "outcome": string(cell.Outcome),
@@ -282,7 +290,7 @@ func measured(cell record.ChoiceCell) record.Fact {
 	return f
 }
 
-// Said is a verdict as a fact.
+// Said returns a verdict as a fact.
 func Said(v record.Verdict) record.Fact {
 	return record.Fact{
 		Code: chooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": v.Verdict},
@@ -290,22 +298,22 @@ func Said(v record.Verdict) record.Fact {
 	}
 }
 
-// A size is how large a pool would be, and where that is from.
+// A size is the advised size of a pool.
 type size struct {
 	workers, queue int
-	wait           time.Duration // that a request waits for a worker at most, of a mode without a queue
-	fact           record.Fact
+	wait           time.Duration // for a mode without a queue: the longest wait of a request for a worker
+	fact           record.Fact   // where the size comes from
 }
 
-// Depth and head room of a pool whose size no SLO says.
+// Assumptions for the size of a pool.
 const (
-	deep   = 1024
-	margin = 0.15
-	atFull = 0.85 // of the cores, where more is asked than they can do
+	deep   = 1024 // requests in the queue, if no SLO limits it
+	margin = 0.15 // ratio by which the rate may grow
+	atFull = 0.85 // utilisation of the cores to size for if the requests need more
 )
 
-// size is that of a pool for these requests: what the SLO needs, and where the tail matters as
-// many workers as keep nearly everybody from waiting for one.
+// size returns the size of a pool for these requests. It is the size that the SLO needs, if there is
+// one. If the tail matters, there are enough workers that hardly a request waits for one.
 func (a Ask) size() (size, error) {
 	rate := a.Rate
 	if a.busy() >= atFull {
@@ -347,8 +355,8 @@ func (a Ask) size() (size, error) {
 	return s, nil
 }
 
-// predict is the candidate with the lowest p99 in theory, of those within a tenth of it the
-// plainest.
+// predict returns the plainest candidate with a p99, in theory, within the Same limit of the lowest
+// p99, and the reason.
 func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fact) {
 	l := a.load()
 	for i := range l.Trace {
@@ -377,26 +385,27 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 	return candidates[first], why
 }
 
-// A Test is the comparison that tests an advice: the advised mode first, then others.
+// A Test is the comparison that tests an advice.
 type Test struct {
 	Path    string
-	Rate    float64   // 0: as many as the clients of a closed loop get
-	Arms    []string  // as compare takes them
-	Vary    []string  // what of the load is not compare's default
-	Metrics []string  // at which the advised mode must not be worse
-	Keeps   stats.SLO // what of the SLO its windows hold requests enough for
+	Rate    float64   // requests per second; 0: a closed loop, which has no rate
+	Arms    []string  // as compare takes them, the advised mode first
+	Vary    []string  // KEY=VALUE for the settings of the load that differ from compare's defaults
+	Metrics []string  // metrics in which the advised mode must not be worse
+	Keeps   stats.SLO // the terms of the SLO for which a window has enough requests
 }
 
-// others is with how many other modes an advice is compared: with more, a run takes longer.
+// others is the number of other modes that an advice is compared with. Each makes the run longer.
 const others = 2
 
-// enough is the rate from which on a test's windows hold requests enough for a quantile.
+// enough holds for each quantile the rate, in requests per second, from which on a window of the
+// test has enough requests for it.
 var enough = []struct {
 	metric string
 	rate   float64
 }{{"p99", 500}, {"p90", 50}, {"p50", 0}}
 
-// tells reports whether a test's windows hold requests enough for a metric of time.
+// tells reports whether a window of the test has enough requests for a response-time metric.
 func (a Ask) tells(metric string) bool {
 	for _, e := range enough {
 		if e.metric == metric {
@@ -406,6 +415,7 @@ func (a Ask) tells(metric string) bool {
 	return metric == "mean"
 }
 
+// test returns the comparison of the advised mode with at most others of the candidates.
 func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate}
 	for _, m := range append([]mode.Mode{advised}, slices.DeleteFunc(slices.Clone(candidates), func(m mode.Mode) bool { return m.Name == advised.Name })...) {

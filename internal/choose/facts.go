@@ -2,7 +2,7 @@ package choose
 
 import "schedlab/internal/record"
 
-// Which model to choose.
+// Facts about the choice of a model.
 var (
 	chooseAdvice = record.Sentence("choose-advice", `Choose {{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}: {{.Names.summary}}`)
 	chooseAsked  = record.Sentence("choose-asked", `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, `+

@@ -12,19 +12,19 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Pack is the verdicts of the experiments, those of one scenario together.
+// A Pack holds the verdicts of the experiments. The rows of one scenario are adjacent.
 type Pack []Row
 
-// A Row is one verdict of the pack, and the commit that it was measured with.
+// A Row is one verdict of the pack, with its scenario and the commit that was measured.
 type Row struct {
 	Scenario, Commit string
 	record.Verdict
 }
 
-// columns are those of a line of the pack's file, separated by tabs.
+// columns are the columns of the pack's file, which is tab-separated.
 var columns = []string{"scenario", "commit", "metric", "arm", "baseline", "verdict", "ratio", "low", "high", "blocks", "reason"}
 
-// Pairs are the comparisons of a scenario that cells rest on, each once.
+// Pairs returns the comparisons of a scenario that the cells need, without duplicates.
 func Pairs(scenario string) (all []judge.Pair) {
 	for _, c := range Cells(nil, nil) {
 		for _, p := range pairs(c) {
@@ -36,7 +36,8 @@ func Pairs(scenario string) (all []judge.Pair) {
 	return all
 }
 
-// Rows are the lines that a scenario's result and the verdicts on its Pairs come to.
+// Rows returns the rows of one scenario: the verdicts of its result r, and the verdicts on its
+// Pairs. A verdict on one of the Pairs replaces a refused verdict of r.
 func Rows(r *record.Result, pairs []record.Verdict) Pack {
 	p := Pack{}
 	for _, v := range append(slices.Clone(r.Verdicts), pairs...) {
@@ -46,14 +47,14 @@ func Rows(r *record.Result, pairs []record.Verdict) Pack {
 		switch {
 		case same < 0:
 			p = append(p, Row{r.Scenario, r.Env.Version, v})
-		case p[same].Verdict.Verdict == string(stats.Refused): // as a verdict, not as a figure of a cell
+		case p[same].Verdict.Verdict == string(stats.Refused): // refused as a verdict of the result, but not as a figure of a cell
 			p[same].Verdict = v
 		}
 	}
 	return p
 }
 
-// String is the file's text, with a head.
+// String returns the text of the pack's file, with a header line. ParsePack reads it.
 func (p Pack) String() string {
 	var b strings.Builder
 	b.WriteString(strings.Join(columns, "\t") + "\n")
@@ -72,7 +73,7 @@ func (p Pack) String() string {
 	return b.String()
 }
 
-// ParsePack reads the file's text.
+// ParsePack reads the text of the pack's file.
 func ParsePack(text string) (Pack, error) {
 	in := csv.NewReader(strings.NewReader(text))
 	in.Comma, in.FieldsPerRecord, in.LazyQuotes = '\t', len(columns), true
@@ -105,7 +106,8 @@ func ParsePack(text string) (Pack, error) {
 	return p, nil
 }
 
-// With is the pack with a scenario's rows replaced, scenarios in the order of their names.
+// With returns a copy of the pack with the rows of one scenario replaced. Scenarios are in the
+// order of their names.
 func (p Pack) With(scenario string, rows Pack) Pack {
 	all := slices.DeleteFunc(slices.Clone(p), func(r Row) bool { return r.Scenario == scenario })
 	all = append(all, rows...)
@@ -113,7 +115,7 @@ func (p Pack) With(scenario string, rows Pack) Pack {
 	return all
 }
 
-// find is the verdict on a pair, none with an empty Verdict, and its commit.
+// find returns the verdict on a pair and its commit. If the pack lacks it, the verdict's Verdict is "".
 func (p Pack) find(scenario string, pair judge.Pair) (record.Verdict, string) {
 	for _, r := range p {
 		if r.Scenario == scenario && r.Metric == pair.Metric && r.Arm == pair.Arm && r.Baseline == pair.Baseline {

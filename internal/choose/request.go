@@ -9,14 +9,15 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Request is what one request costs. CPU and Sleep are distributions as scenarios write them,
-// "" for none; Lock is CPU time under one lock, beside CPU.
+// A Request is the cost of one request. CPU and Sleep are distributions as in a scenario, "" for
+// none. Lock is CPU time under one lock, in addition to CPU.
 type Request struct {
 	CPU, Sleep string
 	Lock       time.Duration
 }
 
-// Demand returns the demand, with Lock as CPU time. Errors name the flag.
+// Demand returns the demand of the request. With Lock above 0, its CPU time is the constant mean of
+// CPU plus Lock. Errors name the flag.
 func (r Request) Demand() (sizing.Demand, error) {
 	cpu, err := parse("cpu", r.CPU)
 	if err != nil {
@@ -42,6 +43,7 @@ func (r Request) Demand() (sizing.Demand, error) {
 	return d, nil
 }
 
+// parse reads a distribution; "" is none. The error names the flag.
 func parse(flag, text string) (d workload.Dist, err error) {
 	if text == "" {
 		return d, nil
@@ -52,7 +54,7 @@ func parse(flag, text string) (d workload.Dist, err error) {
 	return d, nil
 }
 
-// Path returns the path that asks /work for the request.
+// Path returns the URL path, with query, that asks /work for such a request.
 func (r Request) Path() string {
 	var query []string
 	if r.CPU != "" {

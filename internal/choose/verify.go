@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// TestPairs are the comparisons of a test that ran: each other arm with the advised one, which
-// is the first.
+// TestPairs returns the comparisons of a test: in every metric, each other arm with the advised
+// arm. The advised arm is arms[0].
 func TestPairs(arms, metrics []string) (all []judge.Pair) {
 	for _, arm := range arms[1:] {
 		for _, metric := range metrics {
@@ -19,9 +19,10 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 	return all
 }
 
-// Verify says whether an advice held: no other arm is better than the advised one at one of the
-// metrics without being worse at another, the advised one keeps the SLO, and unless overload is
-// what matters each of its requests got a good reply.
+// Verify judges an advice by the verdicts of its test. The advice held if no other arm is better
+// than the advised arm in one metric without being worse in another, if the advised arm keeps the
+// SLO, and if each of its requests got a good reply. The last condition is dropped if overload
+// matters. arms[0] is the advised arm.
 func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
 	r := record.Result{Verdicts: verdicts}
 	for i, name := range arms {

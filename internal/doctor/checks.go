@@ -2,25 +2,26 @@ package doctor
 
 import "schedlab/internal/record"
 
-// A check looks at one thing.
+// A check examines one property of the machine.
 type check struct {
 	name   string
 	look   func(*Machine) seen
-	spoils string // what a bad finding would spoil
-	untold string // the finding where the machine does not tell; "" for a check that always can
+	spoils string // what a bad finding does to a measurement
+	untold string // text of the finding where the machine does not tell; "" for a check that always can
 }
 
-// seen is what a check found; the zero value is that it had nothing to look at.
+// seen is the result of a check. The zero value means that there was nothing to look at.
 type seen struct {
 	state State
 	fact  record.Fact
 }
 
+// fine returns the result OK with a fact. [seen.graded] makes it worse.
 func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) seen {
 	return seen{OK, record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }
 
-// graded is s with the worse state that holds, if one does.
+// graded returns s with state Bad if bad, else Warn if warn, else its own state.
 func (s seen) graded(bad, warn bool) seen {
 	switch {
 	case bad:
@@ -31,7 +32,7 @@ func (s seen) graded(bad, warn bool) seen {
 	return s
 }
 
-// untold is what is found where the machine does not tell, or for what error.
+// untold returns the result Unknown, with err as the reason if it is not nil.
 func untold(err error) seen {
 	s := seen{Unknown, record.Fact{Code: notTold}}
 	if err != nil {
@@ -40,7 +41,7 @@ func untold(err error) seen {
 	return s
 }
 
-// checks are all of them, in the order they are reported.
+// checks returns all checks in the order of the report.
 func checks() []check {
 	return []check{
 		{"cpus", (*Machine).cpus, "the load takes CPU time from the server that it measures, and late requests look like slow replies", "the CPUs that this process may use are not told here"},

@@ -9,11 +9,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Clock reads the time of day and a monotonic clock at one moment, each as the
-// time since some moment of its own.
+// A Clock reads the time of day and a monotonic clock at one moment. Each is the time since a fixed
+// origin; the two origins may differ.
 type Clock func() (wall, mono time.Duration)
 
-// SystemClock is this system's.
+// SystemClock returns the clock of this system. The clock is safe for concurrent use.
 func SystemClock() Clock {
 	start := time.Now()
 	return func() (wall, mono time.Duration) {
@@ -22,19 +22,19 @@ func SystemClock() Clock {
 	}
 }
 
-// Steps is how the time of day moved against the monotonic clock.
+// Steps are the steps of the time of day relative to the monotonic clock.
 type Steps struct {
-	Watched time.Duration // 0: it was not watched
-	Largest time.Duration // the largest step past stepLimit, either way; 0 for none
-	Count   int           // how many there were
+	Watched time.Duration // how long the clock was watched; 0: not at all
+	Largest time.Duration // the largest step beyond stepLimit, negative if backwards; 0 for none
+	Count   int           // number of steps beyond stepLimit
 }
 
-// stepLimit is how far the time of day may move within a second, or less: NTP
-// slews by half of that at most (adjtimex(2): 500 ppm).
+// stepLimit is how far the time of day may move within a second, or a shorter time. NTP slews by at
+// most half of that (adjtimex(2): 500 ppm).
 const stepLimit = time.Millisecond
 
-// WatchClock looks at the clock at once, every so often, and when stop is called,
-// which returns what was seen; call it once.
+// WatchClock reads the clock at once, then at intervals of every, and last when stop is called. stop
+// ends the watch and returns the steps seen; call it once.
 func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	end, result := make(chan struct{}), make(chan Steps)
 	last := read(clock)
@@ -72,10 +72,11 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	}
 }
 
+// A moment is one reading of a Clock.
 type moment struct{ wall, mono time.Duration }
 
-// read reads the clock several times and takes the middle one by the difference of
-// the two: a thread may be taken off its CPU between one and the other.
+// read reads the clock several times and returns the reading with the median difference between the
+// two clocks: the thread may be preempted between reading one and the other.
 func read(clock Clock) moment {
 	var all [5]moment
 	for i := range all {
@@ -85,6 +86,7 @@ func read(clock Clock) moment {
 	return all[len(all)/2]
 }
 
+// clockSteps warns if the time of day stepped while it was watched.
 func (m *Machine) clockSteps() seen {
 	c := m.Clock
 	if c.Watched == 0 {
@@ -97,9 +99,10 @@ func (m *Machine) clockSteps() seen {
 	return s.graded(false, c.Count > 0)
 }
 
-// slowClocks take a system call, and up to microseconds, for each reading.
+// slowClocks are clock sources that need a system call, and up to microseconds, for each reading.
 var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen", "pit"}
 
+// clockSource warns of a slow clock source, and names a faster one that the machine has.
 func (m *Machine) clockSource() seen {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")

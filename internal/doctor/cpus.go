@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// used are the CPUs of server and load, each once.
+// used returns the CPUs of server and load, ascending, without duplicates.
 func (m *Machine) used() []int {
 	all := slices.Sorted(slices.Values(slices.Concat(m.ServerCPUs, m.LoadCPUs)))
 	return slices.Compact(all)
@@ -21,9 +21,10 @@ func (m *Machine) shared() bool {
 	return slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
 }
 
+// cpus judges the split of CPUs between server and load.
 func (m *Machine) cpus() seen {
 	used := m.used()
-	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // none: not told
+	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
 	names := record.Names{"server": listed(m.ServerCPUs), "load": listed(m.LoadCPUs), "used": listed(used)}
 	partly := listed(record.Shared(m.ServerCPUs, m.LoadCPUs))
 	switch half := len(used) / 2; {
@@ -44,8 +45,7 @@ func (m *Machine) cpus() seen {
 	return fine(cpusApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
 }
 
-// siblings looks for a core of which the server has one hardware thread and the
-// load another.
+// siblings looks for a core with one hardware thread used by the server and another by the load.
 func (m *Machine) siblings() seen {
 	cores, known := m.cores()
 	if !known {
@@ -68,8 +68,8 @@ func (m *Machine) siblings() seen {
 	return fine(coresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
 }
 
-// together is the CPU on which the threads of server and load that are looked at take
-// turns, if they do.
+// together reports whether the first CPUs of server and load, which the timing checks use, are the
+// same CPU, and which.
 func (m *Machine) together() (cpu int, yes bool) {
 	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 {
 		return 0, false
@@ -77,8 +77,8 @@ func (m *Machine) together() (cpu int, yes bool) {
 	return m.ServerCPUs[0], m.ServerCPUs[0] == m.LoadCPUs[0]
 }
 
-// turns is what there is to mend first where server and load take turns: what was found
-// of the CPUs.
+// turns returns the finding of the check "cpus" if server and load take turns on a CPU: it is to be
+// mended first. Otherwise it returns nil.
 func (m *Machine) turns() []record.Fact {
 	if _, together := m.together(); together {
 		return []record.Fact{m.cpus().fact}
@@ -86,7 +86,7 @@ func (m *Machine) turns() []record.Fact {
 	return nil
 }
 
-// cores groups the CPUs in use by the core they belong to.
+// cores groups the CPUs in use by core. known is false if the machine does not tell.
 func (m *Machine) cores() (cores [][]int, known bool) {
 	used := m.used()
 	for _, cpu := range used {
@@ -95,17 +95,17 @@ func (m *Machine) cores() (cores [][]int, known bool) {
 			return nil, false
 		}
 		ours := slices.DeleteFunc(threads, func(t int) bool { return !slices.Contains(used, t) })
-		if len(ours) > 0 && ours[0] == cpu { // a core is told by its first thread
+		if len(ours) > 0 && ours[0] == cpu { // add each core once, at its first thread
 			cores = append(cores, ours)
 		}
 	}
 	return cores, len(cores) > 0
 }
 
+// flat returns the CPUs of all cores, ascending.
 func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Concat(cores...))) }
 
-// cpuLimit looks for a quota of CPU time on the cgroup of this process, or on one
-// above it.
+// cpuLimit looks for a CPU quota of this process's cgroup, or of one above it.
 func (m *Machine) cpuLimit() seen {
 	if m.text(cgroup.Self) == "" {
 		return untold(nil)
@@ -118,6 +118,7 @@ func (m *Machine) cpuLimit() seen {
 	return fine(cpuLimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
 }
 
+// governor warns of a frequency governor other than performance, and of turbo.
 func (m *Machine) governor() seen {
 	governors := map[string][]int{}
 	for _, cpu := range m.used() {

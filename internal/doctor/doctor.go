@@ -1,7 +1,6 @@
-// Package doctor says what on a machine will spoil a measurement, and how to mend
-// it. It reads the kernel's files below a root that it is given, and judges figures
-// that its caller measured; it starts no server, sends no request and changes
-// nothing.
+// Package doctor finds what on a machine will spoil a measurement, and says how to mend it. It reads
+// the kernel's files below a given root, and judges figures that its caller measured. It starts no
+// server, sends no request and changes nothing.
 package doctor
 
 import (
@@ -12,25 +11,25 @@ import (
 	"schedlab/internal/record"
 )
 
-// A State is what a check came to.
+// A State is the result of a check.
 type State string
 
-// The states. An unknown one is no reservation: the machine does not tell.
+// The states. Unknown means that the machine does not tell; it does not count against the machine.
 const (
 	OK      State = "ok"
-	Warn    State = "warn" // spoils some measurements, or a little of each
+	Warn    State = "warn" // spoils some measurements, or each a little
 	Bad     State = "bad"  // spoils the measurement: mend it first
 	Unknown State = "unknown"
 )
 
-// A Finding is what one check found.
+// A Finding is the finding of one check.
 type Finding struct {
 	Check string      `json:"check"`
 	State State       `json:"state"`
-	Fact  record.Fact `json:"fact"` // what was found, as data: the fields below are its words
+	Fact  record.Fact `json:"fact"` // the finding as data; Found and Fix are its sentences
 	Found string      `json:"found"`
-	// Spoils is what the check is for, Fix a command or a sentence; "" when nothing is to
-	// be mended.
+	// Spoils tells what such a finding does to a measurement. Fix is a command or a sentence, "" when
+	// there is nothing to mend.
 	Spoils string `json:"spoils"`
 	Fix    string `json:"fix,omitempty"`
 }
@@ -42,43 +41,43 @@ const (
 	Unfit        = "unfit"
 )
 
-// A Report is what all checks came to.
+// A Report holds the findings of all checks and the verdict on the machine.
 type Report struct {
 	Schema   int         `json:"schema"`
 	Verdict  string      `json:"verdict"`
-	Sentence string      `json:"sentence"` // the verdict with its reasons, in short
+	Sentence string      `json:"sentence"` // the verdict with its reasons, briefly
 	Findings []Finding   `json:"findings"`
 	Engine   *EngineTime `json:"engine,omitempty"` // nil when it was not measured
 	Noise    *Noise      `json:"noise,omitempty"`  // nil when it was not measured
 }
 
-// Schema is the version of a Report as JSON.
+// Schema is the version of the JSON form of a Report.
 const Schema = 1
 
-// A Machine is what the checks look at. What its caller has not measured has its
-// zero value, and the checks of it are left out.
+// A Machine holds the inputs of the checks. A figure that the caller did not measure stays zero, and
+// its check is left out.
 type Machine struct {
-	Root                 fs.FS // of the whole machine: proc and sys lie below it
-	ServerCPUs, LoadCPUs []int // ascending
-	Pinned               bool  // servers and load are bound to them
-	Files                Limit // of open descriptors
-	Environ              []string
-	Out                  string // directory of run records
-	Need                 uint64 // bytes that a record may take there
+	Root                 fs.FS    // root of the machine's files: it contains proc and sys
+	ServerCPUs, LoadCPUs []int    // ascending
+	Pinned               bool     // servers and load are bound to their CPUs
+	Files                Limit    // on open descriptors
+	Environ              []string // like os.Environ
+	Out                  string   // directory of run records
+	Need                 uint64   // bytes that a record may take there
 
-	Usage host.Usage // of the CPUs, over a while
+	Usage host.Usage // use of the CPUs, watched for some time
 	Clock Steps
-	// Lateness is how much later than asked sleeps of the generator ended, ascending.
+	// Lateness holds, ascending, how late the sleeps of the generator ended.
 	Lateness []time.Duration
-	// Pause is how long the platform takes a busy thread off its CPU; negative
-	// where that cannot be measured.
+	// Pause is how long the platform takes a busy thread off its CPU; negative if it cannot be
+	// measured.
 	Pause  time.Duration
 	Gap    Gap
 	Engine Engine
 	Noise  *Noise
 }
 
-// Examine runs every check whose figures are there.
+// Examine runs the checks that have inputs and returns the report.
 func Examine(m *Machine) Report {
 	r := Report{Schema: Schema, Verdict: Fit, Engine: m.Engine.time(), Noise: m.Noise}
 	for _, c := range checks() {
@@ -108,10 +107,11 @@ func Examine(m *Machine) Report {
 	return r
 }
 
+// wrong reports whether there is something to mend.
 func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
-// Summary is the verdict, and so many of the findings that it rests on at the most: of
-// an unfit machine the bad ones.
+// Summary returns the verdict, with at most most of the findings behind it. For an unfit machine,
+// these are the bad findings only.
 func (r Report) Summary(most int) record.Fact {
 	var because []record.Fact
 	for _, f := range r.Findings {
@@ -126,7 +126,7 @@ func (r Report) Summary(most int) record.Fact {
 	}
 }
 
-// Named returns the names of all checks, in the order they are reported.
+// Named returns the names of all checks in the order of the report.
 func Named() (names []string) {
 	for _, c := range checks() {
 		names = append(names, c.name)

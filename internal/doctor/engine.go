@@ -6,29 +6,30 @@ import (
 	"schedlab/internal/record"
 )
 
-// An Engine is what the load engine adds to every response time by itself: its response
-// times against a server that replies at once and does nothing else.
+// An Engine holds the time that the load engine adds to every response time. It is the response time
+// of a server that replies at once and does nothing else.
 type Engine struct {
-	Rate     float64       // requests per second that were offered; 0: not measured
+	Rate     float64       // offered rate, requests per second; 0: not measured
 	P50, P99 time.Duration // from the scheduled time to the end of the reply
 	Err      error         // why it could not be measured
 }
 
-// EngineTime is an Engine as JSON. Times are seconds.
+// EngineTime is the JSON form of an Engine. Times are in seconds.
 type EngineTime struct {
 	Rate float64 `json:"rate"` // requests per second
 	P50  float64 `json:"p50"`
 	P99  float64 `json:"p99"`
 }
 
-// Limits on what the engine may add. A thread of its own that never sleeps adds some 40 µs
-// at p50 and 100 µs at p99 on a virtual machine; one that sleeps, or waits for its CPU,
-// adds several times that.
+// Limits on the time that the engine may add. On a virtual machine, an engine that spins on a CPU by
+// itself adds some 40 µs at p50 and 100 µs at p99. An engine that sleeps, or that waits for its CPU,
+// adds several times as long.
 const (
 	slowEngineP50 = 150 * time.Microsecond
 	slowEngineP99 = time.Millisecond
 )
 
+// engine judges the time that the load engine adds.
 func (m *Machine) engine() seen {
 	e := m.Engine
 	switch {
@@ -41,7 +42,7 @@ func (m *Machine) engine() seen {
 		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
 }
 
-// time is nil when the engine was not measured.
+// time returns the JSON form, nil when the engine was not measured.
 func (e Engine) time() *EngineTime {
 	if e.Err != nil || e.Rate == 0 {
 		return nil

@@ -7,12 +7,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// shaping are the variables that the Go runtime of every server reads.
+// shaping are the environment variables that the Go runtime of every server reads.
 var shaping = []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"}
 
-// building are the words of GOFLAGS that make another program of the same source.
+// building are the flags in GOFLAGS that compile the same source to a different program.
 var building = []string{"-race", "-gcflags", "-ldflags", "-cover", "-tags", "-msan", "-asan", "-pgo"}
 
+// environment warns of variables that change how Go programs are built or run.
 func (m *Machine) environment() seen {
 	var set, names []string
 	for _, v := range m.Environ {

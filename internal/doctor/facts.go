@@ -2,7 +2,7 @@ package doctor
 
 import "schedlab/internal/record"
 
-// What is found of a machine, and whether that is fit to measure on.
+// Facts about a machine, and the verdict whether it is fit to measure on.
 var (
 	machineVerdict   = record.Sentence("machine-verdict", `{{.Names.verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{.Names.check}}: {{gist .}}{{end}}{{with .Values.more}}; and {{count .}} more{{end}}`)
 	notTold          = sentences("not-told", `{{with .Names.error}}{{.}}{{else}}{{.Names.untold}}{{end}}`, ``, ``)
@@ -52,7 +52,7 @@ var (
 	BlockRefused     = record.Sentence("block-refused", `block {{count .Values.block}} of {{.Arm}} had {{.Names.rule}} {{printf "%.3g" .Values.value}}, {{if lt .Values.value .Values.limit}}below{{else}}above{{end}} {{printf "%.3g" .Values.limit}}`)
 )
 
-// Parts of sentences.
+// Templates that sentences share.
 var (
 	_ = record.Sentence("first", `{{with .Because}}{{say (index . 0)}}{{end}}`)
 	_ = record.Sentence("others", `{{with .Because}}{{range slice . 1}}, {{say .}}{{end}}{{end}}`)
@@ -63,8 +63,8 @@ var (
 	_ = record.Sentence("half", `{{if .Values.needs_window}}needs windows > {{printf "%.1f" .Values.needs_window}} s{{else if .Values.judged}}±{{part .Values.half_width}}{{else}}not judged{{end}}`)
 )
 
-// sentences gives a code of a check its sentences: gist is the figure that matters, rest follows
-// it, fix is what to do.
+// sentences registers the sentences of a check's code. gist is the figure that matters, rest follows
+// it in the full sentence, and fix says what to do.
 func sentences(code record.Code, gist, rest, fix string) record.Code {
 	record.Sentence(code+" gist", gist)
 	record.Sentence(code+" fix", fix)

@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// text is a file's content, "" when it cannot be read: what a machine does not
-// tell is unknown.
+// text returns a file's content without surrounding space. It returns "" when the file cannot be
+// read: the machine does not tell.
 func (m *Machine) text(name string) string {
 	data, err := fs.ReadFile(m.Root, name)
 	if err != nil {
@@ -18,13 +18,13 @@ func (m *Machine) text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// number is a file that holds one whole number.
+// number reads a file that holds one integer.
 func (m *Machine) number(name string) (n int, ok bool) {
 	n, err := strconv.Atoi(m.text(name))
 	return n, err == nil
 }
 
-// kibibytes is the value of a line of /proc/meminfo, in bytes.
+// kibibytes returns the value of a line of /proc/meminfo, converted from KiB to bytes.
 func (m *Machine) kibibytes(key string) (bytes uint64, ok bool) {
 	for line := range strings.Lines(m.text("proc/meminfo")) {
 		name, value, _ := strings.Cut(line, ":")
@@ -36,5 +36,5 @@ func (m *Machine) kibibytes(key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// listed writes CPUs as 0-3,5.
+// listed formats CPUs like 0-3,5.
 func listed(cpus []int) string { return record.CPUs(cpus).String() }

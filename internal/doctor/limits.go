@@ -13,16 +13,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Limit is one of the kernel's on a process: what holds now, and how far the
-// process may raise it.
+// A Limit is a resource limit of a process. Soft is in force; the process may raise it up to Hard.
 type Limit struct{ Soft, Hard uint64 }
 
+// Limits on descriptors: bad below fewConnections, a warning below mostConnections.
 const (
-	keptFree        = 64     // descriptors that a server does not give to connections
+	keptFree        = 64     // descriptors that a server does not use for connections
 	fewConnections  = 1024   // fewer spoil even small scenarios
-	mostConnections = 10_000 // that a server takes unless told otherwise
+	mostConnections = 10_000 // a server's limit on connections by default
 )
 
+// descriptors judges the soft limit on open files by the connections that it allows.
 func (m *Machine) descriptors() seen {
 	if m.Files == (Limit{}) {
 		return seen{}
@@ -32,14 +33,15 @@ func (m *Machine) descriptors() seen {
 		graded(connections < fewConnections, connections < mostConnections)
 }
 
+// Limits on local ports: bad below tooFewPorts, a warning below fewPorts.
 const (
 	fewPorts    = 10_000
 	tooFewPorts = 2_000 // a quick trial at its lowest rate takes 1,540
 	quickSpan   = 0.7   // seconds of a quick trial, warm-up included
 )
 
-// ports counts what a trial may use up: each has a server port of its own, and a
-// socket in TIME_WAIT keeps a local port from that server's only.
+// ports counts the local ports that one trial may use up. Each trial has another server port, and a
+// socket in TIME_WAIT blocks its local port for that server port only.
 func (m *Machine) ports() seen {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
@@ -58,12 +60,15 @@ func (m *Machine) ports() seen {
 	return fine(localPorts, values, nil).graded(n < tooFewPorts, n < fewPorts)
 }
 
+// Limits on queues, in connections: an accept queue below tinyBacklog is bad; one below smallBacklog, or
+// a SYN queue below smallSyn, is a warning.
 const (
 	smallBacklog = 1024
 	tinyBacklog  = 128
 	smallSyn     = 256
 )
 
+// backlog judges the kernel's limits on the accept queue and on the SYN queue.
 func (m *Machine) backlog() seen {
 	accept, ok := m.number("proc/sys/net/core/somaxconn")
 	if !ok {
@@ -81,11 +86,13 @@ func (m *Machine) backlog() seen {
 		graded(accept < tinyBacklog, len(fixes) > 0)
 }
 
+// Limits on available memory, in bytes: bad below tooLittle, a warning below littleMemory.
 const (
 	littleMemory = 1 << 30
 	tooLittle    = 256 << 20
 )
 
+// memory judges the memory available, in bytes.
 func (m *Machine) memory() seen {
 	free, ok := m.kibibytes("MemAvailable")
 	if !ok {
@@ -94,8 +101,10 @@ func (m *Machine) memory() seen {
 	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
 }
 
+// littleSwap is the swap in use, in bytes, above which swap warns.
 const littleSwap = 16 << 20
 
+// swap warns if more than littleSwap of swap space is in use.
 func (m *Machine) swap() seen {
 	total, ok := m.kibibytes("SwapTotal")
 	free, ok2 := m.kibibytes("SwapFree")
@@ -106,9 +115,11 @@ func (m *Machine) swap() seen {
 	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
 }
 
-// leastRoom is what a record proves to be there before load starts, twice.
+// leastRoom is the free space, in bytes, below which output is bad. It is twice the space that a
+// record checks for before the load starts.
 const leastRoom = 2 << 20
 
+// output checks that the directory of records can be written, and has room for a record.
 func (m *Machine) output() seen {
 	if m.Out == "" {
 		return seen{}
@@ -142,8 +153,7 @@ func (m *Machine) output() seen {
 	return fine(outputFull, values, names).graded(free < leastRoom, true)
 }
 
-// existing is path, or the nearest directory above it that exists: where it would
-// be made.
+// existing returns path, or the nearest directory above it that exists, where path would be created.
 func existing(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	for err == nil {

@@ -9,16 +9,17 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An AA is what a comparison of a program with copies of itself gave.
+// An AA holds the figures of an A/A comparison, of a program with copies of itself. A block counts if
+// its data are valid.
 type AA struct {
-	Ran     int                    // blocks
-	Refused record.Fact            // why the first block that does not count does not; none when all count
+	Ran     int                    // blocks that ran
+	Refused record.Fact            // why the first refused block does not count; none when all count
 	Rate    float64                // requests per second
 	Window  time.Duration          // of each trial
-	Arms    []map[string][]float64 // values of the blocks that count, by metric
+	Arms    []map[string][]float64 // per arm, by metric: one value for each block that counts
 }
 
-// blocks is how many blocks count.
+// blocks returns how many blocks count.
 func (a *AA) blocks() int {
 	n := 0
 	for _, arm := range a.Arms {
@@ -29,57 +30,57 @@ func (a *AA) blocks() int {
 	return n
 }
 
-// A Protocol is a comparison that could be run on this machine.
+// A Protocol is a kind of comparison that could run on this machine.
 type Protocol struct {
 	Name   string
 	Blocks int
 	Window time.Duration
-	Takes  time.Duration // with one challenger
+	Takes  time.Duration // duration with one challenger
 }
 
-// Noise is what this machine can tell apart.
+// Noise tells which differences this machine can tell from chance.
 type Noise struct {
-	Scenario string      `json:"scenario"`          // whose load it is
+	Scenario string      `json:"scenario"`          // the scenario with the load
 	Rate     float64     `json:"rate"`              // requests per second; 0 in a closed loop without a pace
-	Blocks   int         `json:"blocks"`            // that were measured
-	Ran      int         `json:"ran"`               // with those whose data were wrong
-	Refused  string      `json:"refused,omitempty"` // what was wrong with the first of those
-	Err      string      `json:"error,omitempty"`   // why there is nothing to judge by
-	Judges   []Judgement `json:"judges,omitempty"`  // by metric, and within it by protocol
+	Blocks   int         `json:"blocks"`            // blocks that count
+	Ran      int         `json:"ran"`               // blocks that ran, including refused ones
+	Refused  string      `json:"refused,omitempty"` // why the first refused block does not count
+	Err      string      `json:"error,omitempty"`   // why nothing can be judged
+	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by protocol
 
 	refused, err record.Fact // Refused and Err, as data
 }
 
-// NoNoise is where a comparison cannot tell of a scenario's load, and why.
+// NoNoise returns a Noise without judgements, for a scenario that could not be compared. why is the
+// reason.
 func NoNoise(scenario string, why record.Fact) *Noise {
 	return &Noise{Scenario: scenario, Err: why.String(), err: why}
 }
 
-// A Judgement is what a protocol can say of a metric. Times are seconds.
+// A Judgement tells how small a difference in a metric a protocol can detect. Times are in seconds.
 type Judgement struct {
 	Metric   string  `json:"metric"`
 	Protocol string  `json:"protocol"`
 	Blocks   int     `json:"blocks"` // the protocol's
 	Window   float64 `json:"window"`
 	Takes    float64 `json:"takes"`
-	// HalfWidth is that of the interval of the ratio arm / baseline which the
-	// verdict rests on: 0.09 is ±9 %.
-	// Nil when the metric is not judged.
+	// HalfWidth is half the width of the interval of the ratio arm / baseline that decides the
+	// verdict: 0.09 is ±9 %. It is nil when the metric is not judged.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Judged    bool     `json:"judged"`
-	// Scaled says that it was measured with other windows, and taken to fall with
-	// the square root of their length.
+	// Scaled means that HalfWidth was measured with windows of another length, and was scaled by the
+	// inverse square root of the length.
 	Scaled bool `json:"scaled,omitempty"`
-	// NeedsWindow is the window that the requests which a quantile takes ask for, if it
-	// is longer than the protocol's.
+	// NeedsWindow is the window that holds enough requests for the quantile, if it is longer than the
+	// protocol's window; else 0.
 	NeedsWindow float64 `json:"needs_window,omitempty"`
 }
 
-// fewestBlocks is how many blocks tell anything of their spread.
+// fewestBlocks is the smallest number of blocks that shows their spread.
 const fewestBlocks = 3
 
-// NewNoise judges protocols by A/A comparisons on a scenario's load, of which there is one at least:
-// each protocol by the one whose windows are nearest its own.
+// NewNoise judges protocols by A/A comparisons with a scenario's load. Each protocol is judged by the
+// comparison with the nearest window length. measured has at least one element.
 func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 	n := &Noise{Scenario: scenario, Rate: measured[0].Rate}
 	for _, a := range measured {
@@ -102,6 +103,7 @@ func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
 	return n
 }
 
+// nearest returns the comparison with the window length nearest to window.
 func nearest(measured []AA, window time.Duration) *AA {
 	best := &measured[0]
 	for i := range measured {
@@ -112,9 +114,10 @@ func nearest(measured []AA, window time.Duration) *AA {
 	return best
 }
 
-// tails are the shares of the requests beyond the judged quantiles.
+// tails are, for the judged quantiles, the ratios of requests beyond them.
 var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
 
+// judge returns the judgement on a metric under a protocol, from the A/A comparison a.
 func judge(metric string, a *AA, p Protocol) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
 	if tail, ok := tails[metric]; ok {
@@ -130,12 +133,12 @@ func judge(metric string, a *AA, p Protocol) Judgement {
 	return j
 }
 
-// surplus of requests is what a window needs so that, arrivals being random, it
-// rarely has too few for a quantile.
+// surplus is the factor by which a window needs more requests than a quantile takes. Arrivals are
+// random, and with this surplus a window rarely has too few.
 const surplus = 1.1
 
-// window is how long one must be, in seconds, for a quantile with that share of the
-// requests beyond it. A rate of 0 is not known.
+// window returns how long a window must be, in seconds, for the quantile with the ratio tail of the
+// requests beyond it. It returns 0 if the rate is 0, which means unknown.
 func window(tail, rate float64) float64 {
 	if rate <= 0 {
 		return 0
@@ -143,8 +146,8 @@ func window(tail, rate float64) float64 {
 	return surplus * float64(stats.MinRequests(1-tail)) / rate
 }
 
-// logRatios are the logarithms of the ratios of every two arms in every block, both
-// ways round: the arms are one program, so neither sign means anything.
+// logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
+// arms are the same program, so the sign means nothing.
 func (a *AA) logRatios(metric string) (d []float64) {
 	for i, arm := range a.Arms {
 		for _, other := range a.Arms[:i] {
@@ -158,12 +161,14 @@ func (a *AA) logRatios(metric string) (d []float64) {
 	return d
 }
 
-// primaries share the probability of error in a comparison with one challenger.
+// primaries is the number of primary metrics, which share the probability of error in a comparison
+// with one challenger.
 const primaries = 3
 
-// HalfWidth is half the expected width of the interval [d_(k), d_(n+1-k)] that a
-// comparison's last look at n blocks gives (see [stats.LookRank]), if the blocks' log-ratios come from the values of
-// d, which lie evenly about 0. It is exact, not drawn: with the values sorted,
+// HalfWidth returns half the expected width of the interval [d_(k), d_(n+1-k)] that a comparison's
+// last look at n blocks gives (see [stats.LookRank]). It assumes that the log-ratios of the blocks
+// are drawn from the values of d, which are symmetric about 0. The result is exact, not simulated:
+// with the values sorted,
 //
 //	P(d_(r:n) <= x_i) = P(Bin(n, i/len(d)) >= r)
 //
@@ -185,7 +190,7 @@ func HalfWidth(d []float64, n int) float64 {
 	return max(0, mean)
 }
 
-// lastLook is the last look that a comparison of n blocks takes, 0 when it has none.
+// lastLook returns the last look that a comparison of n blocks takes, 0 when it takes none.
 func lastLook(n int) (last int) {
 	for _, look := range stats.Looks() {
 		if look <= n {
@@ -195,7 +200,7 @@ func lastLook(n int) (last int) {
 	return last
 }
 
-// atLeast is P(Bin(n, p) >= r).
+// atLeast returns P(Bin(n, p) >= r).
 func atLeast(r, n int, p float64) float64 {
 	if p >= 1 {
 		return 1
@@ -208,10 +213,11 @@ func atLeast(r, n int, p float64) float64 {
 	return min(sum, 1)
 }
 
-// sameLimit is the largest difference that is called SAME, a ratio: a half-width
-// past it leaves identical programs undecided.
+// sameLimit is the largest difference, a ratio, that is called SAME. With a larger half-width,
+// identical programs stay undecided.
 const sameLimit = .10
 
+// noise judges whether the machine can tell differences of a tenth in the response times.
 func (m *Machine) noise() seen {
 	switch {
 	case m.Noise == nil:
@@ -237,8 +243,8 @@ func (m *Machine) noise() seen {
 		graded(nothing, true)
 }
 
-// enough is the window of the longest protocol in which every time that is judged would be told
-// to a tenth, in seconds; 0 when there is none up to a minute.
+// enough returns the window, in seconds, with which the longest protocol would tell differences of a
+// tenth in every judged time. It returns 0 if no window up to a minute would do.
 func (n *Noise) enough() (window float64) {
 	for _, j := range n.Judges {
 		if _, timed := tails[j.Metric]; !timed || j.Window < n.Judges[len(n.Judges)-1].Window {
@@ -257,7 +263,7 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-// left says how many blocks were left out, and why the first was; nothing for none.
+// left returns a fact with the number of refused blocks and the reason of the first; nil if all count.
 func (n *Noise) left() []record.Fact {
 	if n.Blocks >= n.Ran {
 		return nil
@@ -265,7 +271,7 @@ func (n *Noise) left() []record.Fact {
 	return some(record.Fact{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: some(n.refused)})
 }
 
-// some is a list of the fact, if it says anything.
+// some returns a list of f, or nil if f is none.
 func some(f record.Fact) []record.Fact {
 	if f.None() {
 		return nil
@@ -273,7 +279,7 @@ func some(f record.Fact) []record.Fact {
 	return []record.Fact{f}
 }
 
-// fact is what the protocol can say, or what the metric lacks.
+// fact returns the judgement as a fact of the given code.
 func (j Judgement) fact(code record.Code) record.Fact {
 	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"protocol": j.Protocol}, Values: record.Values{"needs_window": j.NeedsWindow}}
 	if j.HalfWidth != nil {

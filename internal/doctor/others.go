@@ -11,24 +11,24 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Limits on what other programs may take of the CPUs in use, in CPUs.
+// Limits on the CPU time that other programs may take of the CPUs in use, in CPUs.
 const (
 	someForeign = .05
 	muchForeign = .25
 	mostNamed   = 5
 )
 
-// tick is how far the kernel's clocks of CPU time tell, for user space on Linux.
+// tick is the resolution of the CPU times that Linux shows to user space.
 const tick = 10 * time.Millisecond
 
-// others looks for programs beside this one on the CPUs in use.
+// others looks for programs other than this one on the CPUs in use.
 func (m *Machine) others() seen {
 	u := m.Usage
 	if u.Interval == 0 {
 		return untold(nil)
 	}
 	used := m.used()
-	// Below so many ticks a share cannot be told from none.
+	// A ratio of less than 2.5 ticks cannot be told from 0.
 	least := max(someForeign, 2.5*float64(tick)/float64(u.Interval))
 	sum := 0.0
 	var found []record.Fact
@@ -46,7 +46,7 @@ func (m *Machine) others() seen {
 			})
 		}
 	}
-	if sum <= least { // nobody is to be ended; with more and no pids they are many, and small
+	if sum <= least { // no program needs to be ended; if sum is larger and pids is empty, many small programs run
 		pids = nil
 	}
 	if u.Unseen > muchForeign {
@@ -60,12 +60,13 @@ func (m *Machine) others() seen {
 		graded(sum > muchForeign, sum > least)
 }
 
-// Limits on the share of the CPUs' time that the hypervisor gives to others.
+// Limits on the ratio of the CPUs' time that the hypervisor gives to others.
 const (
 	someSteal = .01
 	muchSteal = .10
 )
 
+// steal judges the ratio of CPU time that the hypervisor took.
 func (m *Machine) steal() seen {
 	if m.Usage.Interval == 0 {
 		return untold(nil)
@@ -74,12 +75,13 @@ func (m *Machine) steal() seen {
 		graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal)
 }
 
-// Limits on the share of the last ten seconds in which somebody waited, percent.
+// Limits on the percentage of the last ten seconds in which some task waited.
 const (
 	cpuPressure    = 20.0
 	memoryPressure = 1.0
 )
 
+// pressure warns if tasks waited for CPU or memory.
 func (m *Machine) pressure() seen {
 	cpu, ok := pressed(m.text("proc/pressure/cpu"))
 	memory, ok2 := pressed(m.text("proc/pressure/memory"))
@@ -90,7 +92,7 @@ func (m *Machine) pressure() seen {
 	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
 }
 
-// pressed reads avg10 of the line "some avg10=0.00 avg60=...".
+// pressed returns avg10, in percent, of the line "some avg10=0.00 avg60=...".
 func pressed(text string) (percent float64, ok bool) {
 	for line := range strings.Lines(text) {
 		n, err := fmt.Sscanf(line, "some avg10=%f", &percent)

@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// Lateness sleeps n times for d by a given sleeper, and returns how much later
-// than that each sleep ended, ascending. It ends early with ctx.
+// Lateness calls sleep n times with d, and returns how late each sleep ended, ascending. It returns
+// early when ctx ends.
 func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Duration) (late []time.Duration) {
 	for range n {
 		if ctx.Err() != nil {
@@ -24,9 +24,10 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 	return late
 }
 
-// lateTimer is how late a hundredth of sleeps may end.
+// lateTimer is the limit on the 99th percentile of how late sleeps end.
 const lateTimer = 300 * time.Microsecond
 
+// timer warns if sleeps end late.
 func (m *Machine) timer() seen {
 	n := len(m.Lateness)
 	if n == 0 {
@@ -36,9 +37,10 @@ func (m *Machine) timer() seen {
 	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
 }
 
-// quickWindow is the window of quick comparisons.
+// quickWindow is the window length of the protocol quick.
 const quickWindow = 500 * time.Millisecond
 
+// pause judges how long a busy thread is taken off its CPU.
 func (m *Machine) pause() seen {
 	switch {
 	case m.Pause == 0:
@@ -49,8 +51,9 @@ func (m *Machine) pause() seen {
 	return m.paused(threadPaused, m.Pause, record.Values{})
 }
 
-// paused judges a pause by the windows whose p99 it is: those of which it takes more than
-// a hundredth. One that server and load may have made themselves is theirs first.
+// paused judges a pause of length d. A pause of more than a hundredth of a window determines the
+// window's p99. If server and load take turns on a CPU, they may have caused the pause themselves, and
+// the fix is to separate them.
 func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
 	s := fine(code, v, nil, m.turns()...)
 	v["longest"] = d.Seconds()
@@ -63,15 +66,16 @@ func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) see
 	return s.graded(false, d > quickWindow/100)
 }
 
-// A Gap is the longest time in which a server that has next to nothing to do gave
-// no reply to a client that always asks.
+// A Gap is the longest time without a reply of an almost idle server to a client that sends its next
+// request at once.
 type Gap struct {
 	Longest time.Duration // 0: not measured
-	Replies int
-	Span    time.Duration
-	Err     error // why it could not be measured
+	Replies int           // number of replies in Span
+	Span    time.Duration // duration of the measurement
+	Err     error         // why it could not be measured
 }
 
+// gap judges the longest time without a reply.
 func (m *Machine) gap() seen {
 	switch {
 	case m.Gap.Err != nil:

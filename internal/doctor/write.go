@@ -13,11 +13,11 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Formats are the names that Write knows.
+// Formats are the formats of Write.
 var Formats = []string{"text", "json", "markdown"}
 
-// Write renders r, in one Write, in a format of Formats. A text that is not verbose
-// fits on a screen.
+// Write writes the report to w with one call of w.Write. format is one of Formats. Text fits on a
+// screen unless verbose; the other formats are always complete.
 func (r Report) Write(w io.Writer, format string, verbose bool) error {
 	var b bytes.Buffer
 	switch format {
@@ -38,13 +38,14 @@ func (r Report) Write(w io.Writer, format string, verbose bool) error {
 	return nil
 }
 
-// A brief report has room for so many lines, and so many findings.
+// Limits of a brief report.
 const (
-	briefLines = 24
-	mostShown  = 3
+	briefLines = 24 // lines of the report
+	mostShown  = 3  // findings shown
 )
 
-// Document is the report: what is wrong and what can be told apart, or all findings.
+// Document returns the report as a document: all findings if verbose, else only findings that need
+// mending. Both have the table of differences that the machine can tell.
 func (r Report) Document(verbose bool) document.Document {
 	if verbose {
 		return r.document(r.Sentence, r.Findings, nil)
@@ -59,7 +60,8 @@ func (r Report) Document(verbose bool) document.Document {
 	}
 }
 
-// below is the end of a brief report, which leaves so many findings out that are wrong.
+// below returns the end of a brief report. left is the number of bad findings and warnings that the
+// report does not show.
 func (r Report) below(left int) (facts document.Facts) {
 	of := map[State]int{}
 	for _, f := range r.Findings {
@@ -100,7 +102,7 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	return d
 }
 
-// origin says what the table rests on.
+// origin returns a phrase that names the measurement behind the table.
 func (n *Noise) origin() string {
 	blocks := fmt.Sprint(n.Blocks)
 	if n.Ran > n.Blocks {
@@ -113,7 +115,7 @@ func (n *Noise) origin() string {
 	return text
 }
 
-// table is a row for each metric and a column for each protocol, with a head.
+// table returns a header row and a row for each metric, with a column for each protocol.
 func (r Report) table() (rows [][]string) {
 	if r.Noise == nil || len(r.Noise.Judges) == 0 {
 		return nil
@@ -142,7 +144,7 @@ func (r Report) table() (rows [][]string) {
 	return rows
 }
 
-// about is 50 s, or 6 min.
+// about formats seconds like 50 s or 6 min.
 func about(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d < 100*time.Second {

@@ -12,7 +12,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// protocolCapacity is what a plan's protocol says of a search for capacity.
+// protocolCapacity is the protocol of the plan of a search for capacity.
 const protocolCapacity = "capacity"
 
 // The defaults of measurement.md §6.
@@ -20,23 +20,23 @@ const (
 	capacityWarmup = 500 * time.Millisecond
 	capacityWindow = 3 * time.Second
 	capacityBudget = 90 * time.Second
-	stepCost       = 100 * time.Millisecond // of a window: start, settling and drain of its server
-	patience       = 100                    // limits of the objective that a request waits for its reply at most
+	stepCost       = 100 * time.Millisecond // per window, for start, settling and drain of its server
+	patience       = 100                    // a request times out after this many times the objective's largest limit
 
 	searchProbe     = 2 * time.Second
 	searchProbeCost = searchProbe + probeWarmup + stepCost
 )
 
-// PlanCapacity lays out a search for the highest rate at which each arm of a
-// scenario keeps an objective, without starting anything. Of the options Protocol,
-// Blocks and Rate have no meaning; Budget is that of each arm. One arm is enough.
-// An [*Impossible] error says what to change.
+// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective.
+// It starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the budget of each
+// arm. One arm is enough. If the search is impossible as asked, the error is an [*Impossible] that
+// tells how to change it.
 func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := steady(s); err != nil {
 		return nil, err
 	}
 	if o.Stamps == "" {
-		o.Stamps = record.StampsOff // nobody reads them
+		o.Stamps = record.StampsOff // a search does not use stamps
 	}
 	p, err := layOut(s, o, slo, func(p *plan) error { return p.takeSearch(o) })
 	if err != nil {
@@ -45,7 +45,8 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 	return &Comparison{p, o}, nil
 }
 
-// steady refuses a load whose rate is not the search's to choose.
+// steady returns an error if the search cannot choose the rate of a load: closed loops, varied loads,
+// and arrivals without a steady rate.
 func steady(s scenario.Scenario) error {
 	kind := func(l scenario.Load) arrivals.Kind {
 		a, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
@@ -72,7 +73,7 @@ func steady(s scenario.Scenario) error {
 	return nil
 }
 
-// takeSearch fixes windows and budget.
+// takeSearch sets the windows and the budget of a search.
 func (p *plan) takeSearch(o Options) error {
 	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
 	switch {
@@ -92,7 +93,7 @@ func (p *plan) takeSearch(o Options) error {
 	p.Warmup, p.Window, p.Budget = warmup.Seconds(), window.Seconds(), budget.Seconds()
 	p.budget = time.Duration(len(p.arms)) * budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
-	slowest := 0.0 // of the times that are promised
+	slowest := 0.0 // largest time limit of the objective, seconds
 	for _, t := range p.slo {
 		if t.Quantile > 0 || t.Metric == "mean" {
 			slowest = max(slowest, t.Limit)
@@ -100,7 +101,7 @@ func (p *plan) takeSearch(o Options) error {
 	}
 	for i := range p.Arms {
 		c := &p.Arms[i].Clients
-		c.Rate = 0 // the search's
+		c.Rate = 0 // the search chooses it
 		if slowest > 0 {
 			c.Timeout = min(c.Timeout, max(1, patience*slowest))
 		}

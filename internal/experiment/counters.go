@@ -19,12 +19,11 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// settleTime is how long the server's counters get to agree that the clients
-// have gone.
+// settleTime is how long settle waits until the server's counters show no open connection.
 const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
-// scrapeForeign reads the metrics that an arm says its own server publishes; nil where it
-// names none. That they cannot be read is a doubt.
+// scrapeForeign reads the metrics that an arm's own server publishes; nil if the arm names none. It
+// raises a doubt if they cannot be read.
 func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
@@ -36,8 +35,8 @@ func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side
 	return text
 }
 
-// settle scrapes the server until its connections are closed, and reads the
-// counters. A server without them stays unknown.
+// settle scrapes the server until its connections are closed, and stores its counters in side. The
+// counters stay unknown for a server without them. settle returns the text of the last scrape.
 func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Mode == "" {
 		return scrapeForeign(ctx, server, a, side)
@@ -58,8 +57,9 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 	}
 }
 
-// readings are those the server has kept of its connection counters, timed from a moment of
-// the machine's clock; none of a server that is gone or keeps none.
+// readings returns the readings of connection counters that the server has kept. Their times count
+// from the moment from of the machine's clock, in nanoseconds. It returns none if the server is gone or
+// keeps none.
 func readings(ctx context.Context, server *process.Process, from int64) (all []record.Reading) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
@@ -85,17 +85,19 @@ func readings(ctx context.Context, server *process.Process, from int64) (all []r
 	}
 }
 
-// within are the readings of a window, and the last before it.
+// within returns the readings of a window of window seconds, and the last reading before it. all is in
+// the order of time.
 func within(all []record.Reading, window float64) []record.Reading {
 	first, _ := slices.BinarySearchFunc(all, 0, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
 	end, _ := slices.BinarySearchFunc(all, window, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
 	return all[max(first-1, 0):end]
 }
 
-// mostReadings is how many of a window are recorded at the most.
+// mostReadings is the largest number of readings that are recorded of a window.
 const mostReadings = 200
 
-// thinned are so many readings, evenly spread: of neighbours the one with most connections open.
+// thinned returns at most mostReadings of all. It keeps one of each group of neighbours: the reading
+// with the most open connections.
 func thinned(all []record.Reading) []record.Reading {
 	if len(all) <= mostReadings {
 		return all
@@ -107,8 +109,8 @@ func thinned(all []record.Reading) []record.Reading {
 	return kept
 }
 
-// counters sums the series of a scrape on connections and on event loops' work by name, over
-// their labels.
+// counters returns, by name, the counters of connections and of event loops in a scrape, each summed
+// over its labels.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

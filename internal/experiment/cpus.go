@@ -11,9 +11,9 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// chooseCPUs splits the CPUs this process may use: the lower half for the
-// server, or as many as the scenario needs, the rest for the load, unless told otherwise.
-// Where nothing is left for the load, it shares the last of the server's.
+// chooseCPUs splits the CPUs that this process may use between server and load. Flags decide, if they
+// are set. Otherwise the server gets the lower half, or more if the scenario needs more, and the load
+// gets the rest. If no CPU is left for the load, it shares the last CPU of the server.
 func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	all, err := host.Affinity()
 	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
@@ -43,7 +43,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 			return sets, err
 		}
 	}
-	// One side given: the other takes what is left, if anything is.
+	// If one side is given, the other takes the remaining CPUs, if there are any.
 	if o.LoadCPUs == "" {
 		sets.Load = sets.Server[len(sets.Server)-1:]
 		if rest := all.Without(sets.Server); len(rest) > 0 {
@@ -57,7 +57,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	return sets, nil
 }
 
-// parseCPUs reads a flag's list of CPUs like 0-3,5, of those allowed.
+// parseCPUs reads a flag's list of CPUs like 0-3,5. All must be allowed.
 func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	set, err := record.ParseCPUs(list)
 	if err != nil {
@@ -71,7 +71,7 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	return set, nil
 }
 
-// ServerCPUs is how many CPUs a comparison would give to the server.
+// ServerCPUs returns how many CPUs a comparison would give to the server, at least 1.
 func ServerCPUs(o Options) (int, error) {
 	sets, err := chooseCPUs(o, scenario.Needs{})
 	return max(len(sets.Server), 1), err

@@ -11,27 +11,27 @@ import (
 	"schedlab/internal/window"
 )
 
-// A decision is what a plan must know to tell what it can decide.
+// A decision holds the inputs from which decide finds what a plan can decide.
 type decision struct {
-	rate   float64 // of the arm that is asked least, per second; 0 not known yet, +Inf in closed loops
-	floor  float64 // the lowest that rate may become, where it is not known yet
+	rate   float64 // lowest rate of an arm, requests per second; 0: not known yet, +Inf: closed loops only
+	floor  float64 // lower limit of rate, if rate is not known yet
 	window time.Duration
 	budget time.Duration
-	blocks int // the most that may run; 0: any number
+	blocks int // most blocks that may run; 0: any number
 	first  int // blocks of the first look
-	// cost is how long a run of so many blocks of such a window takes.
+	// cost returns the duration of a run with a number of blocks and a length of window.
 	cost  func(window time.Duration, blocks int) time.Duration
-	asked []string      // metrics that must be decided if they can
-	fixed bool          // the window is the user's
-	most  time.Duration // the longest that a window may be: as long as what is replayed
-	// step is by what a window grows: a period of the arrivals, or 0 for windowStep.
+	asked []string      // metrics to decide, if possible
+	fixed bool          // the user gave the window
+	most  time.Duration // longest possible window: the length of a trace or log that is replayed
+	// step is the unit by which a window grows: a period of the arrivals, or 0 for windowStep.
 	step time.Duration
 }
 
-// windowStep is what windows are rounded up to.
+// windowStep is the unit to which windows are rounded up.
 const windowStep = 50 * time.Millisecond
 
-// needs is the shortest window with enough requests for quantile q, rounded up.
+// needs returns the shortest window with enough requests for quantile q, rounded up.
 func (d decision) needs(q float64) time.Duration {
 	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
 	if exact <= d.window {
@@ -41,13 +41,14 @@ func (d decision) needs(q float64) time.Duration {
 	return d.window + (exact-d.window+step-1)/step*step
 }
 
-// decide says what can be decided, and by which window: the shortest with enough
-// requests for every quantile asked for, or of as many as the budget has room for.
+// decide returns what can be decided, and the window for it. The window is the shortest with enough
+// requests for every quantile asked for. If the budget has no room for that, it is the shortest for
+// those quantiles that fit.
 func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
 	length, all := d.window, d.window
-	names := slices.Sorted(maps.Keys(window.Quantiles)) // p50 first, which needs least
+	names := slices.Sorted(maps.Keys(window.Quantiles)) // p50 first: it needs the fewest requests
 	for _, name := range names {
 		if !known || !slices.Contains(d.asked, name) {
 			continue
@@ -95,9 +96,10 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	return f, length
 }
 
+// roundUp rounds a duration up to whole seconds.
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// lacking reports whether something that is asked for cannot be decided.
+// lacking reports whether a metric that was asked for cannot be decided.
 func lacking(f record.Feasibility) bool {
 	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
 }

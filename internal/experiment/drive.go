@@ -12,20 +12,20 @@ import (
 	"schedlab/internal/workload"
 )
 
-// cycle is how many demands a closed loop draws; it uses them in turn.
+// cycle is how many demands a closed loop draws. Its requests use them in turn.
 const cycle = 4096
 
-// An observed is what the clients of a trial saw.
+// An observed holds the clients' view of a trial.
 type observed struct {
 	requests []record.Request
-	stamps   []record.Stamps      // the client's own, of each
+	stamps   []record.Stamps      // the client's stamps of each request
 	place    func(seq uint64) int // index of the request with that number, -1 for none
-	start    time.Time            // the zero of both
+	start    time.Time            // zero of the times in requests and stamps
 	client   record.ClientSide
 	ran      bool // false when the load ran out of ports or descriptors
 }
 
-// drive puts an arm's load on a server and reads the clocks meanwhile.
+// drive sends the arm's load to the server while clocks watches both.
 func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	if t.clients.Closed() {
 		return t.driveClosed(ctx, clocks)
@@ -44,7 +44,7 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 	return seen(result, inOrder(len(result.Stamps))), nil
 }
 
-// seen is what the clients of a load saw.
+// seen returns a load's result as the clients' view. place maps a request's number to its index.
 func seen(r *load.Result, place func(seq uint64) int) observed {
 	return observed{r.Requests, r.Stamps, place, r.Start, record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
@@ -52,7 +52,7 @@ func seen(r *load.Result, place func(seq uint64) int) observed {
 	}, r.Exhausted == 0}
 }
 
-// openLoop is a trace as one client's load on a server.
+// openLoop returns the options of an open loop that sends trace to the server at addr.
 func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) load.Options {
 	return load.Options{
 		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
@@ -60,7 +60,7 @@ func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) loa
 	}
 }
 
-// proven is a load's proof as it is recorded.
+// proven returns a load's proof in the form of the record.
 func proven(p load.Proof) *record.Proof {
 	return &record.Proof{
 		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
@@ -69,7 +69,7 @@ func proven(p load.Proof) *record.Proof {
 	}
 }
 
-// driveClosed is drive for clients that wait for their replies.
+// driveClosed is drive for a closed loop.
 func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	p, c := t.plan, t.clients
 	o := load.ClosedOptions{

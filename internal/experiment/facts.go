@@ -9,7 +9,7 @@ var (
 	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
 )
 
-// Doubts of a plan.
+// Doubts about a plan.
 var (
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
@@ -38,7 +38,7 @@ var (
 	cannotBeDecided = record.Sentence("cannot-be-decided", `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`)
 )
 
-// Parts of sentences.
+// Templates that sentences share.
 var (
 	_ = record.Sentence("requests are", `{{if eq . 1.0}}1 request is{{else}}{{count .}} requests are{{end}}`)
 	_ = record.Sentence("short", `{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{count .Values.has}} requests, it needs {{count .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{count .Values.needs}} s, and the budget is {{count .Values.has}} s{{else}}nothing can be decided: --blocks {{count .Values.has}}, and the first that decide anything are {{count .Values.needs}}{{end}}`)

@@ -17,19 +17,20 @@ import (
 	"schedlab/internal/window"
 )
 
-// Quantiles are the primary metrics that a window must hold requests enough for.
+// Quantiles returns the names of the primary metrics that are quantiles, in alphabetical order. A
+// window must have enough requests for them.
 func Quantiles() []string { return slices.Sorted(maps.Keys(window.Quantiles)) }
 
-// firstLook is how many blocks decide anything at the earliest when so many comparisons
+// firstLook returns the smallest number of blocks that can decide anything when this many comparisons
 // share the probability of error.
 func firstLook(comparisons int) int {
 	if n := stats.FirstLook(comparisons); n > 0 {
 		return n
 	}
-	return scenario.MaxBlocks + 1 // too many share it
+	return scenario.MaxBlocks + 1 // too many comparisons: no number of blocks decides
 }
 
-// chooseQuantiles notes which quantiles must be decidable and what the user has fixed.
+// chooseQuantiles sets the quantiles that must be decidable, and the settings that the user fixed.
 func (p *plan) chooseQuantiles(o Options) {
 	p.fixed, p.most, p.asks = o.Window > 0, o.Blocks, o.Asks
 	switch {
@@ -43,7 +44,7 @@ func (p *plan) chooseQuantiles(o Options) {
 
 var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
 
-// namedQuantiles are those that expectations name.
+// namedQuantiles returns the quantiles that expectations name, without duplicates.
 func namedQuantiles(expect []string) (names []string) {
 	for _, text := range expect {
 		names = append(names, quantileName.FindAllString(text, -1)...)
@@ -52,8 +53,8 @@ func namedQuantiles(expect []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// settleWindow lengthens the window for what is asked and notes what cannot be decided
-// all the same. It is called when the plan is made, and again when a rate was chosen.
+// settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
+// decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.most,
@@ -71,8 +72,8 @@ func (p *plan) settleWindow() {
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
-// leastRate is that of the open-loop arm that is asked least; 0 when one is not known
-// yet, +Inf when there is none.
+// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a rate
+// is not known yet, and +Inf when there is no such arm.
 func (p *plan) leastRate() float64 {
 	least := math.Inf(1)
 	for _, a := range p.Arms {
@@ -83,7 +84,7 @@ func (p *plan) leastRate() float64 {
 	return least
 }
 
-// leastFloor is the least of what arms with a relative rate are asked at all events.
+// leastFloor returns the lowest min_rate of the arms with a relative rate; +Inf when there is none.
 func (p *plan) leastFloor() float64 {
 	least := math.Inf(1)
 	for _, a := range p.arms {
@@ -94,8 +95,8 @@ func (p *plan) leastFloor() float64 {
 	return least
 }
 
-// longestWindow is what a window may be: a trace file says what is sent in a window of
-// its own length, and a log ends.
+// longestWindow returns the longest possible window. A trace file fixes the length of the window, and a
+// log has an end.
 func (p *plan) longestWindow() time.Duration {
 	switch {
 	case p.scenario.Log != nil:
@@ -108,8 +109,8 @@ func (p *plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// period is what a window may grow by: its own length where the arrivals have a shape
-// over the window.
+// period returns the unit by which a window may grow. If the arrivals have a shape over the window,
+// that is the window's own length; else it is 0, any unit.
 func (p *plan) period() time.Duration {
 	shaped := slices.ContainsFunc(p.arms, func(arm arm) bool {
 		switch a := arrivalsOf(arm.load); a.Kind {
@@ -125,13 +126,14 @@ func (p *plan) period() time.Duration {
 	return 0
 }
 
+// arrivalsOf returns a load's arrival process, not yet opened. The load must have been checked.
 func arrivalsOf(l scenario.Load) arrivals.Process {
 	a, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
 	return a
 }
 
-// tellCannot reports doubts that will break the answer to OnDoubt, and to OnCannot what the run
-// cannot decide.
+// tellCannot calls OnDoubt with each kind of doubt that makes or breaks the answer, and OnCannot if the
+// run cannot decide a metric that was asked for.
 func (c *Comparison) tellCannot() {
 	told := map[record.Code]bool{}
 	for _, d := range c.plan.Doubts {
@@ -145,11 +147,11 @@ func (c *Comparison) tellCannot() {
 	}
 }
 
-// Undecided are what cannot be decided, one for each shortage, with the flags that would
-// do. What nothing asks for is left out unless all is wanted.
+// Undecided returns a fact for each metric that cannot be decided, with the flags that would help.
+// Metrics that nothing asks for are left out, unless all is set.
 func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 	for i, u := range f.Cannot {
-		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // that one is the same for every metric
+		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // other shortages are the same for every metric: report one
 			continue
 		}
 		said := record.Fact{
@@ -164,7 +166,7 @@ func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 	return facts
 }
 
-// wouldDo writes flags as a command line has them; "" for none.
+// wouldDo returns flags in the form of a command line; "" for none.
 func wouldDo(w *record.WouldDo) string {
 	if w == nil {
 		return ""

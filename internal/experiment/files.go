@@ -6,7 +6,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// openFiles opens the scenario's files and says what they leave open.
+// openFiles opens the scenario's files, and raises doubts about gaps in an access log.
 func (p *plan) openFiles() error {
 	if err := p.scenario.Open(); err != nil {
 		return impossible("%v", err)
@@ -25,7 +25,7 @@ func (p *plan) openFiles() error {
 	return nil
 }
 
-// checkReplay finds a log that is shorter than a trial at the rate chosen.
+// checkReplay returns an error if the log is shorter than a trial at the given rate.
 func (p *plan) checkReplay(rate float64) error {
 	span := p.span()
 	if lasts := p.scenario.Log.LogSpan(rate); lasts < span {

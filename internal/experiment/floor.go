@@ -16,22 +16,23 @@ import (
 	"schedlab/internal/stats"
 )
 
-// How the load's own response time is measured: of a server that does next to nothing.
+// Settings for the measurement of the load's own response time, with a server that does next to
+// nothing. Rates are in requests per second.
 const (
 	floorRate   = 10_000
 	floorConns  = 64
 	floorWarmup = 50 * time.Millisecond
 	floorWindow = 300 * time.Millisecond
-	// On a CPU that it shares the load sends far less.
+	// For a load that shares its CPU, and can send far less.
 	sharedFloorRate   = 2000
 	sharedFloorWindow = time.Second
 )
 
-// NullServer is the hidden command of this program that serves the null server.
+// NullServer is the name of this program's hidden command that runs the null server.
 const NullServer = "null-server"
 
-// floor measures what the load itself, and the kernel, are in every response time: the
-// figures of the null server on the servers' CPUs, under an engine.
+// floor measures the part of every response time that is due to the load and the kernel. It measures
+// the null server, on the servers' CPUs, with the given engine.
 func floor(ctx context.Context, l *process.Launcher, self, engine string, shared bool) (*record.Floor, error) {
 	server, err := l.Start(ctx, []string{self, NullServer, "--addr", command.AddrMark}, "/")
 	if err != nil {
@@ -70,7 +71,7 @@ func floor(ctx context.Context, l *process.Launcher, self, engine string, shared
 	}, nil
 }
 
-// runnable is the path of a program that can be started, "" for none.
+// runnable returns the path of a program if it can be started, else "".
 func runnable(path string) string {
 	found, err := exec.LookPath(path)
 	if err != nil {
@@ -79,8 +80,8 @@ func runnable(path string) string {
 	return found
 }
 
-// Floor is what the load itself adds to every response time, measured of a server that
-// does next to nothing, in half a second.
+// Floor measures, in half a second, the time that the load itself adds to every response time. It uses
+// a server that does next to nothing.
 func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
 	err = withLauncher(s.CPUs, func(l *process.Launcher) error {
 		f, err = floor(ctx, l, s.self, load.DefaultEngine, s.CPUs.Shared)

@@ -10,25 +10,25 @@ import (
 	"schedlab/internal/process"
 )
 
-// How a generator rests between requests, for [SettleGenerator].
+// Ways in which a generator rests between requests, for [SettleGenerator].
 const (
-	RestAuto = "auto" // it spins where it has a CPU that the server has not, or four in all
-	RestSpin = "spin"
-	RestWait = "wait"
+	RestAuto = "auto" // spin if the load has a CPU that the server may not use, or four CPUs in all
+	RestSpin = "spin" // poll without sleeping
+	RestWait = "wait" // sleep
 )
 
-// manyCPUs is the number of CPUs from which on the generator may keep one busy that the
-// server could use as well.
+// manyCPUs is the number of CPUs from which on the generator may spin on a CPU that the server could
+// use as well.
 const manyCPUs = 4
 
-// SettleGenerator prepares this process to be the load of a server at addr (host:port):
-// it moves to the CPUs that the server may not use, if there are any, and switches the
-// garbage collector off. shared says that the load has no CPU of its own and should sleep
-// between requests, as the engine vegeta does anyway; undo takes everything back.
+// SettleGenerator prepares this process to be the load on a server at addr (host:port). It moves the
+// process to the CPUs that the server may not use, if there are any, and switches the garbage collector
+// off. shared reports that the load should sleep between requests because it has no CPU to itself; the
+// engine vegeta always sleeps. undo reverts everything.
 func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
 	quiet := quietCollector()
 	ours, err := host.Affinity()
-	if err != nil { // this system binds nothing
+	if err != nil { // this system cannot bind threads
 		return true, quiet, nil
 	}
 	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}

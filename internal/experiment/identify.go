@@ -14,8 +14,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// identify raises a doubt for every arm whose setting could not matter in this
-// set-up, whatever the measurement says: the plan shows it before anything runs.
+// identify raises a doubt for each setting of an arm that cannot have an effect in this set-up,
+// whatever the measurement shows. The plan shows these doubts before anything runs.
 func (p *plan) identify() {
 	for _, a := range p.arms {
 		if a.Role == record.Copy {
@@ -26,8 +26,7 @@ func (p *plan) identify() {
 	p.differentLoads()
 }
 
-// inFlight is the most requests a load can have under way at once; 0 for no
-// bound.
+// inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
 func inFlight(c record.Clients) int {
 	switch {
 	case c.Closed():
@@ -38,7 +37,7 @@ func inFlight(c record.Clients) int {
 	return 0
 }
 
-// cannotMatter raises the doubts about one arm's settings.
+// cannotMatter raises the doubts about the settings of one arm.
 func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) {
 	add := func(f record.Fact) {
 		f.Arm = a.Name
@@ -68,13 +67,14 @@ func (p *plan) cannotMatter(a scenario.Arm, c record.Clients) {
 	}
 }
 
-// onlyComputes reports whether a handler keeps its P from its start to its end.
+// onlyComputes reports whether a handler keeps its P from start to end: it does not sleep, and it ends
+// before the Go scheduler preempts it.
 func (p *plan) onlyComputes() bool {
 	w := p.scenario.Workload
 	return p.scenario.AsksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
 }
 
-// policy is what an arm does when its queue is full; "" without a queue.
+// policy returns the overflow policy of an arm's queue; "" without a queue.
 func (p *plan) policy(a scenario.Arm) string {
 	return cmp.Or(a.Flags["overflow"], p.modes[a.Mode].Overflow)
 }
@@ -85,12 +85,12 @@ func (p *plan) overflows(a scenario.Arm) bool {
 	return policy != "" && policy != "block"
 }
 
-// asksOfQueue reports whether an arm's settings are about what its queue does when full.
+// asksOfQueue reports whether an arm sets the overflow policy or the depth of its queue.
 func asksOfQueue(a scenario.Arm) bool {
 	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
 }
 
-// number is a whole-number flag of an arm, or otherwise when it is not given.
+// number returns the value of an integer flag of an arm, or otherwise when the flag is not set.
 func (p *plan) number(a scenario.Arm, flag string, otherwise int) int {
 	var n int
 	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
@@ -99,12 +99,12 @@ func (p *plan) number(a scenario.Arm, flag string, otherwise int) int {
 	return n
 }
 
-// differentLoads says when the arms do not meet the same requests.
+// differentLoads raises doubts if the arms get different loads, or a closed loop without a rate.
 func (p *plan) differentLoads() {
 	differ := map[string]bool{}
 	for _, a := range p.arms {
 		keys := judge.Differing(a.Clients, p.Arms[0].Clients)
-		if a.load.Rate != p.arms[0].load.Rate { // relative ones are not known yet
+		if a.load.Rate != p.arms[0].load.Rate { // relative rates are not known yet
 			keys = append(keys, "rate")
 		}
 		for _, key := range keys {
@@ -119,8 +119,8 @@ func (p *plan) differentLoads() {
 	}
 }
 
-// settleArrivals finds arrivals that cannot be drawn at the rates chosen, and puts
-// their own in place of the rates of those that have one.
+// settleArrivals returns an error if arrivals cannot be drawn at the chosen rate. For arrivals with a
+// fixed rate, it replaces the arm's rate by their mean rate.
 func (p *plan) settleArrivals() error {
 	for _, a := range p.arms {
 		c := a.Clients

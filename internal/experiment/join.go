@@ -16,24 +16,24 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// timelineLimit is how long a server may take to tell its stamps.
+// timelineLimit is how long a server may take to send its stamps.
 const timelineLimit = 10 * time.Second
 
 const (
-	// serverRing is of how many requests a server keeps the stamps by default.
+	// serverRing is the number of requests for which a server keeps stamps by default.
 	serverRing = 1 << 18
-	// ringMargin is the surplus of the ring over the requests to come, and
-	// pipelineMargin that over the throughput of the probe, which has no pipeline.
+	// ringMargin is the ratio of the ring to the expected requests. pipelineMargin is the ratio of the
+	// expected throughput with a pipeline to the throughput of the probe, which has none.
 	ringMargin     = 2
 	pipelineMargin = 4
 )
 
-// ring is of how many requests the servers must keep the stamps. Where no rate bounds that,
-// it follows from their throughput. It is one number for all arms: a ring
-// is heap, and heap puts off the garbage collector.
+// ring returns the number of requests for which the servers must keep stamps. Without a rate, it
+// follows from the arms' throughput xmax, in requests per second. The number is the same for all arms:
+// a ring is on the heap, and a larger heap delays the garbage collector.
 func (p *plan) ring(xmax map[string]float64) int {
 	most := 0.0
-	for _, a := range p.arms { // the copy has no throughput of its own, and is as its baseline
+	for _, a := range p.arms { // the copy was not probed; its baseline stands for it
 		rate := a.Clients.Rate
 		if a.Clients.Closed() && rate == 0 {
 			if rate = xmax[a.Name]; a.Clients.Pipeline > 1 {
@@ -47,8 +47,8 @@ func (p *plan) ring(xmax map[string]float64) int {
 	return int(min(ringMargin*most, timeline.MaxRing))
 }
 
-// command is an arm's command line for a trial, of a server that keeps the stamps of so
-// many requests.
+// command returns the command line of an arm's server for a trial. The server keeps the stamps of ring
+// requests.
 func (p *plan) command(a arm, ring int) []string {
 	if _, own := a.asked.Flags["timeline"]; own || !p.accounts(a) || ring <= serverRing {
 		return a.Command
@@ -56,8 +56,8 @@ func (p *plan) command(a arm, ring int) []string {
 	return append(slices.Clip(a.Command), "--timeline", strconv.Itoa(ring))
 }
 
-// readTimeline reads the stamps of the requests the server has answered, and how many
-// more it had, whose stamps were overwritten.
+// readTimeline reads the server's stamps of the requests that it has answered. lost is the number of
+// further requests with overwritten stamps.
 func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
@@ -77,7 +77,8 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 	return stamps, lost, err
 }
 
-// inOrder finds the n requests of a trace, which are in the order of their numbers.
+// inOrder returns a function that maps a request's number to its index in a trace of n requests, which
+// are in the order of their numbers; -1 for none.
 func inOrder(n int) func(seq uint64) int {
 	return func(seq uint64) int {
 		if seq >= uint64(n) {
@@ -87,7 +88,8 @@ func inOrder(n int) func(seq uint64) int {
 	}
 }
 
-// bySeq finds the requests of a closed loop by their numbers, which ascend.
+// bySeq returns a function that maps a request's number to its index in seqs; -1 for none. seqs, the
+// numbers of a closed loop's requests, ascend.
 func bySeq(seqs []uint64) func(seq uint64) int {
 	return func(seq uint64) int {
 		if i, found := slices.BinarySearch(seqs, seq); found {
@@ -97,8 +99,8 @@ func bySeq(seqs []uint64) func(seq uint64) int {
 	}
 }
 
-// join gives every request the server's stamps with its number. A request without any is
-// no error: the server died, refused it, or never received it.
+// join copies the server's stamps to the requests with the same number. A request without server stamps
+// is no error: the server died, refused it, or never received it.
 func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {
@@ -119,5 +121,5 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 	}
 }
 
-// accounts reports whether the time of an arm's requests is told in parts.
+// accounts reports whether the response times of an arm are broken down into parts.
 func (p *plan) accounts(a arm) bool { return judge.Accounts(p.Plan, a.Name) }

@@ -11,20 +11,20 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Pack is several scenarios that run one after the other, each with a record of its own.
+// A Pack is a list of scenarios that run one after the other, each with its own record.
 type Pack struct {
 	Scenarios []Packed
-	Total     time.Duration // a scenario that does not fit into it is not run; 0: no bound
+	Total     time.Duration // limit of the whole pack: a scenario that does not fit is not run; 0: no limit
 }
 
 // A Packed is a scenario of a pack.
 type Packed struct {
 	Scenario scenario.Scenario
-	Lacks    error // what this machine lacks for it; nil when it can run
+	Lacks    error // why this machine cannot run the scenario; nil when it can
 }
 
-// PlanPacked plans a scenario of a pack, so that what is wrong with it is found before
-// anything runs. That this machine is too small for it is no error.
+// PlanPacked plans a scenario of a pack, so that faults in it are found before anything runs. If the
+// machine is too small for the scenario, that is no error but is noted in Lacks.
 func PlanPacked(s scenario.Scenario, o Options) (Packed, error) {
 	_, err := Plan(s, o)
 	if bad, ok := errors.AsType[*Impossible](err); ok && bad.Machine {
@@ -33,8 +33,7 @@ func PlanPacked(s scenario.Scenario, o Options) (Packed, error) {
 	return Packed{s, nil}, err
 }
 
-// Late says why a scenario that takes so long does not run when so much of the total is
-// gone; nil when it does.
+// Late returns an error if a scenario that takes need does not fit into Total after the time gone.
 func (p Pack) Late(need, gone time.Duration) error {
 	if p.Total <= 0 || gone+need <= p.Total {
 		return nil
@@ -42,17 +41,18 @@ func (p Pack) Late(need, gone time.Duration) error {
 	return fmt.Errorf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), p.Total, max(0, p.Total-gone).Round(time.Second))
 }
 
-// A PackedRun is what a scenario of a pack came to.
+// A PackedRun is the outcome of a scenario of a pack. Dir, Run and Err are the results of
+// [Comparison.Run].
 type PackedRun struct {
 	Packed
-	NotRun error       // why it was not begun; nil when it was
-	Dir    *record.Dir // as [Comparison.Run] returns them
+	NotRun error // why the scenario was not started; nil when it was
+	Dir    *record.Dir
 	Run    record.Run
 	Err    error
 }
 
-// Run runs the scenarios and records them below root. It ends with the first that is cut
-// short by ctx.
+// Run returns an iterator that runs the scenarios and records them below root. It ends after the first
+// scenario that ctx cuts short.
 func (p Pack) Run(ctx context.Context, o Options, root string, progress Progress) iter.Seq[PackedRun] {
 	return func(yield func(PackedRun) bool) {
 		began := time.Now()
@@ -64,6 +64,7 @@ func (p Pack) Run(ctx context.Context, o Options, root string, progress Progress
 	}
 }
 
+// run plans and runs one scenario of the pack, within the rest of the total.
 func (p Pack) run(ctx context.Context, s Packed, o Options, root string, progress Progress, began time.Time) PackedRun {
 	r := PackedRun{Packed: s, NotRun: s.Lacks}
 	if r.NotRun != nil {

@@ -24,10 +24,10 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// Options are what a person adds to a scenario when a comparison is asked for.
-// The zero value adds nothing.
+// Options are the user's settings for a run of a scenario. The zero value changes nothing. A function
+// may be nil; Run calls the functions on its own goroutine.
 type Options struct {
-	Self       string // path of this program, which serves the modes
+	Self       string // path of this program, which runs the servers with a mode
 	Seed       uint64
 	Note       string
 	Protocol   string        // "", quick or full
@@ -36,92 +36,91 @@ type Options struct {
 	Warmup     time.Duration // 0: the protocol's
 	Budget     time.Duration // 0: the scenario's or the protocol's
 	Rate       scenario.Rate // zero: the scenario's
-	Engine     string        // that sends open loops: one of load.Engines; "" is load.DefaultEngine
-	ServerCPUs string        // list like 0-3,5; "" chooses
-	LoadCPUs   string
-	Pin        string  // "auto" or "none"
-	Iters      float64 // calibration of CPU demand, iterations per microsecond
+	Engine     string        // engine for open loops, one of load.Engines; "" is load.DefaultEngine
+	ServerCPUs string        // list like 0-3,5; "" lets Plan choose
+	LoadCPUs   string        // likewise
+	Pin        string        // "auto" or "none"
+	Iters      float64       // calibration of CPU demand, iterations per microsecond
 	Version    string
-	Stamps     string               // of our own servers: off, basic, full; "" is full on Linux, else basic
+	Stamps     string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]mode.Mode // the modes Self serves, by name
-	// Asks are the quantiles that must be decidable; nil: those that the scenario's
-	// expectations name, or without any all primary ones.
+	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
+	// expectations name or, without expectations, all primary quantiles.
 	Asks []string
-	// OnCannot is told, before the blocks start, when what is asked for cannot be decided;
-	// nil for nobody.
+	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
 	OnCannot func(record.Feasibility)
 	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
-	// answer; nil: not called.
+	// answer.
 	OnDoubt func(record.Fact)
-	// OnTrouble is told, between windows and once for each cause, of what takes CPU time
-	// from server or load; nil for nobody.
+	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
 	OnTrouble func(record.Trouble)
-	// OnLook is called with the result so far after each look that does not end the run; nil: not called.
+	// OnLook is called with the result so far after each look that does not end the run.
 	OnLook func(*record.Result)
-	// Sign has the record signed by this user when the run has ended.
+	// Sign makes Run sign the record as this user when it ends.
 	Sign    bool
-	Machine record.Fact // why the machine is not fit, a doubt of the plan; none if it is
+	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
 }
 
+// Estimates of time, and settings of probes.
 const (
-	// What a run takes besides its windows: a server's start and end, the stamps joined and
-	// the record written, of which each request has a part.
+	// Time that a run takes in addition to its windows: to start and end servers, and to join the
+	// stamps and write the record, which costs time per request.
 	trialCost   = 100 * time.Millisecond
 	requestCost = 15 * time.Microsecond
-	probeCost   = 950 * time.Millisecond // a rehearsal included
+	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
 
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
-	// shortProbe is enough to see that an arm can take a rate which is not chosen from it.
+	// shortProbe is long enough to see that an arm can take a rate that does not depend on the probe.
 	shortProbe = 300 * time.Millisecond
-	// crowdedClients fill the workers of a large pool also while clients reconnect.
+	// crowdedClients keep all workers of a large pool busy, even while some clients reconnect.
 	crowdedClients = 256
 
-	// highestLoad is the share of the slowest arm's throughput above which a
-	// rate chosen from it is refused: the queue would never end.
+	// highestLoad is the highest ratio of the slowest arm's throughput for a relative rate. At a higher
+	// rate the queue would grow without end.
 	highestLoad = 0.85
 )
 
-// A planned comparison: what will run, before anything has.
+// A plan is a planned comparison or search. Nothing of it has run yet.
 type plan struct {
 	record.Plan
 	scenario scenario.Scenario
-	arms     []arm // the baseline's copy included
+	arms     []arm // including the baseline's copy
 	cpus     host.Sides
 	modes    map[string]mode.Mode
 	budget   time.Duration
-	self     string    // this program, "" when the caller named none
-	slo      stats.SLO // of a search for capacity, which has no copy of the baseline; else nil
-	aim      judge.Aim
-	told     scenario.Rate // the user's own for this run; zero: the scenario's
-	// bearable is the rate above which the load takes too much of the CPUs that it shares with
-	// the servers; 0: any, as far as is known. See runner.boundShare.
+	self     string        // path of this program, "" when the caller named none
+	slo      stats.SLO     // objective of a search for capacity, which has no copy of the baseline; else nil
+	aim      judge.Aim     // purpose of the run
+	told     scenario.Rate // the user's rate for this run; zero: the scenario's
+	// bearable is the highest rate at which the load does not take too much of the CPUs that it shares
+	// with the servers; 0: no limit is known. See runner.boundShare.
 	bearable float64
-	// iters turns the CPU time that a trace file states into iterations; opened are the
-	// arrivals by their words, their files read.
+	// iters turns the CPU time in a trace file into iterations. opened holds arrivals with their files
+	// read, by their text in the scenario.
 	iters  float64
 	opened map[string]arrivals.Process
 	asks   []string // quantiles that must be decidable
-	fixed  bool     // the window is the user's
-	most   int      // blocks that the user allows; 0: the protocol's
+	fixed  bool     // the user gave the window
+	most   int      // the user's limit on blocks; 0: the protocol's
 }
 
 // An arm is one server of a plan, with its clients.
 type arm struct {
-	*record.PlanArm               // as it is recorded: an element of Plan.Arms
-	asked           scenario.Arm  // as the scenario says it
-	load            scenario.Load // of its clients; its rate may be a share
+	*record.PlanArm               // the recorded form: an element of Plan.Arms
+	asked           scenario.Arm  // the arm in the scenario
+	load            scenario.Load // load of its clients; the rate may be relative
 }
 
-// newPlan lays out the comparison. Only the rate may still be open.
+// newPlan plans a comparison. Only the rate may still be open.
 func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	if o.Rate != (scenario.Rate{}) {
-		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may speak of it
+		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may mention the scenario's rate
 			s.Question += fmt.Sprintf(" (asked of %s, run at %s)", was, o.Rate)
 		}
-		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // what is asked for is offered
+		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // offer the user's rate without an upper limit
 	}
 	return layOut(s, o, nil, func(p *plan) error {
 		p.Timeout = time.Duration(s.Load.Timeout).Seconds()
@@ -142,8 +141,8 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	})
 }
 
-// layOut plans a comparison, or with an objective a search for capacity: its arms, and then
-// with schedule what the two have not in common, windows and budget.
+// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then it
+// calls schedule to set windows and budget, which differ between the two.
 func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (*plan, error) {
 	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
@@ -164,7 +163,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	if err := schedule(p); err != nil {
 		return nil, err
 	}
-	// Last, so that what is wrong with a scenario is found on every machine.
+	// This check is last, so that faults in a scenario are found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
 		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
@@ -177,8 +176,8 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	return p, nil
 }
 
-// takeExpectations takes the scenario's assertions but for those about arms that are not
-// compared, as --arms and --vary leave some of its own out.
+// takeExpectations takes the scenario's assertions, without those about arms that are not compared:
+// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out.
 func (p *plan) takeExpectations() {
 	var arms []string
 	for _, a := range p.arms {
@@ -197,6 +196,7 @@ func (p *plan) takeExpectations() {
 	}
 }
 
+// takeStamps sets the level of stamping: the user's, else full on Linux and basic elsewhere.
 func (p *plan) takeStamps(o Options) {
 	p.Stamps = cmp.Or(o.Stamps, "basic")
 	if o.Stamps == "" && runtime.GOOS == "linux" {
@@ -204,7 +204,8 @@ func (p *plan) takeStamps(o Options) {
 	}
 }
 
-// takeArms puts the baseline first, its copy second, the challengers after.
+// takeArms sets the arms of the plan: first the baseline, then its copy, then the challengers. A search
+// has no copy.
 func (p *plan) takeArms(o Options) error {
 	s := p.scenario
 	arms := s.Contestants()
@@ -286,13 +287,15 @@ func (p *plan) takeArms(o Options) error {
 			p.Arms[i].Station = new(p.stationOf(a))
 		}
 		if role == record.Copy {
-			p.Arms[i].Levels, p.Arms[i].Family = nil, "" // it is there for the A/A control alone
+			p.Arms[i].Levels, p.Arms[i].Family = nil, "" // the copy serves only as the A/A control
 		}
 		p.arms[i] = arm{&p.Arms[i], a, l}
 	}
 	return nil
 }
 
+// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the scenario
+// overrides the protocol. The scenario's values are ignored if a flag chooses another protocol.
 func (p *plan) takeProtocol(o Options) error {
 	s := p.scenario
 	p.Protocol = cmp.Or(o.Protocol, s.Protocol.Kind)
@@ -332,10 +335,10 @@ func (p *plan) takeProtocol(o Options) error {
 	return nil
 }
 
-// cost is about how long a run of so many blocks takes.
+// cost returns about how long a run of blocks blocks takes.
 func (p *plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
 
-// costOf is that with windows of another length.
+// costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.arms))*judging + fixedCost
 	if _, ok := p.sharer(); ok {
@@ -349,19 +352,20 @@ func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 	return cost
 }
 
+// blockCost returns about how long a block with windows of length window takes.
 func (p *plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := record.Duration(p.Warmup) + window
-	for _, a := range p.Arms { // the rate of a closed loop, and one that is a share, is not known yet
+	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
 		cost += span + trialCost + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
 	}
 	return cost
 }
 
-// span is how long a trial's load lasts.
+// span returns how long a trial's load lasts, warm-up included.
 func (p *plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
 
-// takeOrder draws every block's order, each for itself: only so is the sign of a block's
-// ratio a fair coin between two arms that are the same, whatever drifts.
+// takeOrder draws the order of the arms for each block independently. Only then is the sign of a
+// block's log-ratio a fair coin between two identical arms, whatever drifts on the machine.
 func (p *plan) takeOrder() {
 	rng := rand.New(rand.NewPCG(p.Seed, 0))
 	for range p.Blocks {
@@ -369,10 +373,11 @@ func (p *plan) takeOrder() {
 	}
 }
 
+// doubt adds a doubt to the plan.
 func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
 
-// checkRamps refuses a load whose clients are not all there when the window begins:
-// until then N is not what the arm says.
+// checkRamps returns an error if the clients of a load have not all started when the window begins.
+// Until then, their number N is not the arm's.
 func (p *plan) checkRamps() error {
 	for _, a := range p.arms {
 		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {

@@ -14,8 +14,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// probeAll measures the throughput of every arm of which the plan needs it, and before that
-// what the load takes of a CPU that it shares.
+// probeAll measures the throughput of every arm for which the plan needs it. Before that, it measures
+// the load's share of a CPU that server and load share.
 func (r *runner) probeAll(ctx context.Context) error {
 	if err := r.boundShare(ctx); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (r *runner) probeAll(ctx context.Context) error {
 	return nil
 }
 
-// shareProbe gives an arm the result of another arm's probe. Both have the same server and
-// the same clients.
+// shareProbe copies the result of the probe of one arm to another arm with the same server and
+// clients.
 func (r *runner) shareProbe(arm, probed string) {
 	if x, ok := r.run.XMax[probed]; ok {
 		r.run.XMax[arm], r.run.Apart[arm] = x, r.run.Apart[probed]
@@ -62,9 +62,9 @@ func (r *runner) shareProbe(arm, probed string) {
 	}
 }
 
-// probe measures an arm's closed-loop throughput, and by how much the two halves of the
-// time differ, as a share of it. A search for capacity takes longer. An arm that is to
-// be offered a share of it rehearses that load.
+// probe measures an arm's closed-loop throughput x, in requests per second. spread is the difference
+// between the two halves of the probe, as a ratio of x. The probe is longer in a search for capacity.
+// If the arm's rate is relative to the throughput, probe also rehearses that load.
 func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error) {
 	p := r.plan
 	server, err := r.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
@@ -75,7 +75,7 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 	r.others.Guest(server.Found)
 	demands := p.scenario.Demands(cycle, p.Seed, r.iters)
 	window := p.probeFor()
-	// A server that is slower than the probe's window gets a longer one.
+	// A server without a reply in the probe's window gets a longer window.
 	for {
 		result, err := load.Closed(ctx, load.ClosedOptions{
 			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: demands, Connections: p.probeWith(), KeepAlive: a.KeepAlive,
@@ -100,9 +100,9 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 	}
 }
 
-// unevenness is by how much the throughput of a loop's two halves differs, as a share of
-// the whole's. (A second loop would find the requests that the first left
-// in a slow server's queue.)
+// unevenness returns the difference in throughput between the two halves of a loop, as a ratio of the
+// throughput of the whole. (A second loop instead would meet the requests that the first one left in a
+// slow server's queue.)
 func unevenness(r load.ClosedResult) float64 {
 	middle := int64(probeWarmup + r.Elapsed/2)
 	second := 0
@@ -114,8 +114,8 @@ func unevenness(r load.ClosedResult) float64 {
 	return math.Abs(float64(r.Answered-2*second)) / (float64(r.Answered) / 2)
 }
 
-// sameAs finds an earlier arm with the same server and clients, so that one probe
-// does for both; -1 for none.
+// sameAs returns the index of an earlier arm with the same server and clients, so that one probe is
+// enough for both; -1 for none.
 func (p *plan) sameAs(arm int) int {
 	for i := range arm {
 		a, b := p.arms[i], p.arms[arm]

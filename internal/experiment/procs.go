@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// procs is how many Ps an arm's server has: as many as its own environment says, or
-// that which it inherits, else one for each of the servers' CPUs.
+// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited
+// environment, else one for each of the servers' CPUs.
 func (p *plan) procs(a scenario.Arm) int {
 	value, own := a.Env[host.MaxProcs]
 	if !own {
@@ -18,7 +18,8 @@ func (p *plan) procs(a scenario.Arm) int {
 	return host.ProcsOf(value, len(p.cpus.Server))
 }
 
-// threads is how many Ps each process of an arm has: --threads, where that means something.
+// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else
+// procs.
 func (p *plan) threads(a scenario.Arm) int {
 	if p.modes[a.Mode].Has("threads") {
 		return cmp.Or(p.number(a, "threads", 0), 1)
@@ -26,7 +27,7 @@ func (p *plan) threads(a scenario.Arm) int {
 	return p.procs(a)
 }
 
-// ownProcs is what the record has of it: 0 for an arm that sets none.
+// ownProcs returns the number of Ps for the record: 0 for an arm that does not set GOMAXPROCS.
 func (p *plan) ownProcs(a scenario.Arm) int {
 	if _, own := a.Env[host.MaxProcs]; !own {
 		return 0

@@ -14,39 +14,38 @@ import (
 	"schedlab/internal/profile"
 )
 
-// The windows of profiles, one after the other.
+// Durations and rates of the profiles, which are captured one after the other.
 const (
 	cpuSeconds   = 2
-	contention   = 1 // seconds of the mutex and the block profile
+	contention   = 1 // seconds of the mutex profile, and of the block profile
 	allocsFor    = time.Second
 	wallSamples  = 40
 	wallEvery    = 25 * time.Millisecond
 	traceSeconds = .5
 	profileWarm  = 300 * time.Millisecond
-	profileLoad  = 5 * time.Second // of one trace of the load; the next one follows
-	profileLimit = time.Minute     // for one page
-	profileTakes = 7 * time.Second // of an arm, with its start
-	// Every contended lock counts, and of what blocks a sample per microsecond.
+	profileLoad  = 5 * time.Second // length of one trace of the load; the next one follows
+	profileLimit = time.Minute     // timeout of one page
+	profileTakes = 7 * time.Second // total for an arm, with its start
+	// Every contended lock is sampled, and one blocking event per microsecond blocked.
 	contendedRate, blockedRate = 1, 1000
 
 	mostProfile = 256 << 20 // bytes
 )
 
-// A Captured is what one arm's server showed of itself: files by name, none where it shows
-// no profiles.
+// A Captured holds the profiles of one arm's server. Files is empty if the server serves no profiles.
 type Captured struct {
 	Arm   string
 	Files []CapturedFile
 }
 
-// A CapturedFile is one profile, or the execution trace.
+// A CapturedFile is one profile in pprof's format, or the execution trace.
 type CapturedFile struct {
 	Name string
 	Data []byte
 }
 
-// Profile starts each arm once, but not the baseline's copy, puts the planned load on it, and
-// captures its profiles in one window after the other. Nothing is measured or recorded.
+// Profile starts each arm once, without the baseline's copy, sends the planned load, and captures the
+// profiles one after the other. It measures and records nothing.
 func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
 	p := *c.plan
 	p.Estimate = (profileTakes * time.Duration(len(p.arms)-1)).Seconds()
@@ -95,12 +94,12 @@ func (r *runner) profile(ctx context.Context, a arm) ([]CapturedFile, error) {
 	default:
 	}
 	stop()
-	<-sent // it was stopped, and says so
+	<-sent // wait for its end; the error only says that it was stopped
 	return files, err
 }
 
-// keepSending puts an arm's load on its server, one trace after the other, until ctx ends or
-// it cannot. Its error says which.
+// keepSending sends an arm's load to its server, one trace after the other, until ctx ends or sending
+// fails. The error tells which.
 func (r *runner) keepSending(ctx context.Context, a arm, server *process.Process) error {
 	p, loaded := *r.plan, *r
 	p.Warmup, p.Window, loaded.plan = 0, profileLoad.Seconds(), &p
@@ -119,19 +118,19 @@ func (r *runner) keepSending(ctx context.Context, a arm, server *process.Process
 	}
 }
 
-// A capture is one server's profiles to be taken.
+// A capture takes the profiles of one server.
 type capture struct {
 	*process.Process
-	at string // their URL
+	at string // URL of the profiles
 }
 
-// shown reports whether the server has profiles there.
+// shown reports whether the server serves profiles at the URL.
 func (c capture) shown(ctx context.Context) bool {
 	data, err := c.get(ctx, "goroutine")
 	return err == nil && data != nil
 }
 
-// all takes one after the other. Kinds that the server does not know are left out.
+// all captures the profiles one after the other. It leaves out kinds that the server does not know.
 func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	page := func(format string, values ...any) func() ([]byte, error) {
 		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
@@ -159,6 +158,7 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	return files, nil
 }
 
+// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap profile.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")
 	if err != nil || before == nil {
@@ -172,6 +172,8 @@ func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	return profile.Allocated(before, after)
 }
 
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if the
+// server has no goroutine profile.
 func (c capture) wall(ctx context.Context) ([]byte, error) {
 	var samples [][]byte
 	next := time.Now()
@@ -187,7 +189,7 @@ func (c capture) wall(ctx context.Context) ([]byte, error) {
 	return profile.Wall(samples, wallEvery)
 }
 
-// get is a page of the profiles; nil for one that is not there.
+// get returns a page of the profiles; nil if the page does not exist.
 func (c capture) get(ctx context.Context, page string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, profileLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// checkVolume refuses a trial whose requests would take too much memory.
+// checkVolume returns an error if the requests of a trial would take too much memory.
 func (p *plan) checkVolume() error {
 	for _, a := range p.Arms {
 		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
@@ -20,25 +20,25 @@ func (p *plan) checkVolume() error {
 	return nil
 }
 
-// probes reports whether something needs an arm's X_max: a search, a rate that is a share
-// of the slowest arm's or bounded by one, the room of a closed loop, an expectation.
+// probes reports whether the plan needs an arm's X_max, its closed-loop throughput: for a search, for a
+// rate that is relative to it or limited by it, for the ring of a closed loop, or for an expectation.
 func (p *plan) probes(a arm) bool {
 	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
 	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.arms, bounded))
 }
 
-// measures reports whether the figure of X_max itself is asked for, of every arm.
+// measures reports whether the plan needs the figure of X_max of every arm.
 func (p *plan) measures() bool {
 	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
 }
 
-// relative reports whether an arm's rate is a share of the slowest arm's throughput.
+// relative reports whether an arm's rate is a ratio of the slowest arm's throughput.
 func (p *plan) relative() bool {
 	return slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Rate.OfSlowest != 0 })
 }
 
-// probeFor is how long a probe lasts. One that has only to show that a rate can be taken
-// is short.
+// probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can take
+// a rate.
 func (p *plan) probeFor() time.Duration {
 	closed := func(a arm) bool { return a.load.Loop == "closed" }
 	switch {
@@ -50,9 +50,9 @@ func (p *plan) probeFor() time.Duration {
 	return shortProbe
 }
 
-// probeWith is with how many clients. Only to show that a rate can be taken needs more
-// of them: with as many as a pool has workers, each worker waits for its client's next
-// connection.
+// probeWith returns the number of clients of a probe. A probe that only has to show that an arm can take
+// a rate needs more clients: if a pool has one worker per client, each worker waits for the next
+// connection of its client.
 func (p *plan) probeWith() int {
 	if p.probeFor() == shortProbe {
 		return crowdedClients
@@ -60,10 +60,10 @@ func (p *plan) probeWith() int {
 	return probeClients
 }
 
-// lowerRates lowers rates that are above their bound, a share of the slowest arm's
-// throughput, and says so.
+// lowerRates lowers rates that exceed their upper limit, a ratio of the slowest arm's throughput, and
+// raises a doubt for each rate that it lowers.
 func (p *plan) lowerRates(slowest float64, name string) {
-	told := map[float64]bool{} // of which rates
+	told := map[float64]bool{} // rates with a doubt already
 	for _, a := range p.arms {
 		rate, bound := a.Clients.Rate, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest)
 		if bound == 0 || rate <= bound {
@@ -78,8 +78,8 @@ func (p *plan) lowerRates(slowest float64, name string) {
 	}
 }
 
-// chooseRate fixes a relative rate from the arms' throughput, and from what the generator
-// can send (see runner.sendable).
+// chooseRate sets relative rates from the arms' throughput xmax and from the highest rate that the
+// generator can send (see runner.sendable), all in requests per second.
 func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 	slowest, name := 0.0, ""
 	for _, a := range p.arms {

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// openFactor is more than what a request of an open loop costs the engine, relative to
-	// one of a closed loop.
+	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop to that
+	// in a closed loop.
 	openFactor = 2
-	// busiest is the highest share of the time that the engine may be at work at a rate
-	// chosen here: above it requests wait for one another in the engine.
+	// busiest is the highest ratio of the time that the engine may be busy at a rate chosen here. At a
+	// higher ratio, requests wait for each other in the engine.
 	busiest = .6
-	// A rehearsal is short: the generator's own cost scatters little.
+	// A rehearsal is short, because the generator's cost varies little.
 	rehearsal      = 250 * time.Millisecond
 	mostRehearsals = 3
 )
 
-// rehearse finds out whether the generator can offer an arm of that closed-loop
-// throughput what the plan will, and if not at which rate it can. cost is the time at
-// work that a request of the closed loop took of it: where twice as much leaves it room,
-// nothing is rehearsed. Of all arms the lowest rate counts.
+// rehearse finds out whether the generator can send the planned load to an arm with the closed-loop
+// throughput x, in requests per second. If not, it lowers r.sendable to the rate that the generator can
+// send, if that is the lowest of all arms. cost is the generator's busy time, in seconds, per request of
+// the closed loop. If twice that cost leaves enough room, nothing is rehearsed.
 func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x, cost float64) error {
 	p, c := r.plan, a.Clients
-	share := 0.0 // an arm that is asked otherwise may have this one's probe
+	share := 0.0 // an arm with another rate may share this arm's probe
 	for _, other := range p.arms {
 		share = max(share, other.load.Rate.OfSlowest)
 	}

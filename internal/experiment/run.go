@@ -1,7 +1,6 @@
-// Package experiment turns a scenario into trials and trials into a result: it
-// plans, runs every arm in fresh processes on its own CPUs with interleaved
-// blocks, watches whether the windows can be trusted, and judges them. It knows
-// servers only by a command line and an address.
+// Package experiment turns a scenario into trials, and trials into a result. It plans the run. It runs
+// every arm in fresh processes on their own CPUs, in interleaved blocks. It checks whether the windows
+// can be trusted, and judges them. It knows servers only by a command line and an address.
 package experiment
 
 import (
@@ -22,19 +21,19 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Progress is called as a run goes on: what it does now, how far it is, and how
-// long it should still take. It is called between windows only.
+// Progress is called during a run, between windows only. doing describes the current step; done of
+// total steps are finished; left estimates the remaining time.
 type Progress func(doing string, done, total int, left time.Duration)
 
-// A Comparison is planned and ready to run; so is a search for capacity, which
-// compares nothing but the arms' capacities.
+// A Comparison is planned and ready to run. A search for capacity is also a Comparison, which compares
+// only the arms' capacities. It is not safe for concurrent use.
 type Comparison struct {
 	plan *plan
 	opts Options
 }
 
-// Plan lays a comparison out without starting anything. An [*Impossible] error
-// says what to change.
+// Plan plans a comparison without starting anything. If it is impossible as asked, the error is an
+// [*Impossible] that tells how to change it.
 func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
 	p, err := newPlan(s, o)
 	if err != nil {
@@ -43,11 +42,11 @@ func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
 	return &Comparison{p, o}, nil
 }
 
-// Planned is what will run; its rate is 0 when it depends on the probes.
+// Planned returns the plan. Its rate is 0 if the rate depends on the probes.
 func (c *Comparison) Planned() record.Plan { return c.plan.Plan }
 
-// Rate is the planned rate as the scenario says it, or the log's own; in a closed
-// loop without a pace there is none.
+// Rate returns the planned rate in the scenario's words, or the log's own rate. For a closed loop
+// without a rate it returns a phrase that says so.
 func (c *Comparison) Rate() string {
 	s := c.plan.scenario
 	switch {
@@ -59,8 +58,8 @@ func (c *Comparison) Rate() string {
 	return "as the replies come"
 }
 
-// Budget is when the comparison ends if not everything is decided before, and how many
-// blocks there is time for by then.
+// Budget returns the time after which the comparison ends even if not everything is decided, and the
+// number of blocks that fit into it.
 func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	p := c.plan
 	for blocks < p.Blocks && p.cost(blocks+1) <= p.budget {
@@ -69,19 +68,19 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	return p.budget, blocks
 }
 
-// Aim sets what the run is for: it ends as soon as that is known.
+// Aim sets the purpose of the run. The run ends as soon as that is decided.
 func (c *Comparison) Aim(aim judge.Aim) { c.plan.aim = aim }
 
-// Env is the machine the comparison would run on.
+// Env returns a description of this machine, on which the comparison would run.
 func (c *Comparison) Env() record.Env {
 	e := host.Fingerprint(c.opts.Version, c.plan.cpus)
 	e.ItersPerUsec = c.opts.Iters
 	return e
 }
 
-// Run carries the comparison out and records it below root. Whatever happens
-// after the first trial, the record is readable and is returned; err says what
-// cut it short: the context's cause, or a server that died.
+// Run carries the comparison out and records it below root. Whatever happens after the first trial, the
+// record is readable and is returned. If the run was cut short, err is the reason: the context's cause,
+// or a server that died.
 func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*record.Dir, record.Run, error) {
 	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: c.plan.Plan, XMax: map[string]float64{}, Trials: -1}
 	dir, err := record.Create(root, c.plan.Scenario, run.Started, rand.Uint32)
@@ -112,7 +111,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		run.Failure = runErr.Error()
 	}
 	run.Trials = r.trials
-	// First without a result: how the run ended is known whatever judging comes to.
+	// First write the run without a result, so that its end is recorded even if judging fails.
 	wrote := dir.WriteRun(run)
 	if c.opts.Sign {
 		wrote = errors.Join(wrote, dir.Sign(run.Plan))
@@ -123,8 +122,8 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	return dir, run, errors.Join(runErr, dir.WriteRun(run))
 }
 
-// interruption is why a run ended whose context did: the context's cause, and what else
-// went wrong if err is not its work.
+// interruption returns the reason why a run ended when its context did: the context's cause, joined
+// with err if err has another cause.
 func interruption(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(err, cause) || errors.Is(err, ctx.Err()) {
@@ -133,6 +132,7 @@ func interruption(ctx context.Context, err error) error {
 	return errors.Join(cause, err)
 }
 
+// A runner carries out one plan.
 type runner struct {
 	plan      *plan
 	iters     float64
@@ -141,20 +141,20 @@ type runner struct {
 	launcher  *process.Launcher
 	progress  Progress
 	began     time.Time
-	trials    int    // recorded
-	slowToEnd string // the last arm whose server did not end in time
+	trials    int    // number of trials recorded
+	slowToEnd string // the last arm with a server that did not end in time
 	cannot    func()
 	trial     func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) // runTrial, or a test's
-	// sendable is the rate that the generator can offer every arm; 0: any that is
-	// planned, as far as is known. See rehearse.
+	// sendable is the highest rate, in requests per second, that the generator can send to every arm; 0:
+	// no limit is known. See rehearse.
 	sendable float64
-	ring     int            // requests whose stamps a server keeps; see plan.ring
-	others   *host.Watchdog // tells who else uses the CPUs; nil for nobody
+	ring     int            // number of requests for which a server keeps stamps; see plan.ring
+	others   *host.Watchdog // watches other programs on the CPUs; may be nil
 	onLook   func(*record.Result)
 }
 
-// withLauncher binds this process as the load is while f runs, with a launcher for
-// servers.
+// withLauncher runs f with a launcher for servers. While f runs, this process is bound to the load's
+// CPUs.
 func withLauncher(cpus host.Sides, f func(*process.Launcher) error) error {
 	undo, err := cpus.BindLoad()
 	if err != nil {
@@ -169,7 +169,7 @@ func withLauncher(cpus host.Sides, f func(*process.Launcher) error) error {
 	return f(launcher)
 }
 
-// onItsCPUs has f run where the load does, with the runner's launcher.
+// onItsCPUs runs f on the load's CPUs, with the runner's launcher set.
 func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) error {
 	return withLauncher(r.plan.cpus, func(l *process.Launcher) error {
 		r.launcher = l
@@ -177,11 +177,12 @@ func (r *runner) onItsCPUs(ctx context.Context, f func(context.Context) error) e
 	})
 }
 
+// errBudget is the cause of the deadline that bounded sets.
 var errBudget = errors.New("the budget ended")
 
-// bounded gives a comparison a deadline: the end of its budget, less the time that judging and
-// recording take after the given number of trials. A search for capacity has none; its number
-// of windows bounds it.
+// bounded returns a context with the deadline of a comparison: the end of its budget, less the time that
+// judging and recording take after the given number of trials. A search for capacity has no deadline;
+// its number of windows limits it.
 func (r *runner) bounded(ctx context.Context, trials int) (context.Context, context.CancelFunc) {
 	if r.plan.slo != nil {
 		return ctx, func() {}
@@ -189,6 +190,8 @@ func (r *runner) bounded(ctx context.Context, trials int) (context.Context, cont
 	return context.WithDeadlineCause(ctx, r.began.Add(r.plan.budget-after(trials)), errBudget)
 }
 
+// carryOut measures within the budget. If the budget ends before the first block, the error is an
+// *[Impossible].
 func (r *runner) carryOut(ctx context.Context) error {
 	ctx, cancel := r.bounded(ctx, 0)
 	defer cancel()
@@ -199,6 +202,8 @@ func (r *runner) carryOut(ctx context.Context) error {
 	return err
 }
 
+// measure takes all measurements in order: the load itself, the arms' throughput, and then the blocks or
+// the search.
 func (r *runner) measure(ctx context.Context) error {
 	if err := r.answers(ctx); err != nil {
 		return err
@@ -233,8 +238,9 @@ func (r *runner) measure(ctx context.Context) error {
 	return r.runBlocks(ctx)
 }
 
-// answers asks the servers that run already before anything is measured, so that one which
-// does not answer is told of at once. A search for capacity goes on without such an arm.
+// answers sends a request to each server that is already running, before anything is measured. A server
+// that does not reply so fails the run at once. A search for capacity goes on without such an arm, and
+// skips this check.
 func (r *runner) answers(ctx context.Context) error {
 	if r.plan.slo != nil {
 		return nil
@@ -272,7 +278,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		begun := time.Now()
 		err := r.runBlock(ctx, block, soFar, figures)
 		last = time.Since(begun)
-		if errors.Is(err, errBudget) { // it takes longer than those before
+		if errors.Is(err, errBudget) { // this block takes longer than the earlier ones
 			r.budgetEnded(soFar, block, max(each, last))
 			return nil
 		}
@@ -283,7 +289,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 		aim.Room = r.room(block+1, max(last, time.Since(first)/time.Duration(block+1)))
 		result, ends := soFar.Look(aim, figures)
 		if ends {
-			if p.Blocks == scenario.MaxBlocks { // else --blocks ended it, not the budget
+			if p.Blocks == scenario.MaxBlocks { // otherwise --blocks ended the run, not the budget
 				r.tellOpen(soFar, block+1, last)
 			}
 			return nil
@@ -295,7 +301,7 @@ func (r *runner) runBlocks(ctx context.Context) error {
 	return nil
 }
 
-// runBlock runs one trial of every arm. The error is errBudget when that ended before them.
+// runBlock runs one trial of every arm. The error is errBudget when the budget ended before the trials.
 func (r *runner) runBlock(ctx context.Context, block int, soFar *judge.Judge, figures map[judge.FigureKey]float64) error {
 	p := r.plan
 	ctx, cancel := r.bounded(ctx, (block+1)*len(p.arms))
@@ -334,8 +340,8 @@ func (r *runner) budgetEnded(soFar *judge.Judge, blocks int, each time.Duration)
 	}
 }
 
-// room returns how many blocks the run can have in all: those that ran, and those that fit into
-// the rest of the budget when a block takes each.
+// room returns the total number of blocks that the run can have: the blocks that have run, and the
+// further blocks that fit into the rest of the budget if each takes each.
 func (r *runner) room(blocks int, each time.Duration) int {
 	n, left := blocks, r.plan.budget-time.Since(r.began)
 	for n < r.plan.Blocks && time.Duration(n+1-blocks)*each+after((n+1)*len(r.plan.arms)) <= left {
@@ -367,14 +373,16 @@ func (r *runner) tellOpen(soFar *judge.Judge, blocks int, each time.Duration) {
 	r.plan.doubt(f)
 }
 
-// What remains to be done after the last block: the reports, and for each trial its judging.
+// Time needed after the last block: closing for the reports, and judging for each trial.
 const (
 	closing = 1500 * time.Millisecond
 	judging = 10 * time.Millisecond
 )
 
+// after returns the time needed after the last of a number of trials.
 func after(trials int) time.Duration { return closing + time.Duration(trials)*judging }
 
+// tell lets the watchdog look at the machine, and reports progress.
 func (r *runner) tell(doing string, done, total int) {
 	r.others.Between()
 	if r.progress != nil {

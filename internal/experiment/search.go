@@ -14,9 +14,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// search finds the capacity of every arm that can be searched, each window of which
-// is a trial of the record. Its error is that of the first arm whose server failed,
-// after the others are done. One that is too slow is no error among others.
+// search finds the capacity of every arm that can be searched. Each window is a trial of the record. If
+// the server of an arm fails, search goes on with the other arms, and returns the first such error at
+// the end. An arm that is too slow is an error only if no arm is left.
 func (r *runner) search(ctx context.Context) error {
 	p := r.plan
 	o := judge.SearchOptions(p.Plan, p.slo)
@@ -46,8 +46,9 @@ func (r *runner) search(ctx context.Context) error {
 	return cmp.Or(err, failed)
 }
 
-// endSearch notes why the search of one arm ends here; what was measured of it is kept. The
-// error ends that arm's search alone, unless it cannot be noted.
+// endSearch records why the search of one arm ends early. The arm's windows so far are kept. The error
+// that it returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error
+// ends the whole search.
 func (r *runner) endSearch(arm string, rate float64, err error) error {
 	_, died := errors.AsType[*process.DiedError](err)
 	why := strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
@@ -64,8 +65,8 @@ func (r *runner) endSearch(arm string, rate float64, err error) error {
 // A bench starts the servers of a search, one at a time.
 type bench struct {
 	*runner
-	arms    []arm // those that are searched
-	windows []int // measured of each
+	arms    []arm // the arms that are searched
+	windows []int // number of windows measured, per arm
 }
 
 // Start implements capacity.Bench.
@@ -84,16 +85,16 @@ func (b *bench) Start(ctx context.Context, searched int) (capacity.Server, error
 	return &benchServer{bench: b, arm: a, windows: &b.windows[searched], process: server}, nil
 }
 
-// A benchServer is one whose windows are measured.
+// A benchServer is a running server on which windows are measured.
 type benchServer struct {
 	*bench
 	arm     arm
-	windows *int // measured of the arm
+	windows *int // number of windows measured of the arm
 	process *process.Process
-	died    bool // as the record of its last window says
+	died    bool // the record of the last window says that the server died
 }
 
-// Stop implements capacity.Server. A server that takes long to end is no error here.
+// Stop implements capacity.Server. A server that has to be killed is no error here.
 func (s *benchServer) Stop() error {
 	defer s.process.Kill()
 	err := s.process.Stop()
@@ -103,7 +104,7 @@ func (s *benchServer) Stop() error {
 	return s.endSearch(s.arm.Name, 0, fmt.Errorf("arm %q: %w", s.arm.Name, err))
 }
 
-// Offer implements capacity.Server: one trial, recorded.
+// Offer implements capacity.Server. It runs and records one trial.
 func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.Window, error) {
 	p, name := s.plan, s.arm.Name
 	s.tell(fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.arms)*p.Windows)

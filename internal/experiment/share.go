@@ -12,20 +12,20 @@ import (
 	"schedlab/internal/window"
 )
 
-// How the rate is found at which the load takes no more of the CPUs that it shares with the
-// servers than it may.
+// Settings of boundShare, which finds the highest rate at which the load does not take too much of the
+// CPUs that it shares with the servers.
 const (
-	shareSpan   = 500 * time.Millisecond
-	mostShares  = 4    // of them
-	firstShared = 2000 // per second, where no rate is known yet
-	shareAim    = .85  // of window.ShareLimit: the share scatters from window to window
-	nearAim     = .1   // as near as this is near enough
+	shareSpan   = 500 * time.Millisecond // length of one measurement
+	mostShares  = 4                      // most measurements
+	firstShared = 2000                   // requests per second, if no rate is known yet
+	shareAim    = .85                    // ratio of window.ShareLimit to aim at: the share varies between windows
+	nearAim     = .1                     // relative distance from the aim that is near enough
 	shareCost   = shareSpan*mostShares + 500*time.Millisecond
 )
 
-// sharer is the first arm whose rate the load's share of the CPUs may bound, those that
-// open a connection for each request before others, because theirs cost the load most; not
-// ok when there is none.
+// sharer returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
+// connection for each request come first, because they cost the load most. ok is false if there is no
+// such arm.
 func (p *plan) sharer() (a arm, ok bool) {
 	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
 		return arm{}, false
@@ -38,15 +38,14 @@ func (p *plan) sharer() (a arm, ok bool) {
 	return a, ok
 }
 
-// offeredAsTold reports whether an arm's rate is one that the user gave for this run: it is
-// offered whatever it takes.
+// offeredAsTold reports whether the user gave an arm's rate for this run. Such a rate is never lowered.
 func (p *plan) offeredAsTold(a arm) bool {
 	return p.told.PerSecond > 0 && a.load.Rate == p.told
 }
 
-// boundShare finds the rate above which the load would take too much of the CPUs that it
-// shares with the servers. It asks a server that does nothing, because what a request costs
-// the load hardly depends on who answers it.
+// boundShare finds the rate above which the load would take too much of the CPUs that it shares with the
+// servers, and sets plan.bearable. It measures with a server that does nothing, because the load's cost
+// per request hardly depends on the server.
 func (r *runner) boundShare(ctx context.Context) error {
 	p := r.plan
 	a, ok := p.sharer()
@@ -80,7 +79,7 @@ func (r *runner) boundShare(ctx context.Context) error {
 		}
 		share := got.Proof.CPU.Seconds() / got.Proof.Elapsed.Seconds() / float64(len(p.cpus.Load))
 		if share <= 0 || c.Rate == planned && share <= window.ShareLimit {
-			return nil // not known, or there is room
+			return nil // the share is unknown or small enough
 		}
 		aim := shareAim * window.ShareLimit
 		c.Rate = scenario.Rounded(c.Rate * aim / share)
@@ -92,10 +91,10 @@ func (r *runner) boundShare(ctx context.Context) error {
 	return nil
 }
 
-// spareServers lowers rates at which the load would take too much of the CPUs that it shares
-// with the servers, and says so.
+// spareServers lowers rates at which the load would take too much of the CPUs that it shares with the
+// servers, and raises a doubt for each rate that it lowers.
 func (p *plan) spareServers() {
-	told := map[float64]bool{} // of which rates
+	told := map[float64]bool{} // rates with a doubt already
 	for _, a := range p.arms {
 		rate := a.Clients.Rate
 		if p.bearable == 0 || a.Clients.Closed() || rate <= p.bearable || p.offeredAsTold(a) {

@@ -5,11 +5,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// Short names the arms that have too few workers by Little's law: no more than
-// are busy on average, rate × time a request takes. The copy of the baseline is left out.
-// Known is false where the law does not tell: a rate that is not known
-// beforehand, a closed loop, a server that is not ours or whose workers keep their
-// connections, or more CPU time asked for than there are cores.
+// Short returns the names of the arms with too few workers by Little's law: no more than are busy on
+// average, which is rate × time per request. The baseline's copy is left out. known is false if the law
+// does not apply to some arm. That is so for a rate that is not known yet, for a closed loop, for a
+// server that is not ours, for workers that keep their connections, and for requests that need more
+// CPU time than the cores have.
 func (c *Comparison) Short() (arms []string, known bool) {
 	w := c.plan.scenario.Workload
 	if !c.plan.scenario.AsksWork() {

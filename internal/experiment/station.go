@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// stationOf is an arm's scheduling as the theory sees it, for the record.
+// stationOf returns an arm's scheduling as a station of queueing theory, for the record.
 func (p *plan) stationOf(a scenario.Arm) record.Station {
 	mode := p.modes[a.Mode]
 	s := record.Station{
@@ -25,7 +25,7 @@ func (p *plan) stationOf(a scenario.Arm) record.Station {
 	return s
 }
 
-// queueOf adds what bounds an arm's queue, where the bound can matter.
+// queueOf adds the limits of an arm's queue to s, where they can have an effect.
 func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 	mode := p.modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
@@ -50,11 +50,10 @@ func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 	}
 }
 
-// codelTargets is a server's interval of CoDel in targets, when it is given a target
-// alone.
+// codelTargets is the ratio of CoDel's interval to its target in a server that is given only a target.
 const codelTargets = 20
 
-// length is a flag's duration, or otherwise when it is not given.
+// length returns the value of a duration flag of an arm, or otherwise when the flag is not set.
 func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
 		return d
@@ -62,7 +61,7 @@ func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration 
 	return otherwise
 }
 
-// unknown says why an arm has no ideal scheduler of its kind; "" if it has one.
+// unknown returns the reason why the theory has no ideal scheduler for an arm; "" if it has one.
 func (p *plan) unknown(a scenario.Arm) string {
 	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {

@@ -14,15 +14,15 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Survey looks at the machine as a comparison with the same options would use
-// it, without comparing anything. It is not safe for concurrent use.
+// A Survey measures the machine in the way in which a comparison with the same options would use it. It
+// compares nothing. It is not safe for concurrent use.
 type Survey struct {
-	CPUs host.Sides // those of the servers and of the load
+	CPUs host.Sides // CPUs of the servers and of the load
 	self string
 }
 
-// NewSurvey chooses the CPUs as [Plan] does. An [*Impossible] error says what to
-// change. Of the options it reads Self, ServerCPUs, LoadCPUs and Pin.
+// NewSurvey returns a Survey. It chooses the CPUs as [Plan] does, and reads only the options Self,
+// ServerCPUs, LoadCPUs, Pin and Engine. An [*Impossible] error tells how to change them.
 func NewSurvey(o Options) (*Survey, error) {
 	cpus, err := chooseCPUs(o, scenario.Needs{})
 	if err != nil {
@@ -31,13 +31,11 @@ func NewSurvey(o Options) (*Survey, error) {
 	return &Survey{cpus, o.Self}, nil
 }
 
-// Pause is how long the platform takes a busy thread off the first CPU of either
-// side, as a comparison measures it, in 0.6 s; negative where threads cannot be
-// bound.
+// Pause measures, in 0.6 s, how long the platform takes a busy thread off the first CPU of each side. It
+// returns a negative value where threads cannot be bound to CPUs.
 func (s *Survey) Pause() time.Duration { return host.Pause(s.CPUs) }
 
-// OnLoadCPUs runs f while all threads of this process are bound as the load would
-// be.
+// OnLoadCPUs runs f while all threads of this process are bound to the load's CPUs.
 func (s *Survey) OnLoadCPUs(f func()) error {
 	undo, err := s.CPUs.BindLoad()
 	if err != nil {
@@ -48,9 +46,9 @@ func (s *Survey) OnLoadCPUs(f func()) error {
 	return nil
 }
 
-// Gap asks a server in that mode for one fixed short reply over one connection, again as soon as
-// it is answered, for the given time. longest is the longest time between two
-// replies, or from the last to the end.
+// Gap starts a server of the given mode and requests a short fixed reply over one connection, each time
+// as soon as the last reply has come, for the time span. longest is the longest time between two
+// replies, or from the last reply to the end.
 func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
 	err = withLauncher(s.CPUs, func(launcher *process.Launcher) error {
 		arm := scenario.Arm{Mode: mode}
@@ -75,7 +73,8 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 	return longest, replies, err
 }
 
-// longestGap looks at one client's replies.
+// longestGap returns the longest time between two good replies of one client, or between a reply and an
+// end of the span.
 func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	ends := make([]int64, 0, len(r.Requests)+2)
 	ends = append(ends, int64(probeWarmup), int64(probeWarmup+span))
@@ -92,10 +91,10 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	return time.Duration(longest)
 }
 
-// Offered measures the arms' throughput as Run does, where a rate is relative to the
-// slowest, and returns what the first arm would be offered, requests per second. 0: no
-// rate is relative, so nothing was measured. It records nothing. An [*Impossible]
-// error says why the arms could not serve the rate.
+// Offered returns the rate, in requests per second, that Run would offer the first arm, if a rate is
+// relative to the slowest arm. For that it measures the arms' throughput as Run does. If no rate is
+// relative, it measures nothing and returns 0. It records nothing. An [*Impossible] error tells why the
+// arms could not serve the rate.
 func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
 	p := c.plan
 	if !p.relative() {
@@ -111,8 +110,8 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error
 	return p.Arms[0].Clients.Rate, nil
 }
 
-// Shorten plans so many blocks at most: too few for a verdict, enough to see how the
-// blocks of one arm scatter.
+// Shorten limits the plan to blocks blocks. They may be too few for a verdict, but enough to see the
+// spread of one arm's blocks.
 func (c *Comparison) Shorten(blocks int) {
 	p := c.plan
 	blocks = min(blocks, p.Blocks)

@@ -12,8 +12,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// arrivals are an open loop's, ready to be drawn. A trace file is read while planning,
-// and only then: every trial draws from what it said.
+// arrivals returns the arrival process of an open loop, ready to draw from. A trace file is read once,
+// during planning; every trial draws from its content then.
 func (p *plan) arrivals(l record.Clients) (a arrivals.Process, err error) {
 	a, known := p.opened[l.Arrivals]
 	if !known {
@@ -29,8 +29,7 @@ func (p *plan) arrivals(l record.Clients) (a arrivals.Process, err error) {
 	return a, a.Check(l.Rate)
 }
 
-// trace is the list of arrivals of clients in a block, the same for every arm
-// with the same load.
+// trace returns the arrivals of clients in a block, which are the same for every arm with the same load.
 func (p *plan) trace(l record.Clients, block int, span time.Duration, iters float64) (arrivals.Trace, error) {
 	seed := blockSeed(p.Seed, block)
 	if p.scenario.Log != nil {
@@ -47,8 +46,8 @@ func (p *plan) trace(l record.Clients, block int, span time.Duration, iters floa
 	return t, nil
 }
 
-// expect notes what an ideal scheduler of each arm makes of the arrivals on average, which tells
-// how lucky those of a block are.
+// expect records for each arm the figures of its ideal scheduler, averaged over many draws of the
+// arrivals. They show how lucky the arrivals of a block are.
 func (p *plan) expect(ctx context.Context, env record.Env, iters float64) error {
 	for i := range p.Arms {
 		a := &p.Arms[i]
@@ -79,7 +78,8 @@ func (p *plan) expect(ctx context.Context, env record.Env, iters float64) error 
 	return nil
 }
 
-// beyondBlocks is a block that no run reaches.
+// beyondBlocks is a block number that no run reaches.
 const beyondBlocks = 1 << 20
 
+// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64.
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }

@@ -16,20 +16,20 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A trial is one window of load on an arm's server. Its methods are the steps: a comparison
-// takes all of them with a fresh server for each window (see runTrial), a search for
-// capacity those it needs, for one window after another of the same server (see
-// benchServer.Offer).
+// A trial is one window of load on an arm's server. Its methods are the steps of the trial. A comparison
+// takes all steps, with a fresh server for each window (see runTrial). A search for capacity takes some
+// steps, for several windows of the same server (see benchServer.Offer).
 type trial struct {
 	*runner
 	record.Trial
 	arm     arm
-	clients record.Clients // the arm's; a search chooses the rate
+	clients record.Clients // the arm's clients; a search chooses their rate
 	server  *process.Process
-	seen    observed     // what the clients saw, after measure
-	files   record.Files // what is recorded with the requests
+	seen    observed     // the clients' view; set by measure
+	files   record.Files // files to record with the requests
 }
 
+// newTrial returns a trial of an arm on a running server. number counts trials from 1, block from 0.
 func (r *runner) newTrial(number, block int, a arm, server *process.Process) *trial {
 	p := r.plan
 	t := &trial{runner: r, arm: a, clients: a.Clients, server: server, Trial: record.Trial{
@@ -51,9 +51,8 @@ func (r *runner) start(ctx context.Context, a arm) (*process.Process, error) {
 	return server, nil
 }
 
-// runTrial serves one window of one arm from a fresh process. A server that
-// dies, or stops answering altogether, is an error; everything else a server
-// does is in the record.
+// runTrial measures one window of one arm with a fresh server. It is an error if the server dies or
+// stops replying. Everything else that a server does is in the record.
 func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
 	server, err := r.start(ctx, a)
 	if err != nil {
@@ -78,10 +77,10 @@ func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record
 	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests, Stamps: t.seen.stamps}, t.write()
 }
 
+// errOutOfPorts is the error when the load, not the server, was the limit.
 var errOutOfPorts = errors.New("the load ran out of local ports or descriptors")
 
-// measure warms the server up and puts the load on it for the window, while the clocks of
-// both are read.
+// measure warms the server up, sends the load for the window, and reads the clocks of both.
 func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
 	quiet := quietCollector()
@@ -117,7 +116,7 @@ func (t *trial) measure(ctx context.Context) error {
 	return nil
 }
 
-// readCounters reads the server's counters when its connections are closed.
+// readCounters reads the server's counters after its connections have closed.
 func (t *trial) readCounters(ctx context.Context) {
 	if brokeOff(t.seen.requests) {
 		t.server.AwaitDeath()
@@ -129,7 +128,7 @@ func (t *trial) readCounters(ctx context.Context) {
 	}
 }
 
-// joinStamps reads the server's stamps of the requests and joins them with the clients'.
+// joinStamps reads the server's stamps and joins them with the clients' stamps.
 func (t *trial) joinStamps(ctx context.Context) error {
 	t.files.Stamps = t.seen.stamps
 	if !t.plan.accounts(t.arm) || !t.server.Alive() {
@@ -144,7 +143,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 	return nil
 }
 
-// stop has the server drain and end. One that takes too long is a doubt.
+// stop makes the server drain and end. If it takes too long, stop raises a doubt.
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
@@ -164,7 +163,7 @@ func (t *trial) write() error {
 	return t.dir.WriteTrial(t.Trial, t.seen.requests, t.files)
 }
 
-// brokeOff reports whether the last request to end found no server any more.
+// brokeOff reports whether the last request to end was refused or reset: the server may be gone.
 func brokeOff(requests []record.Request) bool {
 	if len(requests) == 0 {
 		return false
@@ -173,18 +172,18 @@ func brokeOff(requests []record.Request) bool {
 	return last.Outcome == record.Refused || last.Outcome == record.Reset
 }
 
+// unknownServer returns a ServerSide in which all figures are unknown, -1.
 func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// quietRoom is how much garbage a trial may leave, in bytes: its own
-// records, 0.8 GB at the most (see mostRequests), and what the attacker drops.
+// quietRoom is how much garbage a trial may leave, in bytes: its own records, up to 0.8 GB (see
+// judge.MostRequests), and the garbage of the load engine.
 const quietRoom = 1 << 30
 
-// quietCollector keeps the garbage collector out of the window, unless quietRoom is
-// used up before it ends: then it runs rather than have the machine run out of
-// memory, and the trial's proof counts that. undo switches the collector on again, and
-// collects what the window left.
+// quietCollector switches the garbage collector off for a window. If the window uses up quietRoom, the
+// collector still runs, so that the machine does not run out of memory; the trial's proof counts it.
+// undo switches the collector on again and collects the garbage of the window.
 func quietCollector() (undo func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	var now runtime.MemStats

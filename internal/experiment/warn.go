@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// warn adds what can be told before anything runs.
+// warn adds the doubts that are known before anything runs.
 func (p *plan) warn() {
 	if p.cpus.Shared {
 		f := record.Fact{Code: sharedCPUs}
@@ -28,14 +28,15 @@ func (p *plan) warn() {
 	}
 }
 
-// starves reports whether workers that keep their connections are fewer than the arm's
-// connections. Sessions do not starve: each ends and frees its worker.
+// starves reports whether an arm's workers keep their connections and are fewer than its connections.
+// Sessions do not starve: each session ends and frees its worker.
 func (p *plan) starves(a arm) bool {
 	return p.modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
 
-// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients:
-// then no two arms have times to compare. A scenario with expectations may ask for just that.
+// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients: no two
+// arms then have times to compare. A scenario with expectations is never refused, because it may ask
+// for just that.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
 	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }
@@ -48,7 +49,7 @@ func (c *Comparison) CanAnswer() error {
 		"give --close (or --vary keepalive=false), or make workers=%d the first arm and another that is as large the second", first.Name, n-p.workers(first.asked), n, n)
 }
 
-// warnShort says when Little's law leaves a pool short of workers.
+// warnShort raises a doubt for each pool that has too few workers by Little's law.
 func (p *plan) warnShort() {
 	if !p.scenario.AsksWork() {
 		return
@@ -67,7 +68,7 @@ func (p *plan) warnShort() {
 	}
 }
 
-// workers is how many workers an arm will have, or event loops.
+// workers returns how many workers, or event loops, an arm will have.
 func (p *plan) workers(a scenario.Arm) int {
 	switch mode := p.modes[a.Mode]; {
 	case mode.Has("workers"):

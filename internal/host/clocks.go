@@ -10,27 +10,27 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Reading is the state of the machine's clocks at one moment. Seconds;
-// negative where the kernel does not tell.
+// A Reading holds the values of the machine's clocks and counters at one moment, or their change
+// between two moments. Times are in seconds. A value is negative where the kernel does not tell it.
 type Reading struct {
 	at        time.Time
 	Server    float64 // CPU time of the server process and its children
-	Idle      float64 // time the server's CPUs were idle, summed
-	stolen    float64 // time the hypervisor took of the server's CPUs, summed
+	Idle      float64 // idle time of the server's CPUs, summed
+	stolen    float64 // steal time of the server's CPUs, summed
 	Load      float64 // CPU time of this process
-	Steal     float64 // time the hypervisor gave to others, over all CPUs
-	Throttled float64 // time that CPU limits held this process's groups back
+	Steal     float64 // steal time of all CPUs, summed
+	Throttled float64 // time in which CPU limits throttled this process's control groups
 
-	// spanServer and spanLoad are the change of server and load between the very readings
-	// that idle is from, where the two themselves are from the window's ends.
+	// spanServer and spanLoad are the changes of Server and Load between the same two moments as the
+	// change of Idle. Server and Load themselves are read exactly at the window's ends.
 	spanServer, spanLoad float64
 
-	// Counts: the server's context switches, and connections of the whole host that found
-	// an accept queue full.
+	// Counts: the server's context switches, and the connections of the whole host that found an
+	// accept queue full.
 	voluntary, involuntary, overflows float64
 }
 
-// unread is a reading of nothing.
+// unread returns a reading in which every value is unknown.
 func unread() Reading {
 	return Reading{
 		spanServer: -1, spanLoad: -1, Server: -1, Idle: -1, stolen: -1, Load: -1, Steal: -1, Throttled: -1,
@@ -38,6 +38,7 @@ func unread() Reading {
 	}
 }
 
+// readClocks reads all clocks of the server pid, of its CPUs, and of this process.
 func readClocks(pid int, cpus record.CPUs) Reading {
 	r := Reading{
 		at:        time.Now(),
@@ -51,7 +52,7 @@ func readClocks(pid int, cpus record.CPUs) Reading {
 	return r
 }
 
-// Since is the change from an earlier reading; unknown stays unknown.
+// Since returns the change from an earlier reading to r. If either value is unknown, so is the change.
 func (r Reading) Since(earlier Reading) Reading {
 	diff := func(now, then float64) float64 {
 		if now < 0 || then < 0 {
@@ -60,13 +61,13 @@ func (r Reading) Since(earlier Reading) Reading {
 		return max(0, now-then)
 	}
 	counted := func(now, then float64) float64 {
-		if now < then { // threads ended, and took theirs along
+		if now < then { // threads ended, and their counts are gone
 			return -1
 		}
 		return diff(now, then)
 	}
 	if r.Server < earlier.Server-backwards {
-		r.Server = -1 // processes ended that nobody waited for
+		r.Server = -1 // child processes ended, and no parent waited for them
 	}
 	return Reading{
 		Server:    diff(r.Server, earlier.Server),
@@ -81,11 +82,11 @@ func (r Reading) Since(earlier Reading) Reading {
 	}
 }
 
-// userHZ is the unit of /proc/stat, fixed at 100 for user space on Linux.
+// userHZ is the number of clock ticks per second in /proc/stat. Linux fixes it at 100 for user space.
 const userHZ = 100
 
-// cpuTimes are how long the server's CPUs were idle and how long the hypervisor took them,
-// summed, and how long it took any CPU; negative where the kernel does not tell.
+// cpuTimes returns the idle and steal time of the server's CPUs, and the steal time of all CPUs, each
+// summed over CPUs, in seconds since boot. A value is negative where the kernel does not tell it.
 func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -105,11 +106,11 @@ func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
 	return idle, stolen, stat.CPUTotal.Steal
 }
 
-// throttled reads how long the CPU limits of this process's control groups have held
-// them back, those above its own included; 0 without a limit that the kernel tells of.
+// throttled returns the seconds in which CPU limits throttled this process's control groups,
+// including the groups above its own. It returns 0 if the kernel shows no limit.
 func throttled() float64 {
 	return cgroup.Throttled(cgroup.CPU(fromRoot), fromRoot).Seconds()
 }
 
-// fromRoot reads a file named without the root's slash.
+// fromRoot reads a file by its path without the leading slash.
 func fromRoot(name string) string { return ReadFile("/" + name) }

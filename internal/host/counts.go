@@ -11,13 +11,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// mostThreads bounds the threads whose context switches are read, some 20 µs each
-// of the load's CPU: of servers with more they are not known.
+// mostThreads is the largest number of threads for which context switches are read. Each costs some
+// 20 µs of the load's CPU. For a server with more threads, the counts are unknown.
 const mostThreads = 128
 
-// switches sums the context switches of the threads of a process and its children:
-// those they made to wait for something, and those that took them off a CPU. Both
-// are negative when not known. Threads that have ended take theirs along.
+// switches returns the context switches of all threads of a process and its children: voluntary
+// ones, when a thread waited, and involuntary ones, when a thread was preempted. Both are negative
+// when they are unknown. The counts of ended threads are lost.
 func switches(pid int) (voluntary, involuntary float64) {
 	if pid <= 0 {
 		return -1, -1
@@ -36,13 +36,13 @@ func switches(pid int) (voluntary, involuntary float64) {
 			voluntary, involuntary = voluntary+v, involuntary+i
 		}
 	}
-	if voluntary == 0 { // threads that never waited: the kernel does not count
+	if voluntary == 0 { // every thread waits at some time, so this kernel does not count
 		return -1, -1
 	}
 	return voluntary, involuntary
 }
 
-// head reads what of a file fits into buf; nothing of one that cannot be read.
+// head returns the beginning of a file, as much as fits into buf; nil if the file cannot be opened.
 func head(name string, buf []byte) []byte {
 	f, err := os.Open(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func head(name string, buf []byte) []byte {
 	return buf[:n]
 }
 
-// threadSwitches are the last two lines of a thread's status; 0 where it has ended.
+// threadSwitches returns the counts in the last two lines of a thread's status, 0 if it has ended.
 func threadSwitches(status []byte) (voluntary, involuntary float64) {
 	_, counts, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:"))
 	fields := bytes.Fields(counts)
@@ -65,8 +65,8 @@ func threadSwitches(status []byte) (voluntary, involuntary float64) {
 	return voluntary, involuntary
 }
 
-// listenOverflows is how many connections of this host, or of its own network in a
-// container, found an accept queue full; negative when not known.
+// listenOverflows returns how many connections of this network namespace (the host's, or the
+// container's) found an accept queue full; negative when unknown.
 func listenOverflows() float64 {
 	self, err := procfs.Self()
 	if err != nil {
@@ -79,7 +79,7 @@ func listenOverflows() float64 {
 	return *net.ListenOverflows
 }
 
-// Kernel is what the kernel counted between two readings.
+// Kernel returns the kernel's counts of a change between two readings.
 func (r Reading) Kernel() *record.Kernel {
 	return &record.Kernel{Voluntary: r.voluntary, Involuntary: r.involuntary, ListenOverflows: r.overflows}
 }

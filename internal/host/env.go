@@ -14,7 +14,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// Fingerprint describes the machine and this program.
+// Fingerprint returns a description of the machine and of this program. Fields that the machine does
+// not tell stay empty.
 func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
 		CPU:         cpuinfo("model name"),
@@ -52,8 +53,8 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	return e
 }
 
-// ReadFile returns a file's text, "" when it cannot be read: what a machine does
-// not tell is left out of its fingerprint.
+// ReadFile returns a file's text, "" when it cannot be read. A fact that the machine does not tell is
+// so left out of its fingerprint.
 func ReadFile(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -62,11 +63,13 @@ func ReadFile(name string) string {
 	return string(data)
 }
 
+// line returns the first line of a file, with single spaces; "" when the file cannot be read.
 func line(name string) string {
 	l, _, _ := strings.Cut(ReadFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
 }
 
+// cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
 func cpuinfo(key string) string {
 	for l := range strings.Lines(ReadFile("/proc/cpuinfo")) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
@@ -76,7 +79,7 @@ func cpuinfo(key string) string {
 	return ""
 }
 
-// cpuMax is the tightest CPU limit of this process's control groups, "" for none.
+// cpuMax returns the tightest CPU limit of this process's control groups as text, "" for none.
 func cpuMax() string {
 	cpus, file, ok := cgroup.Least(cgroup.CPU(fromRoot), fromRoot)
 	if !ok {
@@ -85,11 +88,11 @@ func cpuMax() string {
 	return fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 }
 
-// MaxProcs is the variable by which Go takes its number of Ps.
+// MaxProcs is the environment variable that sets a Go program's number of Ps.
 const MaxProcs = "GOMAXPROCS"
 
-// ProcsOf is what Go makes of the variable: it passes over what is no positive
-// 32-bit number.
+// ProcsOf returns the number of Ps that a Go program has if GOMAXPROCS is value and it may run on
+// cpus CPUs. Like the runtime, it ignores a value that is not a positive 32-bit number.
 func ProcsOf(value string, cpus int) int {
 	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
 		return int(n)

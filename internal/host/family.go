@@ -12,8 +12,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// Family lists a process and all below it, parents first. Children that end
-// meanwhile may be missing.
+// Family returns a process and all its descendants, parents first. Processes that end in the
+// meantime may be missing.
 func Family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
@@ -32,12 +32,11 @@ func Family(pid int) []int {
 	return all
 }
 
-// FamilyCPU is the CPU time of a process and all below it, with that of the
-// children they have waited for, so that it does not fall when one ends; negative
-// when it is not known.
+// FamilyCPU returns the CPU time, in seconds, of a process and all its descendants. It includes
+// ended children that were waited for, so that it does not fall when one ends. It is negative when
+// unknown.
 //
-// Note: the kernel tells of ended children in hundredths of a second, of living
-// ones in nanoseconds.
+// Note: the kernel counts ended children in hundredths of a second, living ones in nanoseconds.
 func FamilyCPU(pid int) float64 {
 	if pid <= 0 {
 		return -1
@@ -49,8 +48,8 @@ func FamilyCPU(pid int) float64 {
 	return sum
 }
 
-// addCPU sums CPU times. It is steady if none of the processes ended meanwhile,
-// which would count it twice or not at all.
+// addCPU sums the CPU times of processes. steady reports that none of them ended in the meantime; the
+// sum would have counted it twice or not at all.
 func addCPU(pids []int) (sum float64, steady bool) {
 	waited := make([]float64, len(pids))
 	for i, pid := range pids {
@@ -73,7 +72,7 @@ func addCPU(pids []int) (sum float64, steady bool) {
 	return sum, steady
 }
 
-// waitedCPU is the CPU time of the children that a process has waited for.
+// waitedCPU returns the CPU time, in seconds, of the children that a process has waited for.
 func waitedCPU(pid int) (sum float64) {
 	fields := statFields(pid)
 	if len(fields) <= statChildSystem {
@@ -87,25 +86,24 @@ func waitedCPU(pid int) (sum float64) {
 	return sum
 }
 
-// backwards is how far, in seconds, rounding may let a family's CPU time fall.
+// backwards is the largest fall of a family's CPU time, in seconds, that rounding can cause.
 const backwards = 3. / userHZ
 
-// Places in statFields: ppid, cutime and cstime of proc_pid_stat(5).
+// Indices in statFields: ppid, cutime and cstime of proc_pid_stat(5).
 const (
 	statParent      = 1
 	statChildUser   = 13
 	statChildSystem = 14
 )
 
-// statFields are the fields of /proc/PID/stat after the name, nil where it
-// cannot be read.
+// statFields returns the fields of /proc/PID/stat after the name, none if it cannot be read.
 func statFields(pid int) []string {
 	text := ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	i := strings.LastIndexByte(text, ')') // a name may hold blanks and brackets
+	i := strings.LastIndexByte(text, ')') // a name may contain spaces and parentheses
 	return strings.Fields(text[i+1:])
 }
 
-// Parent is a process's parent, 0 when it is not known.
+// Parent returns the pid of a process's parent, 0 when it is unknown.
 func Parent(pid int) int {
 	fields := statFields(pid)
 	if len(fields) <= statParent {
@@ -118,8 +116,8 @@ func Parent(pid int) int {
 	return ppid
 }
 
-// footprint is what a server and its children hold at this moment; nil when it is
-// not known.
+// footprint returns the memory, threads and processes of a server and its children at this moment;
+// nil when unknown.
 func footprint(pid int) *record.Footprint {
 	if pid <= 0 {
 		return nil
@@ -140,7 +138,7 @@ func footprint(pid int) *record.Footprint {
 		f.Peak += int64(status.VmHWM)
 		f.Threads += stat.NumThreads
 		f.Processes++
-		// Pages that processes share count once in all.
+		// Pss: a page that processes share counts once in the sum.
 		rollup, _ := p.ProcSMapsRollup()
 		f.Memory += int64(rollup.Pss)
 		f.Resident = f.Resident || rollup.Pss == 0
@@ -154,8 +152,8 @@ func footprint(pid int) *record.Footprint {
 	return f
 }
 
-// MayRun is the set of CPUs that any thread of a server and its children may run
-// on; nil when it is not known.
+// MayRun returns the CPUs on which any thread of a server or its children may run, ascending; nil
+// when unknown.
 func MayRun(pid int) (all record.CPUs) {
 	if pid <= 0 {
 		return nil
@@ -165,7 +163,7 @@ func MayRun(pid int) (all record.CPUs) {
 		return nil
 	}
 	for _, p := range Family(pid) {
-		threads, _ := fs.AllThreads(p) // none of one that has ended
+		threads, _ := fs.AllThreads(p) // a process that has ended has none
 		for _, t := range threads {
 			status, _ := t.NewStatus()
 			for _, cpu := range status.CpusAllowedList {

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Listening are the processes that take connections to an address of this machine, as far
-// as they let this one see.
+// Listening returns the pids of the processes that listen at an address of this machine. It finds
+// only processes that this one may inspect.
 func Listening(at netip.AddrPort) (pids []int) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -30,7 +30,7 @@ func Listening(at netip.AddrPort) (pids []int) {
 	}
 	all, _ := fs.AllProcs()
 	for _, p := range all {
-		files, _ := p.FileDescriptorTargets() // none where it may not look
+		files, _ := p.FileDescriptorTargets() // none of a process that it may not inspect
 		if slices.ContainsFunc(files, func(file string) bool { return slices.Contains(sockets, file) }) {
 			pids = append(pids, p.PID)
 		}

@@ -11,10 +11,10 @@ import (
 	"schedlab/internal/record"
 )
 
-// cpuLimit is above every CPU number the kernel's affinity calls here can take.
+// cpuLimit is one more than the largest CPU number that unix.CPUSet can hold.
 const cpuLimit = 1024
 
-// Affinity is the set of CPUs the calling thread may use.
+// Affinity returns the CPUs that the calling thread may use, ascending.
 func Affinity() (record.CPUs, error) {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
@@ -37,10 +37,11 @@ func mask(set record.CPUs) *unix.CPUSet {
 	return &mask
 }
 
-// BindThread sets the affinity of the calling thread.
+// BindThread sets the affinity of the calling thread. Call runtime.LockOSThread before it.
 func BindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
 
-// bindThreads sets the affinity of all threads, again until no new one shows up.
+// bindThreads sets the affinity of all threads of this process. It repeats until no new thread
+// shows up.
 func bindThreads(set record.CPUs) error {
 	for seen, last := 0, -1; seen != last; {
 		last = seen
@@ -62,9 +63,9 @@ func bindThreads(set record.CPUs) error {
 	return nil
 }
 
-// ProcessCPU reads a process's CPU clock in nanoseconds' resolution, where
-// /proc/PID/stat has 10 ms. The clock id is the kernel's encoding of a pid:
-// ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
+// ProcessCPU returns the CPU time of a process in seconds, -1 when unknown. It reads the process's
+// CPU clock, which has a resolution of nanoseconds; /proc/PID/stat has 10 ms. The clock id is the
+// kernel's encoding of a pid: ~pid<<3 | CPUCLOCK_SCHED (clock_getcpuclockid(3)).
 func ProcessCPU(pid int) float64 {
 	const cpuclockSched = 2
 	var ts unix.Timespec

@@ -8,7 +8,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// Affinity lists every CPU; the error says that nothing can be pinned.
+// Affinity returns all CPUs, and ErrNoAffinity.
 func Affinity() (record.CPUs, error) {
 	set := make(record.CPUs, runtime.NumCPU())
 	for cpu := range set {
@@ -20,5 +20,5 @@ func Affinity() (record.CPUs, error) {
 func BindThread(record.CPUs) error  { return ErrNoAffinity }
 func bindThreads(record.CPUs) error { return ErrNoAffinity }
 
-// ProcessCPU is unknown: only Linux's CPU clocks are read.
+// ProcessCPU returns -1: only Linux's CPU clocks are read.
 func ProcessCPU(int) float64 { return -1 }

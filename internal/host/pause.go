@@ -8,16 +8,15 @@ import (
 	"schedlab/internal/record"
 )
 
-// The platform's pauses are looked for so often and so long each time.
+// Pause measures pauseRounds rounds of length pauseRound.
 const (
 	pauseRounds = 3
 	pauseRound  = 200 * time.Millisecond
 )
 
-// Pause is how long the platform takes a busy thread off its CPU: the
-// middle one of the longest pauses of several rounds, so that a single event
-// does not count, on the first CPU of each side. Negative where threads cannot be
-// bound.
+// Pause returns how long the platform takes a busy thread off its CPU. It keeps the first CPU of each
+// side busy in several rounds, and returns the median of the rounds' longest pauses, so that a
+// single event does not count. It returns a negative value where threads cannot be bound to CPUs.
 func Pause(cpus Sides) time.Duration {
 	var rounds []time.Duration
 	for range pauseRounds {
@@ -31,11 +30,12 @@ func Pause(cpus Sides) time.Duration {
 	return rounds[pauseRounds/2]
 }
 
-// longestPause reads the clock without rest on a CPU of each side.
+// longestPause reads the clock in a loop for span, on one CPU of each side, and returns the longest
+// time between two readings.
 func longestPause(cpus Sides, span time.Duration) time.Duration {
 	results := make(chan time.Duration, 2)
 	watch := func(set record.CPUs) {
-		runtime.LockOSThread() // never unlocked: the thread ends, and its affinity with it
+		runtime.LockOSThread() // never unlocked: the thread, with its changed affinity, ends with the goroutine
 		if len(set) == 0 || BindThread(set[:1]) != nil {
 			results <- -1
 			return

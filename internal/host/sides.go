@@ -1,6 +1,6 @@
-// Package host reads and sets what the machine of a run offers: which CPUs server and load
-// have, what their clocks say around a window, who else uses the CPUs meanwhile, and what
-// machine it is. On systems other than Linux most of it is unknown, and says so.
+// Package host describes and controls the machine of a run. It binds server and load to CPUs, reads
+// their clocks around a window, finds the other programs that use the CPUs, and takes the machine's
+// fingerprint. On systems other than Linux most values are unknown, and marked so.
 package host
 
 import (
@@ -11,20 +11,20 @@ import (
 	"schedlab/internal/record"
 )
 
-// Sides says on which CPUs server and load run.
+// Sides tells on which CPUs server and load run.
 type Sides struct {
 	Server, Load record.CPUs
 	Pin          bool // both are bound to their CPUs
-	Shared       bool // they have a CPU in common
+	Shared       bool // server and load have a CPU in common
 	Vegeta       bool // the load is the engine vegeta: many goroutines, and a pacer that sleeps in the kernel
 }
 
-// ErrNoAffinity says that this system cannot bind threads to CPUs.
+// ErrNoAffinity is the error on a system that cannot bind threads to CPUs.
 var ErrNoAffinity = errors.New("this system cannot pin threads to CPUs")
 
-// loadProcs is the generator's GOMAXPROCS. On a CPU of its own the engine spins, and
-// another P would have it moved from thread to thread; where it sleeps in the kernel it
-// must not hold the only one.
+// loadProcs returns the generator's GOMAXPROCS. If the load has a CPU to itself, the engine spins;
+// a second P would make the runtime move it from thread to thread. If the engine sleeps in the
+// kernel, it must not hold the only P, so there are at least two.
 func (c Sides) loadProcs() int {
 	if c.Shared || c.Vegeta {
 		return max(2, len(c.Load))
@@ -32,10 +32,10 @@ func (c Sides) loadProcs() int {
 	return 1
 }
 
-// BindLoad moves every thread of this process to the load's CPUs and returns
-// what undoes it. New threads inherit their maker's set.
+// BindLoad binds every thread of this process to the load's CPUs, and sets GOMAXPROCS. undo restores
+// both. New threads inherit the affinity of the thread that creates them.
 func (c Sides) BindLoad() (undo func(), err error) {
-	// Set outright: Go would follow the affinity mask down to one otherwise.
+	// Set explicitly: Go would otherwise lower GOMAXPROCS with the affinity mask.
 	procs := runtime.GOMAXPROCS(c.loadProcs())
 	undo = func() { runtime.GOMAXPROCS(procs) }
 	if !c.Pin {
@@ -50,13 +50,13 @@ func (c Sides) BindLoad() (undo func(), err error) {
 	}
 	return func() {
 		runtime.GOMAXPROCS(procs)
-		// Binding to what was allowed before cannot fail but for threads that end meanwhile.
+		// Binding to the earlier CPUs can only fail for threads that end in the meantime.
 		_ = bindThreads(before)
 	}, nil
 }
 
-// SharedCPUs are those of the servers that the load has too, where the servers have others
-// beside them; none otherwise, and where neither is bound.
+// SharedCPUs returns the server CPUs that the load also uses, if the servers have further CPUs. It
+// returns nil otherwise, and if server and load are not bound to CPUs.
 func (c Sides) SharedCPUs() record.CPUs {
 	if !c.Pin {
 		return nil
@@ -64,8 +64,9 @@ func (c Sides) SharedCPUs() record.CPUs {
 	return record.Shared(c.Server, c.Load)
 }
 
-// Foreign is the CPU time that others took from the server on its CPUs over a
-// window: what was neither idle nor stolen nor its own.
+// Foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
+// of window seconds: the time that was neither idle, nor stolen, nor used by the server (or by the
+// load, if it shares CPUs). It is negative when unknown.
 func (c Sides) Foreign(used Reading, window float64) float64 {
 	own := used.spanServer
 	if c.Shared && own >= 0 {

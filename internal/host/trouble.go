@@ -10,55 +10,55 @@ import (
 	"schedlab/internal/record"
 )
 
-// A look is the CPU time that was used up to one moment, seconds since the machine's
-// start.
+// A look holds the CPU times of the machine, in seconds since boot, at one moment.
 type look struct {
 	at       time.Time
 	cpus     map[int]cpuTime
-	programs map[int]program // by pid, this one among them
+	programs map[int]program // by pid, including this one
 	threads  map[int]program // of this process, by thread id
-	// packets are those that all CPUs took from their queues, loopback those of them
-	// that never left the machine; both 0 where that is not told.
+	// packets is the number of packets that all CPUs took from their receive queues. loopback is the
+	// number among them that came by the loopback device. Both are 0 when unknown.
 	packets, loopback float64
 }
 
-// cpuTime is that of one CPU.
+// cpuTime holds the times of one CPU, in seconds. busy is user and system time without interrupts.
 type cpuTime struct{ busy, idle, irq, softirq, steal float64 }
 
 // A program is a process or a thread.
 type program struct {
 	name         string
 	parent       int
-	cpu          int     // it ran on last
-	began        uint64  // with its pid it tells one process from another
-	used, waited float64 // CPU time of its own, and of the children it has waited for
+	cpu          int     // CPU on which it ran last
+	began        uint64  // start time; pid and start time identify a process
+	used, waited float64 // CPU seconds of the program, and of the children it has waited for
 }
 
-// A meter adds up who used the CPUs of a run between its looks at the machine.
+// A meter adds up, by program, the CPU time used between its looks at the machine.
 type meter struct {
-	parts []int // pids of this process and of servers that ran before the run: what descends from them is part of it
+	parts []int // pids of this process and of servers that ran before the run; their descendants are part of the run
 	cpus  Sides
 
 	looks       int
 	first, last look
 	ours        float64           // CPU time of this process, its children and the other parts
-	taken       map[int]*consumer // of other programs on the CPUs in use, by pid
-	softirqd    map[int]float64   // of the kernel's softirq threads, by CPU
-	own         map[int]float64   // of this process's threads, by the CPU they were seen on
+	taken       map[int]*consumer // CPU time of other programs on the CPUs in use, by pid
+	softirqd    map[int]float64   // CPU time of the kernel's softirq threads, by CPU
+	own         map[int]float64   // CPU time of this process's threads, by the CPU where they were seen
 }
 
-// A consumer is another program and the CPU time it took of the CPUs in use.
+// A consumer is a program outside the run, with the CPU time that it took of the CPUs in use.
 type consumer struct {
 	name string
-	on   map[int]float64 // by the CPU it was seen on
+	on   map[int]float64 // seconds, by the CPU where it was seen
 }
 
+// newMeter returns a meter for the process self and its descendants.
 func newMeter(self int, cpus Sides) *meter {
 	return &meter{parts: []int{self}, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
 }
 
-// add takes the next look. A program's time since the last one counts for the CPU that
-// it is seen on now.
+// add adds the next look. The time that a program used since the last look counts for the CPU on
+// which the program is seen now.
 func (m *meter) add(now look) {
 	m.looks++
 	if m.looks == 1 {
@@ -89,7 +89,7 @@ func (m *meter) add(now look) {
 	m.last = now
 }
 
-// since is the CPU time a program used after an earlier look.
+// since returns the CPU time that a program used after an earlier look.
 func since(p program, earlier map[int]program, id int) float64 {
 	if before, ok := earlier[id]; ok && before.began == p.began {
 		return p.used - before.used
@@ -97,8 +97,8 @@ func since(p program, earlier map[int]program, id int) float64 {
 	return p.used
 }
 
-// softirqThread reports whether a name is that of the kernel thread which does a CPU's
-// soft interrupts, and which CPU that is.
+// softirqThread reports whether name is the name of a kernel thread that handles the soft interrupts
+// of a CPU, and of which CPU.
 func softirqThread(name string) (cpu int, ok bool) {
 	number, ok := strings.CutPrefix(name, "ksoftirqd/")
 	if !ok {
@@ -108,8 +108,8 @@ func softirqThread(name string) (cpu int, ok bool) {
 	return cpu, err == nil
 }
 
-// oursUntil is the CPU time of this process and of all below it, also of those that have
-// ended and were waited for.
+// oursUntil returns the CPU time of all processes of the run up to a look, including ended ones that
+// were waited for.
 func (m *meter) oursUntil(l look) (sum float64) {
 	for pid, p := range l.programs {
 		if m.isOurs(l, pid) {
@@ -119,13 +119,13 @@ func (m *meter) oursUntil(l look) (sum float64) {
 	return sum
 }
 
-// isOurs reports whether a process is part of the run: it descends from this one or from
-// a server that ran before it.
+// isOurs reports whether a process is part of the run: it is this process, a server that ran before
+// the run, or a descendant of either.
 func (m *meter) isOurs(l look, pid int) bool {
 	return l.descends(pid, m.parts)
 }
 
-// descends reports whether a process is one of these, or comes from one.
+// descends reports whether a process is one of from, or a descendant of one.
 func (l look) descends(pid int, from []int) bool {
 	for range len(l.programs) {
 		if slices.Contains(from, pid) {
@@ -143,7 +143,7 @@ func (l look) descends(pid int, from []int) bool {
 // inUse reports whether server or load may run on a CPU.
 func (m *meter) inUse(l look, cpu int) bool { return slices.Contains(m.used(l), cpu) }
 
-// used are the CPUs of server and load; all there are where neither is bound.
+// used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
 func (m *meter) used(l look) (set record.CPUs) {
 	if len(m.cpus.Server)+len(m.cpus.Load) == 0 || !m.cpus.Pin {
 		for cpu := range l.cpus {
@@ -156,7 +156,7 @@ func (m *meter) used(l look) (set record.CPUs) {
 	return slices.Compact(set)
 }
 
-// side says whose a CPU is.
+// side returns which side uses a CPU: the server, the load, or both.
 func (m *meter) side(cpu int) record.Side {
 	server, load := slices.Contains(m.cpus.Server, cpu), slices.Contains(m.cpus.Load, cpu)
 	switch {
@@ -168,10 +168,10 @@ func (m *meter) side(cpu int) record.Side {
 	return record.LoadSideCPU
 }
 
-// leastShare is what is recorded of a cause.
+// leastShare is the smallest ratio of a CPU's time for which a cause is recorded.
 const leastShare = .001
 
-// others sums up all looks; nil before the second.
+// others returns the sum of all looks; nil before the second look.
 func (m *meter) others() *record.Others {
 	span := m.last.at.Sub(m.first.at).Seconds()
 	if m.looks < 2 || span <= 0 || len(m.last.cpus) == 0 {
@@ -212,10 +212,10 @@ func (m *meter) others() *record.Others {
 	return o
 }
 
-// mostNamed bounds the programs that are named; what others took is told in one sum.
+// mostNamed is the largest number of programs that are named. The rest counts in one sum.
 const mostNamed = 8
 
-// named are the programs that took the most over a span of seconds.
+// named returns the programs that took most CPU time over a span of seconds, the largest first.
 func (m *meter) named(span float64) (all []record.Trouble) {
 	for pid, c := range m.taken {
 		sum, most := 0., -1
@@ -233,13 +233,13 @@ func (m *meter) named(span float64) (all []record.Trouble) {
 	return all[:min(len(all), mostNamed)]
 }
 
+// largestFirst orders causes by descending share. Ties are ordered too, so that reports are stable.
 func largestFirst(a, b record.Trouble) int {
 	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.PID, b.PID))
 }
 
-// strangePackets is the share of the packets handled that were not loopback's: soft
-// interrupts are counted for all packets together, and those of loopback are the load's
-// own. 0 where it is not told.
+// strangePackets returns the ratio of the packets that did not come by loopback, 0 when unknown. The
+// kernel counts soft interrupts for all packets together; the loopback packets belong to the load.
 func (m *meter) strangePackets() float64 {
 	all, own := m.last.packets-m.first.packets, m.last.loopback-m.first.loopback
 	if all <= 0 {
@@ -249,14 +249,15 @@ func (m *meter) strangePackets() float64 {
 }
 
 const (
-	// toldShare is what a cause must take of a CPU to be told while the run goes on. What
-	// cannot be named is a difference of two clocks that tick apart, so it must be more.
+	// toldShare is the ratio of a CPU that a cause must take to be reported during the run. Time that
+	// belongs to no named program is the difference of two clocks that tick at different times, so
+	// its limit, toldPassing, is higher.
 	toldShare, toldPassing = .03, .10
-	// toldAfter is for how long a meter watches before it tells anything.
+	// toldAfter is how long a meter watches before its first report.
 	toldAfter = 3 * time.Second
 )
 
-// matters reports whether a cause is worth telling of while the run goes on.
+// matters reports whether a cause took enough to be reported during the run.
 func matters(t record.Trouble) bool {
 	if t.Cause == record.Passing {
 		return t.Share >= toldPassing
@@ -264,9 +265,9 @@ func matters(t record.Trouble) bool {
 	return t.Share >= toldShare
 }
 
-// foreignTime is the CPU time, in seconds, that programs which are not part of the run
-// took of so many CPUs in a window: what was neither idle, nor stolen by the hypervisor,
-// nor used by the run's own. It is negative where a part is not known, as a negative one is.
+// foreignTime returns the CPU time, in seconds, that programs outside the run took of cpus CPUs in a
+// window of window seconds: the time that was neither idle, nor stolen by the hypervisor, nor used by
+// the run itself (own). It is negative if one of these is negative, which means unknown.
 func foreignTime(cpus int, window, idle, stolen, own float64) float64 {
 	if idle < 0 || stolen < 0 || own < 0 {
 		return -1

@@ -10,14 +10,15 @@ import (
 	"schedlab/internal/record"
 )
 
-// lookEvery is the least time between two looks at all processes, which cost some
-// milliseconds; they are taken between windows only.
+// lookEvery is the shortest time between two looks at all processes. A look costs some milliseconds,
+// and happens between windows only.
 const lookEvery = time.Second
 
-// mostTold bounds what is told while a run goes on; the rest is in its result.
+// mostTold limits the reports during a run. The result holds all causes.
 const mostTold = 4
 
-// A Watchdog looks at the machine as a run goes on and tells of what takes its CPUs.
+// A Watchdog watches the machine during a run and reports what takes CPU time from it. It is not safe
+// for concurrent use. A nil Watchdog does nothing in Between and Guest.
 type Watchdog struct {
 	meter *meter
 	looks func() (look, bool)
@@ -25,13 +26,14 @@ type Watchdog struct {
 	told  map[toldOf]bool
 }
 
-// toldOf is what is told of once.
+// toldOf identifies a cause, which is reported once.
 type toldOf struct {
 	cause    record.Cause
 	cpu, pid int
 }
 
-// NewWatchdog takes the first look. tell may be nil.
+// NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
+// cause; it may be nil.
 func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[toldOf]bool{}}
 	w.look()
@@ -44,7 +46,8 @@ func (w *Watchdog) look() {
 	}
 }
 
-// Between is called between windows. Each cause is told once, when it has taken enough.
+// Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
+// it has taken enough CPU time.
 func (w *Watchdog) Between() {
 	if w == nil || time.Since(w.meter.last.at) < lookEvery {
 		return
@@ -53,6 +56,7 @@ func (w *Watchdog) Between() {
 	w.report()
 }
 
+// report calls tell with each new cause that matters, up to mostTold in all.
 func (w *Watchdog) report() {
 	o := w.meter.others()
 	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
@@ -61,7 +65,7 @@ func (w *Watchdog) report() {
 	for _, t := range o.Troubles {
 		key := toldOf{t.Cause, t.CPU, t.PID}
 		if t.Cause == record.Program {
-			key.cpu = 0 // it may move
+			key.cpu = 0 // a program may move between CPUs
 		}
 		if matters(t) && !w.told[key] && len(w.told) < mostTold {
 			w.told[key] = true
@@ -70,7 +74,7 @@ func (w *Watchdog) report() {
 	}
 }
 
-// Guest makes a server that ran before the run a part of it.
+// Guest makes a server that was already running a part of the run.
 func (w *Watchdog) Guest(pid int) {
 	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
 		return
@@ -79,13 +83,13 @@ func (w *Watchdog) Guest(pid int) {
 	delete(w.meter.taken, pid)
 }
 
-// End takes the last look and sums up the whole run; nil where the machine does not tell.
+// End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
 func (w *Watchdog) End() *record.Others {
 	w.look()
 	return w.meter.others()
 }
 
-// lookAtMachine reads the kernel's counters; false where there are none.
+// lookAtMachine reads the kernel's counters. It returns false where there are none.
 func lookAtMachine() (look, bool) {
 	l := look{at: time.Now(), cpus: map[int]cpuTime{}}
 	fs, err := procfs.NewDefaultFS()
@@ -96,7 +100,7 @@ func lookAtMachine() (look, bool) {
 	if err != nil || len(stat.CPU) == 0 {
 		return l, false
 	}
-	for cpu, s := range stat.CPU { // guests' time is in User and Nice already
+	for cpu, s := range stat.CPU { // User and Nice include the time of guests
 		l.cpus[int(cpu)] = cpuTime{busy: s.User + s.Nice + s.System, idle: s.Idle + s.Iowait, irq: s.IRQ, softirq: s.SoftIRQ, steal: s.Steal}
 	}
 	if all, err := fs.AllProcs(); err == nil {
@@ -116,7 +120,7 @@ func lookAtMachine() (look, bool) {
 	return l, true
 }
 
-// programs reads what processes or threads used; those that end meanwhile are left out.
+// programs reads the CPU times of processes or threads. It leaves out any that end in the meantime.
 func programs(all procfs.Procs) map[int]program {
 	read := make(map[int]program, len(all))
 	for _, p := range all {

@@ -10,41 +10,42 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Snapshot is the CPU time that was used up to one moment.
+// A Snapshot holds the CPU times of CPUs and programs at one moment.
 type Snapshot struct {
 	look look
-	cpus record.CPUs // that were looked at; none: all
+	cpus record.CPUs // the CPUs of interest; none: all
 }
 
-// Snap looks at these CPUs, or at all. It takes some milliseconds where there are hundreds
-// of processes.
+// Snap returns a snapshot of cpus, or of all CPUs if cpus is empty. It takes some milliseconds on a
+// machine with hundreds of processes.
 func Snap(cpus record.CPUs) Snapshot {
-	l, _ := lookAtMachine() // nothing, where the machine does not tell
+	l, _ := lookAtMachine() // empty where the machine does not tell
 	return Snapshot{l, cpus}
 }
 
-// Usage is how the CPUs were used between two snapshots.
+// Usage tells how the CPUs of interest were used between two snapshots.
 type Usage struct {
 	Interval time.Duration // 0: not measured
-	Steal    float64       // ratio of the time of the CPUs looked at
-	// Others are the programs beside this one and its children, busiest first.
+	Steal    float64       // ratio of the CPUs' time that the hypervisor took
+	// Others are all programs but this one and its children, the busiest first.
 	Others []Program
-	// Unseen is how many of those CPUs' time no program that is seen here used: programs of
-	// other containers, or that began and ended meanwhile. It may be a little below 0.
+	// Unseen is the CPU time, in CPUs, that no visible program used. Programs of other containers used
+	// it, or programs that began and ended in between. It may be a little below 0.
 	Unseen float64
 }
 
-// A Program is a process and the CPU time it took.
+// A Program is a process with its CPU time.
 type Program struct {
 	PID  int
 	Name string
-	CPU  int     // it ran on last
-	CPUs float64 // it used: 1 is all the time of one
+	CPU  int     // CPU on which it ran last
+	CPUs float64 // CPU time used, in CPUs: 1 is all the time of one CPU
 }
 
-// Since is the usage from an earlier snapshot to s; zero where the machine does not tell.
+// Since returns the usage from an earlier snapshot to s; the zero Usage where the machine does not tell.
 func (s Snapshot) Since(earlier Snapshot) Usage { return s.since(earlier, os.Getpid()) }
 
+// since is Since for a given process self.
 func (s Snapshot) since(earlier Snapshot, self int) Usage {
 	looked := func(cpu int) bool { return len(s.cpus) == 0 || slices.Contains(s.cpus, cpu) }
 	var busy, idle, steal float64

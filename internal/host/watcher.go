@@ -9,50 +9,51 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Watcher reads the clocks of server, load and machine around a window. Reading all of
-// them takes the load's CPU for milliseconds, so that is done before the window and when
-// the load is over; within it only two CPU clocks are read, by the load itself, in a
-// microsecond each.
+// A Watcher reads the clocks of server, load and machine around a window. Reading all of them takes
+// milliseconds of the load's CPU. It therefore happens before the window and after the load. At the
+// window's ends the load itself reads two CPU clocks only, in a microsecond each.
+//
+// Set Count before Begin, and read Footprint after Closing. Call Connections and LoopBusy after End.
 type Watcher struct {
 	pid            int
 	cpus           Sides
 	warmup, window time.Duration
 	ctx            context.Context
 	cancel         context.CancelFunc
-	done           chan struct{} // closed when the goroutine that Begin starts has ended
+	done           chan struct{} // closed when Begin's goroutine has ended
 	began          bool
 	first, last    *Reading
 	family         atomic.Pointer[[]int] // the server's processes, when first was read
 	exact          [2]quickReading       // at the window's ends
-	// Count reads the server's connection counters, if they are asked for; counts
-	// are those of both ends, nil unless both could be read, and counted when each
-	// was answered.
+	// Count reads the server's connection counters; nil if they are not wanted. counts holds the
+	// counters at both ends of the window, nil where they could not be read. counted holds the times
+	// of the replies.
 	Count   func() map[string]float64
 	counts  [2]map[string]float64
 	counted [2]time.Time
-	// Footprint is what the server held when the last request had its outcome.
+	// Footprint is the server's memory, threads and processes when the last request had its outcome.
 	Footprint *record.Footprint
 }
 
-// A quickReading is what costs next to nothing to read; the zero one was not.
+// A quickReading holds the clocks that cost next to nothing to read. The zero value means not read.
 type quickReading struct {
 	at           time.Time
 	server, load float64 // CPU time, seconds
 }
 
-// beforeWindow is how long before the window the clocks are read, if the warm-up is that
-// long.
+// beforeWindow is how long before the window the clocks are read. With a shorter warm-up, they are
+// read at the load's start.
 const beforeWindow = 30 * time.Millisecond
 
-// Watch makes a watcher of a server's window. Who has it calls End, or Abandon: either
-// waits for the goroutine that Begin has started.
+// Watch returns a watcher for one window of the server pid. warmup is the time from the load's start
+// to the window. The caller calls End or Abandon; either waits for Begin's goroutine.
 func Watch(ctx context.Context, pid int, cpus Sides, warmup, window time.Duration) *Watcher {
 	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
 
-// Begin is called once with the attack's start.
+// Begin starts to watch in a goroutine. Call it once, with the load's start.
 func (w *Watcher) Begin(start time.Time) {
 	w.began = true
 	go func() {
@@ -73,10 +74,11 @@ func (w *Watcher) Begin(start time.Time) {
 	}()
 }
 
-// Moments are when the load is to call moment.
+// Moments returns the times, from the load's start, at which the load calls Moment: the window's ends.
 func (w *Watcher) Moments() []time.Duration { return []time.Duration{w.warmup, w.warmup + w.window} }
 
-// Moment is called by the load itself at both ends of the window.
+// Moment reads the CPU clocks of server and load. The load calls it with 0 at the start of the window
+// and with 1 at its end.
 func (w *Watcher) Moment(i int) {
 	pids := w.family.Load()
 	if pids == nil || w.pid <= 0 {
@@ -86,20 +88,21 @@ func (w *Watcher) Moment(i int) {
 	for _, pid := range *pids {
 		own := ProcessCPU(pid)
 		if own < 0 {
-			return // it has ended
+			return // the process has ended
 		}
 		r.server += own
 	}
 	w.exact[i] = r
 }
 
-// Closing is called when every request has its outcome, and connections are still open.
+// Closing reads all clocks and the server's footprint. The load calls it when every request has its
+// outcome and the connections are still open.
 func (w *Watcher) Closing() {
 	last := readClocks(w.pid, w.cpus.Server)
 	w.last, w.Footprint = &last, footprint(w.pid)
 }
 
-// sleep waits until a time, and reports whether it came before the context's end.
+// sleep waits until a time. It returns false if the context ends first.
 func (w *Watcher) sleep(until time.Time) bool {
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
@@ -111,15 +114,16 @@ func (w *Watcher) sleep(until time.Time) bool {
 	}
 }
 
-// Abandon ends the watch of an attack that has failed.
+// Abandon ends the watch of a load that has failed.
 func (w *Watcher) Abandon() {
 	w.cancel()
 	w.End()
 }
 
-// End returns the change over the window: CPU times as they were at its ends, all else
-// scaled to it from the time between the readings. All of it is unknown when the attack
-// never began or did not come to its end.
+// End returns the change over the window. CPU times of server and load are those read at its ends.
+// All other values, and these if they could not be read, are scaled from the time between the
+// readings to the window; listen overflows are not scaled. Everything is unknown if the load never
+// began or did not finish.
 func (w *Watcher) End() Reading {
 	defer w.cancel()
 	if !w.began {
@@ -147,10 +151,9 @@ func (w *Watcher) End() Reading {
 	return used
 }
 
-// Connections are the counters' change over the window, after end; nil when
-// they were not asked for or could not be read. An overloaded server may answer a
-// scrape most of a second late, so the change is scaled from the time between the
-// answers to the window.
+// Connections returns the change of the connection counters over the window; nil if they were not
+// wanted or could not be read. An overloaded server may answer a scrape most of a second late, so the
+// change is scaled from the time between the replies to the window.
 func (w *Watcher) Connections() *record.Connections {
 	first, last := w.counts[0], w.counts[1]
 	if first == nil || last == nil {
@@ -162,16 +165,16 @@ func (w *Watcher) Connections() *record.Connections {
 	}
 }
 
-// counter is by how much one of the server's counters grew, scaled to the window.
+// counter returns the growth of one of the server's counters, scaled to the window.
 func (w *Watcher) counter(name string) float64 {
 	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
 }
 
-// LoopBusy is the server's counter of the CPU time of its event loops.
+// LoopBusy is the name of the server's counter of the CPU time of its event loops.
 const LoopBusy = "schedlab_loop_busy_seconds_total"
 
-// LoopBusy is the CPU time, in seconds, of the server's event loops in the window;
-// nil where it has none, or was not asked.
+// LoopBusy returns the CPU time, in seconds, of the server's event loops in the window; nil if the
+// server has no loops or Count was not set.
 func (w *Watcher) LoopBusy() *float64 {
 	if _, has := w.counts[0][LoopBusy]; !has || w.counts[1] == nil {
 		return nil

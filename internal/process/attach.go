@@ -17,14 +17,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// isAddress reports whether an arm's command is the address of a server that runs
-// already.
+// isAddress reports whether an arm's command is the address of a server that is already running.
 func isAddress(argv []string) bool {
 	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
 }
 
-// Attach takes a server that runs already as it is: it asks it once, and looks
-// for its process. It starts, stops and pins nothing.
+// Attach returns the server that is already running at address. It sends one GET of path and looks
+// for the server's process. It starts, stops and pins nothing.
 func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -51,8 +50,9 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	return p, nil
 }
 
-// Listener is the process that listens at name:port on this machine, the eldest
-// of a family of them; 0 when there is none, more than one, or it is hidden.
+// Listener returns the pid of the process that listens at name:port on this machine. If a process
+// and its descendants share the socket, it returns the topmost. It returns 0 when there is no such
+// process, when unrelated ones listen there, or when the process is hidden from this one.
 func Listener(ctx context.Context, name, port string) int {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -73,8 +73,8 @@ func Listener(ctx context.Context, name, port string) int {
 	return eldest(slices.Compact(pids))
 }
 
-// eldest is the one process of pids that descends from no other, 0 when there are
-// several. An init that opened the socket for its service does not count.
+// eldest returns the only process of pids that descends from no other, 0 when there are several.
+// An init (pid 1) that opened the socket for its service does not count.
 func eldest(pids []int) int {
 	if len(pids) > 1 {
 		pids = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return pid == 1 })

@@ -9,10 +9,12 @@ import (
 	"syscall"
 )
 
-// atStart is when a server ends that cannot read its command line.
+// atStart is Died's "when" for a server that ended before its first reply, as one does that cannot
+// read its command line.
 const atStart = "before it answered"
 
-// Died describes an exit nobody asked for.
+// Died returns a *[DiedError] for a server that ended before it was stopped. when says when, like
+// "during its trial". Call it after the server has ended.
 func (p *Process) Died(when string) error {
 	state := "exit status 0"
 	switch {
@@ -35,7 +37,8 @@ func (p *Process) Died(when string) error {
 	}
 }
 
-// killed reports an end by SIGKILL, which no program sees coming.
+// killed reports whether err is an exit by SIGKILL. A program cannot catch that signal, so its log
+// does not mention it.
 func killed(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -45,24 +48,27 @@ func killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// portTaken is what servers say of EADDRINUSE: the C library, Go, and our own.
+// portTaken reports whether a log has a message for EADDRINUSE: of the C library, of Go, or of our
+// own server.
 func portTaken(log string) bool {
 	log = strings.ToLower(log)
 	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
 }
 
-// DiedError is the end of a server that nobody asked for.
+// DiedError is the error for a server that ended before it was stopped.
 type DiedError struct {
 	msg  string
-	port bool // it says that somebody has its port
+	port bool // its log says that its port is taken
 }
 
 func (e *DiedError) Error() string { return e.msg }
 
+// badFlag matches messages of common flag parsers about a flag that they cannot read.
 var badFlag = regexp.MustCompile(`(?i)flag provided but not defined|(unknown|unrecogni[sz]ed|invalid|illegal) (\S+ )?(flag|option|argument|value)|^error: |: error: `)
 
-// complaint is the line of a log that says which flag its program cannot read: programs print
-// their usage after it. Where no line is known as that, it is the first, if usage follows. "" for none.
+// complaint returns the line of a log that says which flag the program cannot read. Programs print
+// their usage after that line, so the last line would not help. If no line looks like such a
+// message, complaint returns the first line of a log that goes on to print a usage, else "".
 func complaint(log string) string {
 	first, usage := "", false
 	for l := range strings.Lines(log) {
@@ -81,8 +87,8 @@ func complaint(log string) string {
 	return first[:min(len(first), logTail)]
 }
 
-// lastWords is the line of a log that says most about an end: the last panic,
-// since a stack follows it, or else the last line.
+// lastWords returns the line of a log that best explains why the server ended: the last panic
+// (a stack follows it), or else the last line.
 func lastWords(log string) string {
 	last := "(nothing)"
 	panicked := false

@@ -1,5 +1,6 @@
-// Package process starts the servers of a run, each new and on the servers' CPUs, waits until
-// they answer, reads their metrics, and ends them. It also finds a server that runs already.
+// Package process starts the servers of a run, waits until they reply, reads their metrics, and
+// ends them. Each server is a new process on the servers' CPUs. The package also attaches to a
+// server that is already running.
 package process
 
 import (
@@ -29,40 +30,42 @@ import (
 )
 
 const (
-	readyLimit = 10 * time.Second
-	readyPoll  = 2 * time.Millisecond
-	bindTime   = 50 * time.Millisecond // within which a server that finds its port taken has ended
-	slowReply  = 50 * time.Millisecond // past it a server listens but does not reply
-	stopLimit  = 3 * time.Second
-	portTries  = 3           // starts of a server that finds its port taken
-	deathLimit = time.Second // from the end of a server's sockets to its own
-	pipeLimit  = time.Second // how long a dead server's children may hold its output
-	logTail    = 2000        // bytes of a dead server's log in an error
-	logLimit   = 64 << 10    // bytes of a server's log that are kept
+	readyLimit = 10 * time.Second      // until a server's first reply
+	readyPoll  = 2 * time.Millisecond  // between two requests for it
+	bindTime   = 50 * time.Millisecond // a server that finds its port taken ends within this time
+	slowReply  = 50 * time.Millisecond // after this time without a reply, the server listens but does not reply
+	stopLimit  = 3 * time.Second       // from SIGTERM to a server's end; also for a scrape
+	portTries  = 3                     // attempts to start a server that finds its port taken
+	deathLimit = time.Second           // from the closing of a server's sockets to the end of its process
+	pipeLimit  = time.Second           // how long a dead server's children may hold its output
+	logTail    = 2000                  // bytes of a dead server's log in an error
+	logLimit   = 64 << 10              // bytes of a server's log that are kept
 
 	mostMetrics = 4 << 20 // bytes of a scrape
 )
 
-// A Process is one arm's server, fresh for one trial unless it runs already.
+// A Process is the server of one arm. It is a new process for each trial, unless the arm names a
+// server that is already running.
 type Process struct {
-	cmd     *exec.Cmd // nil for one that runs already
-	Found   int       // the pid of such a one, 0 when it is not known
-	Addr    string    // of the service
-	Admin   string    // of its admin side, "" when its command names none
-	metrics string    // URL of them, "" when it shows none
-	dir     string    // its directory, "" when its command names none
+	cmd     *exec.Cmd // nil for a server that was already running
+	Found   int       // pid of a server that was already running, 0 when it is not known
+	Addr    string    // host:port of the service
+	Admin   string    // host:port of the admin side, "" when the command has no mark for it
+	metrics string    // URL of the metrics, "" when the server has none
+	dir     string    // temporary directory, "" when the command has no mark for it
 	log     *tail
 	exited  chan struct{}
-	err     error         // how it ended; read after exited is closed
-	dialed  int           // connections opened to see whether it is ready
-	Doubts  []record.Fact // raised at its start
+	err     error         // how the server ended; read it only after exited is closed
+	dialed  int           // connections opened to see whether the server is ready
+	Doubts  []record.Fact // raised when the server was started or attached
 
 	readyLimit, stopLimit time.Duration
 }
 
-// Start runs argv and waits until it answers path. argv may begin with variables,
-// or be the address of a server that runs already, which is asked once. Between the
-// choice of a port and its use another program may take it: then it is tried again.
+// Start runs the command argv and waits until GET path has a reply below 500. argv may begin with
+// environment variables (NAME=value). It may instead be the address of a server that is already
+// running; Start then calls Attach. Another program may take the chosen port before the server
+// does; Start then tries again, 3 times in all. The caller ends the server with Stop or Kill.
 func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Process, error) {
 	if isAddress(argv) {
 		return l.Attach(ctx, argv[0], path)
@@ -75,6 +78,7 @@ func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Proc
 	}
 }
 
+// startOnce is one attempt of Start, with a new port.
 func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*Process, error) {
 	ports, err := freePorts(2)
 	if err != nil {
@@ -106,7 +110,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		p.Kill()
 		return nil, err
 	}
-	// Who has the port may have answered in its place.
+	// The reply may have come from another program that has the port.
 	if p.listens() {
 		p.ShowsMetrics("")
 		return p, nil
@@ -122,7 +126,8 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	return p, nil
 }
 
-// fill replaces the marks in argv, and makes the directory if one asks for it.
+// fill replaces the marks in argv, such as {addr}. It makes the temporary directory if argv has the
+// mark for it.
 func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	host, port, err := net.SplitHostPort(p.Addr)
 	if err != nil {
@@ -147,7 +152,7 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	return words, nil
 }
 
-// clean removes the server's directory.
+// clean removes the server's temporary directory.
 func (p *Process) clean() error {
 	if p.dir == "" {
 		return nil
@@ -155,8 +160,8 @@ func (p *Process) clean() error {
 	return os.RemoveAll(p.dir)
 }
 
-// serverEnv is this process's environment without what would configure a
-// server behind the plan's back.
+// serverEnv returns this process's environment without the SCHEDLAB_ variables, which would
+// configure a server without the plan's knowledge.
 func serverEnv() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -167,7 +172,7 @@ func serverEnv() []string {
 	return env
 }
 
-// freePorts finds n loopback addresses nobody listens on.
+// freePorts returns n loopback addresses, host:port, on which no program listens.
 func freePorts(n int) (addrs []string, err error) {
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -180,7 +185,7 @@ func freePorts(n int) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// ready waits for a real reply.
+// ready waits until GET path has a whole reply with a status below 500.
 func (p *Process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
@@ -208,7 +213,8 @@ func (p *Process) ready(ctx context.Context, path string) error {
 	}
 }
 
-// askOnce is the status of a whole reply, on a connection of its own.
+// askOnce sends GET path on a new connection, reads the whole reply, and returns its status. It
+// follows no redirect.
 func (p *Process) askOnce(ctx context.Context, path string) (status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+path, nil)
 	if err != nil {
@@ -216,7 +222,7 @@ func (p *Process) askOnce(ctx context.Context, path string) (status int, err err
 	}
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // where it leads is nobody's arm
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the other server is not under test
 	}
 	reply, err := client.Do(req)
 	if err != nil {
@@ -228,7 +234,8 @@ func (p *Process) askOnce(ctx context.Context, path string) (status int, err err
 	return reply.StatusCode, err
 }
 
-// Pid is 0 for a server that runs already and cannot be found.
+// Pid returns the server's process ID. It returns 0 if the server was already running and its
+// process cannot be found.
 func (p *Process) Pid() int {
 	if p.cmd == nil {
 		return p.Found
@@ -236,7 +243,8 @@ func (p *Process) Pid() int {
 	return p.cmd.Process.Pid
 }
 
-// Alive reports whether it has not ended, as far as is known.
+// Alive reports whether the server is not known to have ended. It is always true for a server that
+// was already running.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
@@ -246,8 +254,8 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// ShowsMetrics has Scrape read the server's own metrics, where an arm says they
-// are; or those of its admin side, when that is "".
+// ShowsMetrics tells Scrape where the server's metrics are: at where, as the arm gives it, or on
+// the admin side if where is "".
 func (p *Process) ShowsMetrics(where string) {
 	switch {
 	case where != "":
@@ -257,8 +265,8 @@ func (p *Process) ShowsMetrics(where string) {
 	}
 }
 
-// Profiles is the URL of the profiles beside its metrics, if it shows any there; "" for a
-// server that shows no metrics.
+// Profiles returns the URL /debug/pprof/ on the host that serves the metrics; the server may have
+// no profiles there. It returns "" for a server without metrics.
 func (p *Process) Profiles() string {
 	at, err := url.Parse(p.metrics)
 	if err != nil || at.Host == "" {
@@ -267,8 +275,8 @@ func (p *Process) Profiles() string {
 	return at.Scheme + "://" + at.Host + "/debug/pprof/"
 }
 
-// Scrape reads the server's metrics, as OpenMetrics if it knows that; nil for one
-// that shows none.
+// Scrape returns the text of the server's metrics, in OpenMetrics format if the server has it. It
+// returns nil for a server without metrics. It waits 3 seconds and reads 4 MiB at most.
 func (p *Process) Scrape(ctx context.Context) ([]byte, error) {
 	if p.metrics == "" {
 		return nil, nil
@@ -292,8 +300,8 @@ func (p *Process) Scrape(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// General is a text about the server without the addresses of this trial, so that
-// it is the same in every one.
+// General returns text with this trial's addresses replaced by their marks, so that it is the same
+// in every trial.
 func (p *Process) General(text string) string {
 	text = strings.ReplaceAll(text, p.Addr, command.AddrMark)
 	if p.Admin != "" {
@@ -302,7 +310,7 @@ func (p *Process) General(text string) string {
 	return text
 }
 
-// Ask gets a page of the server, on a connection of its own.
+// Ask gets the URL page on a new connection. The caller closes the reply's body.
 func (p *Process) Ask(ctx context.Context, page, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -313,8 +321,8 @@ func (p *Process) Ask(ctx context.Context, page, accept string) (*http.Response,
 	return client.Do(req)
 }
 
-// AwaitDeath gives a server that may be dying time to be seen dead: its sockets are
-// closed before its parent hears of its end, and Stop would take that for a drain.
+// AwaitDeath waits up to a second for a server that may be dying to end. Its sockets close before
+// its parent learns of its end, and Stop would otherwise take the crash for a drain.
 func (p *Process) AwaitDeath() {
 	select {
 	case <-p.exited:
@@ -322,15 +330,16 @@ func (p *Process) AwaitDeath() {
 	}
 }
 
-// LingeredError is the error of a server that SIGTERM did not end in time. It was killed.
+// LingeredError is the error for a server that did not end in time after SIGTERM and was killed.
 type LingeredError struct{ limit time.Duration }
 
 func (e *LingeredError) Error() string {
 	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
 }
 
-// Stop asks the server to drain and waits for its end; the error of one that had
-// to be killed is a *[LingeredError]. One that ran already goes on.
+// Stop sends SIGTERM so that the server drains, and waits for its end. The error is a
+// *[LingeredError] if the server had to be killed, and a *[DiedError] if it had ended before. Stop
+// does nothing to a server that was already running.
 func (p *Process) Stop() error {
 	if p.cmd == nil {
 		return nil
@@ -350,35 +359,35 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Kill ends the server and what it started, and removes its directory. One that
-// ran already goes on.
+// Kill ends the server and its child processes, and removes its temporary directory. It does
+// nothing to a server that was already running.
 func (p *Process) Kill() {
 	if p.cmd == nil {
 		return
 	}
-	// The group is the server's own, made at its start, and may outlive it.
+	// The server is the leader of its process group, which may outlive it.
 	_ = unix.Kill(-p.Pid(), unix.SIGKILL)
 	<-p.exited
-	_ = p.clean() // a temporary directory: what cannot be removed is the system's
+	_ = p.clean() // a temporary directory: the system removes the rest
 }
 
-// Output is the last of what it wrote to its standard output and error.
+// Output returns a copy of the last 64 KiB that the server wrote to its standard output and error.
 func (p *Process) Output() []byte { return p.log.Bytes() }
 
-// A Launcher starts processes from one thread that is bound to the server's
-// CPUs, so that they inherit them. The thread lives until Close: the kernel
-// kills the processes when it ends, so none outlives this program.
+// A Launcher starts processes from one thread that is bound to the servers' CPUs, so that they
+// inherit its affinity. The thread lives until Close. The kernel kills the processes when the
+// thread ends, so none outlives this program. A Launcher is safe for concurrent use until Close.
 type Launcher struct {
 	jobs                  chan func()
-	readyLimit, stopLimit time.Duration // for a server to answer, and to end
+	readyLimit, stopLimit time.Duration // how long a server may take until its first reply, and to end
 }
 
-// NewLauncher makes that thread.
+// NewLauncher returns a Launcher for the CPUs c.Server. It binds its thread only if c.Pin is set.
 func NewLauncher(c host.Sides) (*Launcher, error) {
 	l := &Launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
 	bound := make(chan error)
 	go func() {
-		// Never unlocked: a thread with its own affinity must not return to the pool.
+		// The thread is never unlocked: with its changed affinity it must not return to the pool.
 		runtime.LockOSThread()
 		if c.Pin {
 			if err := host.BindThread(c.Server); err != nil {
@@ -394,16 +403,17 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 	return l, <-bound
 }
 
+// run runs f on the launcher's thread and returns its error.
 func (l *Launcher) run(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }
 	return <-done
 }
 
-// Close ends it.
+// Close ends the thread, and with it the servers that it started.
 func (l *Launcher) Close() { close(l.jobs) }
 
-// A tail keeps the last bytes written to it.
+// A tail keeps the last limit bytes written to it. It is safe for concurrent use.
 type tail struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
@@ -422,16 +432,16 @@ func (t *tail) Write(b []byte) (int, error) {
 
 func (t *tail) String() string { return string(t.Bytes()) }
 
-// Bytes returns a copy of what is kept.
+// Bytes returns a copy of the bytes kept.
 func (t *tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.buf.Bytes())
 }
 
-// Place notes where a server may run when that is not only where the plan has
-// servers: it was not started here, or set an affinity of its own. What others took
-// of its CPUs cannot be told then.
+// Place notes in side the CPUs on which a server may run, if some are not among the plan's server
+// CPUs: the server was not started here, or it set its own affinity. The CPU time that other
+// programs took is then unknown (Foreign is -1).
 func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 	where := host.MayRun(p.Pid())
 	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {

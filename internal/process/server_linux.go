@@ -14,15 +14,15 @@ import (
 	"schedlab/internal/host"
 )
 
-// isolate puts a server into its own process group, so that Ctrl-C reaches only
-// us, and makes the kernel end it when its launcher's thread ends.
+// isolate puts a server into its own process group, so that Ctrl-C reaches only this program, and
+// makes the kernel kill it when its launcher's thread ends.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// listens reports whether the server, or a process below it, is seen to hold the socket
-// that takes connections to its address, so that nobody else answers there. It asks the
-// process's own sockets: the kernel's table of all of them has every connection that
+// listens reports whether the server, or a descendant of it, holds a listening socket at the
+// server's port, so that no other program replies there. It looks at the sockets of these
+// processes: the kernel's table of all sockets would be long, because it has every connection that
 // closed within the last minute.
 func (p *Process) listens() bool {
 	addr, err := netip.ParseAddrPort(p.Addr)
@@ -43,7 +43,8 @@ func (p *Process) listens() bool {
 	return false
 }
 
-// holdsListener looks at the sockets of one process. It sees none where it may not.
+// holdsListener reports whether a process has a socket that listens at port. It reports false if
+// this program may not see the process's sockets.
 func holdsListener(handle, pid int, port uint16) bool {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(dir)
@@ -68,6 +69,7 @@ func holdsListener(handle, pid int, port uint16) bool {
 	return false
 }
 
+// takesConnections reports whether the socket fd listens at port.
 func takesConnections(fd int, port uint16) bool {
 	if accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || accepts == 0 {
 		return false

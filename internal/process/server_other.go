@@ -10,5 +10,5 @@ import (
 // isolate puts a server into its own process group.
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// listens is for Linux alone.
+// listens reports false: only Linux shows the sockets of another process.
 func (p *Process) listens() bool { return false }

@@ -1,7 +1,7 @@
-// Package profile turns what a Go server shows of itself below /debug/pprof into figures: a
-// profile into a flame graph, two into a differential one with the functions that changed most,
-// and an execution trace into where each request's time went. It captures nothing and opens no
-// file.
+// Package profile computes figures from the data that a Go server serves below /debug/pprof. It
+// turns a profile into a flame graph; two profiles into a differential flame graph and the list of
+// functions that changed most; and an execution trace into the states in which requests spent
+// their time. It captures no profile and opens no file.
 package profile
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// ErrEmpty is the error of a profile without samples.
+// ErrEmpty is the error of [Parse] for a profile without samples.
 var ErrEmpty = errors.New("the profile holds no samples")
 
-// A Tree is a profile's calls: every stack from the root, with the value of the profile's last
-// sample type (CPU time, bytes allocated, delay, goroutines or wall time).
+// A Tree is the call tree of a profile: each node is a function on a stack, weighted by the
+// profile's last sample type (CPU time, bytes allocated, delay, goroutines or wall time).
 type Tree struct {
 	name     string
 	total    int64
 	self     int64
 	children map[string]*Tree
-	// Samples is how many there were, of the root of a CPU profile.
+	// Samples is the number of samples of a CPU profile. It is set at the root only.
 	Samples int64
 }
 
-// Parse reads a profile as pprof writes it. Of one without samples the error is ErrEmpty.
+// Parse reads a profile in pprof's format. It returns ErrEmpty if the profile has no samples.
 func Parse(data []byte) (*Tree, error) {
 	p, err := profile.ParseData(data)
 	if err != nil {
@@ -50,7 +50,7 @@ func Parse(data []byte) (*Tree, error) {
 		at.total += v
 		at.Samples += s.Value[0]
 		for _, l := range slices.Backward(s.Location) {
-			for _, line := range slices.Backward(l.Line) { // those that were inlined come first
+			for _, line := range slices.Backward(l.Line) { // pprof lists inlined functions first
 				at = at.child(named(line.Function))
 				at.total += v
 			}
@@ -63,6 +63,7 @@ func Parse(data []byte) (*Tree, error) {
 	return root, nil
 }
 
+// named returns a function's name, "?" if the profile has none.
 func named(f *profile.Function) string {
 	if f == nil {
 		return "?"
@@ -70,6 +71,7 @@ func named(f *profile.Function) string {
 	return f.Name
 }
 
+// child returns the child of that name, which it adds if it is missing.
 func (t *Tree) child(name string) *Tree {
 	c := t.children[name]
 	if c == nil {
@@ -82,12 +84,13 @@ func (t *Tree) child(name string) *Tree {
 	return c
 }
 
-// leastShare is the share of all samples below which a frame is too narrow to be drawn.
+// leastShare is the smallest ratio of all samples that a frame must have to be drawn.
 const leastShare = .002
 
-// Layout places a tree's frames: callers below, in alphabetical order from the left, each as
-// wide as its share of all samples. Beside another tree's, a frame says by how much its share
-// differs from that one's; base may be nil.
+// Layout returns the frames of the flame graph, callers before callees. The root has depth 0.
+// Siblings are in alphabetical order from the left, and each frame is as wide as its ratio of all
+// samples. If base is not nil, a frame's Change is its ratio minus the ratio of the same stack in
+// base.
 func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 	var place func(at, other *Tree, depth int, left float64)
 	place = func(at, other *Tree, depth int, left float64) {
@@ -116,9 +119,10 @@ func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 	return frames
 }
 
+// share returns v as a ratio of the tree's total.
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
-// flat adds up what functions took themselves, without what they called.
+// flat adds each function's own value, without its callees, to to, as a ratio of all.
 func (t *Tree) flat(to map[string]float64, all int64) {
 	if t.self > 0 {
 		to[t.name] += float64(t.self) / float64(all)
@@ -128,13 +132,15 @@ func (t *Tree) flat(to map[string]float64, all int64) {
 	}
 }
 
-// sure is how many standard errors of two binomial shares a difference must exceed, and fewest
-// the samples of a profile from which on that is a rule at all: with ten, every program has a
-// function with a share of its own.
+// A difference between two binomial ratios counts when it exceeds sure standard errors. The rule
+// needs at least fewest samples in each profile: with ten samples, every program has a function
+// that only one of the two profiles shows.
 const sure, fewest = 2, 100
 
-// Changes are the functions whose own share of the samples differs most from one CPU profile to
-// another, at most n, the largest first; none whose difference the samples are too few for.
+// Changes returns at most n functions, the largest change first. A function's change is the
+// difference, between two CPU profiles, of its ratio of the samples without its callees. Changes
+// leaves out differences that the number of samples cannot show, and returns nil if a profile has
+// fewer than 100 samples.
 func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 	if min(from.Samples, to.Samples) < fewest {
 		return nil
@@ -158,7 +164,8 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 	return all[:min(n, len(all))]
 }
 
-// Allocated is what was allocated between two heap profiles, as a profile.
+// Allocated returns a profile of the allocations between two heap profiles. All three are in
+// pprof's format.
 func Allocated(before, after []byte) ([]byte, error) {
 	a, err := profile.ParseData(before)
 	if err != nil {
@@ -194,9 +201,9 @@ func Allocated(before, after []byte) ([]byte, error) {
 	return written(p)
 }
 
-// Wall adds goroutine profiles up that were taken every so often: each goroutine in each
-// counts as that much time in its stack, running or not. Goroutines that served the profiles
-// themselves are left out.
+// Wall merges goroutine profiles that were taken at intervals of every into a profile of wall
+// time. Each goroutine in each profile counts as one interval in its stack, running or not.
+// Goroutines that served the profiles are left out.
 func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 	var all []*profile.Profile
 	for _, data := range samples {
@@ -220,6 +227,7 @@ func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 	return written(p)
 }
 
+// servesProfiles reports whether a sample's goroutine was serving a profile.
 func servesProfiles(s *profile.Sample) bool {
 	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
 		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
@@ -228,6 +236,7 @@ func servesProfiles(s *profile.Sample) bool {
 	})
 }
 
+// written returns a profile in pprof's format, compressed.
 func written(p *profile.Profile) ([]byte, error) {
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {

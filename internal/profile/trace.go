@@ -15,35 +15,36 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Region is how a server's trace marks the time of a request: from when it was read to when
-// its answer is ready, on the goroutine that read it (see internal/model).
+// Region is the name of the trace region of a request: from the end of its reading to when its
+// reply is ready, on the goroutine that read it (see internal/model).
 const Region = "request"
 
-// States of a request's goroutine. A wait's state is "waiting: " and the runtime's reason.
+// States of a request's goroutine. The state of a wait is "waiting: " and the runtime's reason in
+// lower case, or "waiting" without a reason.
 const (
 	running   = "running"
 	runnable  = "runnable"
 	syscall   = "syscall"
 	gcAssist  = "GC assist"
 	waiting   = "waiting"
-	assisting = "GC mark assist" // the runtime's name of the range
+	assisting = "GC mark assist" // the runtime's name for the range
 )
 
-// A goroutine is one while the trace is read.
+// A goroutine is the state of one goroutine at the current place in the trace.
 type goroutine struct {
 	state   string
 	assists bool
-	open    *request // the request it has; nil for none
+	open    *request // the request that it serves; nil for none
 	since   trace.Time
 }
 
-// A request is nanoseconds by state.
+// A request holds the nanoseconds that its goroutine spent in each state.
 type request struct {
 	began trace.Time
 	spent map[string]int64
 }
 
-// spend gives the time since the last event to the state that ends now.
+// spend adds the time since the goroutine's last event to its current state.
 func (g *goroutine) spend(now trace.Time) {
 	if g.open != nil {
 		state := g.state
@@ -55,9 +56,9 @@ func (g *goroutine) spend(now trace.Time) {
 	g.since = now
 }
 
-// Requests divides the requests of an execution trace by what their goroutines did. The
-// parts of each add up to its region exactly. Requests that the trace holds in part only are
-// left out; nil where it holds none.
+// Requests divides the time of the requests in an execution trace by the states of their
+// goroutines. A request's parts add up exactly to its region. Requests that began before the trace
+// or ended after it are left out. Requests returns nil if no request is whole.
 func Requests(data []byte) (*record.RequestTimes, error) {
 	all, err := requests(data)
 	if err != nil || len(all) == 0 {
@@ -87,7 +88,7 @@ func Requests(data []byte) (*record.RequestTimes, error) {
 	return sum, nil
 }
 
-// requests are the nanoseconds by state of each whole request.
+// requests returns for each whole request the nanoseconds spent in each state.
 func requests(data []byte) (all []map[string]int64, err error) {
 	r, err := trace.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -143,6 +144,7 @@ func requests(data []byte) (all []map[string]int64, err error) {
 	}
 }
 
+// stateOf returns the name of a goroutine's state. A state that the trace does not tell counts as running.
 func stateOf(s trace.GoState, reason string) string {
 	switch s {
 	case trace.GoRunnable:
@@ -158,7 +160,8 @@ func stateOf(s trace.GoState, reason string) string {
 	return running
 }
 
-// meanAndP99 are in seconds.
+// meanAndP99 returns the mean and the 99th percentile (nearest rank) of ns, in seconds. It sorts
+// ns, which must not be empty.
 func meanAndP99(ns []int64) (mean, p99 float64) {
 	slices.Sort(ns)
 	sum := 0.0

@@ -16,35 +16,34 @@ import (
 	"schedlab/internal/record"
 )
 
-// An Arm is a contestant: one of our modes with flags, any command that serves
-// HTTP on {addr}, or a server that runs already.
+// An Arm is one contestant of a comparison: one of our modes with flags, any command that serves HTTP
+// on {addr}, or a server that is already running. It has exactly one of Mode, Command and URL.
 type Arm struct {
 	Name    string
 	Mode    string
 	Flags   map[string]string // serve flags without dashes
-	Clients map[string]string // load settings of its own, by their keys
+	Clients map[string]string // load settings that differ from the scenario's load, by key
 	Vary    Varied            // flags or load settings with several values
-	Env     map[string]string // of its process, beside what it inherits
-	Command []string          // instead of Mode; see the marks
-	URL     string            // instead of both: a server that runs already, http://host:port
-	Metrics string            // where a Command or URL shows its own metrics: see metricsAt
-	// Levels are the varied values that an expanded arm has, Family its name
-	// without them.
+	Env     map[string]string // environment variables that are added to the inherited ones
+	Command []string          // command line of another program; see the marks
+	URL     string            // http://host:port of a server that is already running
+	Metrics string            // where a Command or URL shows its metrics; see command.MetricsAt
+	// Levels are the varied values of an expanded arm. Family is its name without them.
 	Levels []record.Level
 	Family string
 }
 
-// Given is the name that its user knows it by: the baseline's, of the baseline's copy.
+// Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
 func (a Arm) Given() string { return strings.TrimSuffix(a.Name, "'") }
 
-// armName leaves out ', which marks the baseline's copy.
+// armName is the form of an arm's name. It excludes ', which marks the baseline's copy.
 var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
 
 const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
 
-// armFlags are the serve flags an arm may set: all but mode, addresses, log and
-// calibration, which are the planner's. A test of cmd/schedlab holds them to
-// serve's; whether a mode takes them, its Mode.Check says.
+// armFlags are the serve flags that an arm may set: all but mode, addresses, log and calibration,
+// which the planner sets. A test of cmd/schedlab compares them with the flags of serve. Mode.Check
+// tells whether a mode takes them.
 var armFlags = []string{
 	"workers", "queue-depth", "overflow", "queue", "steal", "spin", "job", "executor", "locked", "codel-target", "codel-interval",
 	"listeners", "deal", "batch", "processes", "threads", "wait", "kv-locks", "plant-cpu", "plant", "max-conns", "backlog",
@@ -52,7 +51,7 @@ var armFlags = []string{
 	"stamps", "timeline", "pprof",
 }
 
-// armKeys are the keys of an arm in YAML beside the serve flags.
+// armKeys are the keys of an arm in YAML in addition to the serve flags.
 var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "vary"}
 
 // arm reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
@@ -75,6 +74,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	return err
 }
 
+// armField reads one key of an arm.
 func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	d.at[path] = start(n)
 	switch key {
@@ -113,7 +113,7 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
 	return nil
 }
 
-// set gives a a server flag, a load setting or a variable of its environment.
+// set sets a server flag, a load setting, or an environment variable (key env.NAME) of the arm.
 func (a *Arm) set(key, value string) {
 	to := &a.Clients
 	if name, is := strings.CutPrefix(key, envPrefix); is {
@@ -127,7 +127,7 @@ func (a *Arm) set(key, value string) {
 	(*to)[key] = value
 }
 
-// values reads the values of one factor.
+// values reads the list of values of one factor.
 func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
 	if err = d.value(path, n, reflect.ValueOf(&values).Elem()); err == nil && len(values) == 0 {
 		err = d.errorf(path, "is empty; list the values, like [1, 4]")
@@ -135,7 +135,7 @@ func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
 	return values, err
 }
 
-// Title names an arm by its mode and flags: "pool workers=4" as pool,workers=4.
+// Title returns a name made of the arm's mode and settings, like pool,workers=4.
 func (a *Arm) Title() string {
 	parts := []string{a.Mode}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
@@ -150,6 +150,7 @@ func (a *Arm) Title() string {
 	return strings.Join(parts, ",")
 }
 
+// check returns an error for the first fault of the arm that shows without its scenario.
 func (a *Arm) check() error {
 	switch {
 	case a.kinds() == 0:
@@ -187,7 +188,7 @@ func (a *Arm) check() error {
 	return nil
 }
 
-// takes says why the arm's mode refuses a value of a serve flag; nil when it takes it.
+// takes returns an error if the arm's mode does not take a value of a serve flag.
 func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	m, known := modes[a.Mode]
 	switch {
@@ -203,16 +204,15 @@ func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	return m.Check(with.Flags)
 }
 
-// Sets reports whether the arm has a value of its own for a setting.
+// Sets reports whether the arm itself sets a value for a setting.
 func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
 
-// IsFlag reports whether a setting is a serve flag, not one of the arm's load or
-// environment.
+// IsFlag reports whether a setting is a serve flag, and not a load setting or an environment variable.
 func IsFlag(key string) bool {
 	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }
 
-// armSettings are the names of all an arm may set, each once.
+// armSettings returns the names of all settings of an arm, without duplicates.
 func armSettings() []string {
 	all := slices.Clone(armFlags)
 	for _, key := range clientKeys {
@@ -223,11 +223,12 @@ func armSettings() []string {
 	return append(all, envPrefix+anyVariable)
 }
 
+// variesFlags reports whether the arm varies a serve flag.
 func (a *Arm) variesFlags() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), IsFlag)
 }
 
-// expand makes one arm of every combination of varied flags, in order.
+// expand returns one arm for each combination of the varied values, in order.
 func (a *Arm) expand() []Arm {
 	plain := *a
 	plain.Vary, plain.Family = nil, a.Name
@@ -249,8 +250,7 @@ func (a *Arm) expand() []Arm {
 	return arms
 }
 
-// nameOf is a varied value within an arm's name: 500/s as 500, burst(12) as
-// burst-12.
+// nameOf returns the form of a varied value in an arm's name: 500 for 500/s, burst-12 for burst(12).
 func nameOf(factor, value string) string {
 	if IsFlag(factor) {
 		return value
@@ -264,10 +264,9 @@ func nameOf(factor, value string) string {
 	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
 }
 
-// Argv is the command of an arm as a shell takes it, with the marks in it and its
-// environment before it, or the address of one that runs already. self is this
-// program; iters the calibration every server must share, stamps the level of
-// stamping.
+// Argv returns the command line of an arm with its marks, preceded by the arm's environment
+// variables; or the address of a server that is already running. self is the path of this program,
+// iters the calibration that all servers share, and stamps the level of stamping.
 func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	switch {
 	case a.URL != "":
@@ -278,7 +277,7 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	return append(a.assignments(), a.serve(self, iters, stamps)...)
 }
 
-// serve is the command of an arm with a mode.
+// serve returns the command line of an arm with a mode.
 func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", command.AddrMark, "--admin", command.AdminMark, "--iters", fmt.Sprintf("%.6g", iters)}
 	if _, own := a.Flags["stamps"]; !own && stamps != record.StampsOff {
@@ -286,7 +285,7 @@ func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		value := a.Flags[flag]
-		if value == "true" || value == "false" { // a switch takes no second word
+		if value == "true" || value == "false" { // a boolean flag takes no second word
 			argv = append(argv, "--"+flag+"="+value)
 			continue
 		}

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	envPrefix   = "env." // of a setting that is a variable of the environment
-	anyVariable = "NAME" // stands for any of them where names are listed
-	ourPrefix   = "SCHEDLAB_"
+	envPrefix   = "env."      // prefix of a setting that is an environment variable
+	anyVariable = "NAME"      // stands for any variable in a list of settings
+	ourPrefix   = "SCHEDLAB_" // prefix of the variables that set serve flags
 )
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// kinds is how many of mode, command and URL the arm has; one is right.
+// kinds returns how many of mode, command and URL the arm has. A valid arm has one.
 func (a *Arm) kinds() int {
 	n := 0
 	for _, has := range []bool{a.Mode != "", len(a.Command) > 0, a.URL != ""} {
@@ -33,13 +33,14 @@ func (a *Arm) kinds() int {
 	return n
 }
 
-// says reports whether a command or its variables have a mark.
+// says reports whether the command or its variables contain a mark.
 func (a *Arm) says(mark string) bool {
 	has := func(w string) bool { return strings.Contains(w, mark) }
 	return slices.ContainsFunc(a.Command, has) || slices.ContainsFunc(slices.Collect(maps.Values(a.Env)), has)
 }
 
-// setCommand takes the words of a command line, with VARIABLE=VALUE words before it.
+// setCommand sets command and environment from the words of a command line, which may begin with
+// VARIABLE=VALUE.
 func (a *Arm) setCommand(words []string) {
 	variables, command := command.Variables(words)
 	for _, v := range variables {
@@ -49,14 +50,14 @@ func (a *Arm) setCommand(words []string) {
 	a.Command = command
 }
 
-// CommandArm is the arm of another program, from the words of its recorded command.
+// CommandArm returns the arm of another program from the words of its recorded command.
 func CommandArm(name string, words []string) Arm {
 	a := Arm{Name: name}
 	a.setCommand(words)
 	return a
 }
 
-// assignments are the arm's variables, as they stand before a command.
+// assignments returns the arm's environment variables as NAME=VALUE, in alphabetical order.
 func (a *Arm) assignments() (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		words = append(words, name+"="+a.Env[name])
@@ -64,7 +65,7 @@ func (a *Arm) assignments() (words []string) {
 	return words
 }
 
-// value is what a setting of any kind has; "" when it is not set.
+// value returns the value of a setting of any kind, "" when it is not set.
 func (a *Arm) value(setting string) string {
 	if name, is := strings.CutPrefix(setting, envPrefix); is {
 		return a.Env[name]
@@ -72,6 +73,7 @@ func (a *Arm) value(setting string) string {
 	return a.Flags[setting] + a.Clients[setting]
 }
 
+// checkEnv returns an error for the first environment variable that the arm cannot set.
 func (a *Arm) checkEnv() error {
 	names := slices.Sorted(maps.Keys(a.Env))
 	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
@@ -94,7 +96,7 @@ func (a *Arm) checkEnv() error {
 	return nil
 }
 
-// checkURL holds the address of a server that runs already to http://host:port.
+// checkURL returns an error if URL is set and is not of the form http://host:port.
 func (a *Arm) checkURL() error {
 	if a.URL == "" {
 		return nil
@@ -106,6 +108,7 @@ func (a *Arm) checkURL() error {
 	return nil
 }
 
+// checkMetrics returns an error if Metrics is set and names no URL.
 func (a *Arm) checkMetrics() error {
 	if a.Metrics == "" {
 		return nil
@@ -120,8 +123,8 @@ func (a *Arm) checkMetrics() error {
 	return nil
 }
 
-// MetricsURL is where the arm's own metrics would be read, if what a command of ours
-// starts listened at 127.0.0.1; "" when the arm says nowhere.
+// MetricsURL returns the URL of the arm's metrics, "" if the arm names none. For a command it assumes
+// a server at 127.0.0.1, with placeholders for the ports.
 func (a *Arm) MetricsURL() string {
 	if a.Metrics == "" {
 		return ""

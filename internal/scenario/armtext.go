@@ -8,21 +8,21 @@ import (
 	"schedlab/internal/command"
 )
 
-// metricsWord begins the word before a command or an address that says where the
-// server shows its own metrics.
+// metricsWord begins the word that tells where the server shows its metrics. The word precedes a
+// command or an address.
 const metricsWord = "metrics="
 
 // ParseArm reads a command-line arm:
 //
 //	MODE[,SETTING=VALUE...]                           a setting may be env.VARIABLE
 //	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
-//	NAME='[metrics=WHERE] http://HOST:PORT'           a server that runs already
+//	NAME='[metrics=WHERE] http://HOST:PORT'           a server that is already running
 func ParseArm(s string) (Arm, error) {
 	if err := checkValue(s); err != nil {
 		return Arm{}, err
 	}
 	name, rest, named := strings.Cut(s, "=")
-	named = named && !strings.Contains(name, ","+envPrefix) // a variable's value may look like either
+	named = named && !strings.Contains(name, ","+envPrefix) // the value of a variable may look like a command or a URL
 	switch {
 	case named && (strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)):
 		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })
@@ -45,12 +45,12 @@ func ParseArm(s string) (Arm, error) {
 		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
 	}
 	if len(a.Env) > 0 {
-		a.Name = a.Title() // values of variables may hold what a name may not
+		a.Name = a.Title() // the values may contain characters that a name must not
 	}
 	return a, a.check()
 }
 
-// parseForeign reads an arm that is no mode; set takes the words that are left.
+// parseForeign reads an arm that is a command or a URL. set receives the words after metrics=WHERE.
 func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, error) {
 	words, err := command.Split(text)
 	if err != nil {
@@ -64,8 +64,9 @@ func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, err
 	return a, a.check()
 }
 
-// Select replaces the arms of s by those with the names, in their order: of added, of its own, or else
-// parsed by ParseArm. Without names its own stay. The rest of added follow.
+// Select replaces the arms of s by the named arms, in that order. Each name is looked up in added,
+// then in the scenario's own arms, and is else parsed by ParseArm. Without names, the scenario keeps
+// its arms. The remaining arms of added are appended.
 func (s *Scenario) Select(names []string, added []Arm) error {
 	own, added := s.Arms, slices.Clone(added)
 	if len(names) > 0 {

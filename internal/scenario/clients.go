@@ -19,16 +19,15 @@ import (
 	"schedlab/internal/workload"
 )
 
-// clientKeys are the settings of a scenario's load that an arm's clients may
-// have their own value of, and that may be varied.
+// clientKeys are the settings of a scenario's load that an arm may override, and that may be varied.
 var clientKeys = []string{
 	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
 }
 
-// A Varied lists values of factors; an arm is made of each combination.
+// A Varied maps factors to their values. Each combination of values becomes an arm.
 type Varied map[string][]string
 
-// vary gives the arm values of a factor; what shares its map does not see them.
+// vary sets the values of a factor in the arm. It copies the map, which other arms may share.
 func (a *Arm) vary(factor string, values []string) {
 	all := Varied{}
 	maps.Copy(all, a.Vary)
@@ -36,7 +35,7 @@ func (a *Arm) vary(factor string, values []string) {
 	a.Vary = all
 }
 
-// varied reads the values of factors, each one of known.
+// varied reads a mapping from factors to values. Each factor must be in known.
 func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error) {
 	all := Varied{}
 	err := d.fields(path, n, known, func(factor, path string, n ast.Node) error {
@@ -47,7 +46,7 @@ func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error
 	return all, err
 }
 
-// Clients are an arm's: the scenario's load with what the arm changes of it.
+// Clients returns the load of an arm: the scenario's load with the arm's settings applied.
 func (s *Scenario) Clients(a Arm) (Load, error) {
 	l := s.Load
 	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
@@ -57,18 +56,18 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 		}
 	}
 	if l.Loop != s.Load.Loop && a.Clients["rate"] == "" {
-		l.Rate = Rate{} // that of the other loop
+		l.Rate = Rate{} // the scenario's rate is for the other kind of loop
 	}
 	switch {
 	case l.KeepAlive && l.Connections == 0:
 		l.Connections = 64
 	case !l.KeepAlive && l.Loop != "closed" && s.anyKeepAlive() && a.Clients["connections"] == "":
-		l.Connections = 0 // those are the other arms'
+		l.Connections = 0 // the scenario's connections are for arms with keep-alive
 	}
 	return l, nil
 }
 
-// Check reports the first impossible value of a load, nil if there is none.
+// Check returns an error for the first impossible value of a load, nil if there is none.
 func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
 	process, badArrivals := arrivals.Parse(l.Arrivals)
@@ -107,7 +106,7 @@ func (l Load) Check() *FieldError {
 	return nil
 }
 
-// CheckEngine refuses a load that the engine cannot send.
+// CheckEngine returns an error if the engine cannot send the load.
 func CheckEngine(engine string, l Load) error {
 	vegeta := engine == load.EngineVegeta
 	switch {
@@ -119,7 +118,8 @@ func CheckEngine(engine string, l Load) error {
 	return nil
 }
 
-// Recorded is the load, sent by an engine, as a record keeps it.
+// Recorded returns the load in the form of a record, with the engine that sends it. Times are in
+// seconds; Think is the mean.
 func (l Load) Recorded(engine string) record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
@@ -128,10 +128,9 @@ func (l Load) Recorded(engine string) record.Clients {
 	}
 }
 
-// Vary makes every arm one for each value of a factor: a load setting, a variable
-// of the server's environment (env.GOGC), or a server flag, which applies to the
-// arms whose mode takes it. It is the command
-// line's; what the scenario says of the factor gives way.
+// Vary makes each arm vary a factor over values, as --vary on the command line asks. The factor is a
+// load setting, an environment variable of the server (env.GOGC), or a serve flag. A flag applies to
+// the arms with a mode that takes it. The values replace those that the scenario gives the factor.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mode) error {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":

@@ -20,34 +20,35 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxScenario is the size in bytes above which a file is no scenario.
+// MaxScenario is the largest size of a scenario file, in bytes.
 const MaxScenario = 1 << 20
 
-// maxTokens bounds the time and depth of parsing, which grow with the square.
+// maxTokens limits the time and depth of parsing, which grow with the square of the tokens.
 const maxTokens = 10_000
 
-// A place is where something stands in a file, from 1.
+// A place is a position in a file. Line and column count from 1.
 type place struct{ line, column int }
 
-// A FieldError is an impossible value: its path, like load.rate or arms[2], and
-// what is wrong.
+// A FieldError is the error for an impossible value. Path names the value, like load.rate or arms[2];
+// Msg tells what the fault is.
 type FieldError struct {
 	Path, Msg string
-	within    string // the value, when the fault is at a character of it
-	at        int
+	within    string // the text of the value, if the fault is at one of its characters
+	at        int    // offset of that character
 }
 
+// fieldErrorf returns a FieldError with a formatted message.
 func fieldErrorf(path, format string, args ...any) *FieldError {
 	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
 
-// A decoder fills structs from YAML and remembers where each value stands. It
-// knows text, whole numbers, booleans, lists and mappings, and refuses the rest
-// of YAML: anchors, tags, merges, several documents.
+// A decoder fills structs from YAML and remembers the position of each value. It accepts text, whole
+// numbers, booleans, lists and mappings. It refuses the rest of YAML: anchors, tags, merges, several
+// documents.
 //
-// Note: the library's own decoder gives no position for values that read
-// themselves (rates, durations, demands), the commonest mistakes.
-type decoder struct{ at map[string]place }
+// Note: the library's decoder gives no position for errors in types with UnmarshalText (rates,
+// durations, demands), and most mistakes are there.
+type decoder struct{ at map[string]place } // position by path
 
 // decode reads one document into v.
 func decode(text []byte, v any) (*decoder, error) {
@@ -79,7 +80,8 @@ func decode(text []byte, v any) (*decoder, error) {
 	return d, d.value("", body, reflect.ValueOf(v).Elem())
 }
 
-// checkText refuses bytes that are not YAML text, or would be once they are shown.
+// checkText returns an error if text is too large, is not UTF-8, or has control characters, which
+// could drive a terminal when they are printed.
 func checkText(text []byte) error {
 	if len(text) > MaxScenario {
 		return place{1, 1}.errorf("larger than %d bytes: not a scenario", MaxScenario)
@@ -103,10 +105,11 @@ func checkText(text []byte) error {
 	return nil
 }
 
-// isControl reports whether r could drive a terminal. Tabs and line ends may be in texts.
+// isControl reports whether r could drive a terminal. Tabs and line ends are allowed.
 func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
 
-// checkValue refuses control characters that a value spells, like "\e[31m".
+// checkValue returns an error if a value has control characters, also if it spells them with an
+// escape, like "\e[31m".
 func checkValue(text string) error {
 	if i := strings.IndexFunc(text, isControl); i >= 0 {
 		return fmt.Errorf("%q has the control character %U; leave it out", text, []rune(text[i:])[0])
@@ -127,9 +130,10 @@ func syntax(err error) error {
 	return placeOf(bad.GetToken()).errorf("%s", msg)
 }
 
+// placeOf returns the position of a token.
 func placeOf(t *token.Token) place { return place{t.Position.Line, t.Position.Column} }
 
-// start is where a node's text begins: for a mapping in lines its first key.
+// start returns the position at which a node's text begins. For a block mapping, that is its first key.
 func start(n ast.Node) place {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		return placeOf(m.Values[0].Key.GetToken())
@@ -140,11 +144,12 @@ func start(n ast.Node) place {
 	return placeOf(n.GetToken())
 }
 
+// errorf returns an error of the form line:column: message. It wraps an error given with %w.
 func (p place) errorf(format string, args ...any) error {
 	return fmt.Errorf("%d:%d: %w", p.line, p.column, fmt.Errorf(format, args...))
 }
 
-// errorf says what is wrong with the value at path.
+// errorf returns an error about the value at path, with its position.
 func (d *decoder) errorf(path, format string, args ...any) error {
 	if path != "" {
 		format = "%s: " + format
@@ -153,8 +158,8 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 	return d.place(path).errorf(format, args...)
 }
 
-// fault is errorf for an impossible value. A fault within a value that stands in
-// one line of source is told with its own column.
+// fault is errorf for an impossible value. If the value is on one line of source and the fault is at
+// one of its characters, the error has the column of that character.
 func (d *decoder) fault(bad *FieldError, source string) error {
 	at := d.place(bad.Path)
 	lines := strings.Split(source, "\n")
@@ -166,7 +171,7 @@ func (d *decoder) fault(bad *FieldError, source string) error {
 	return at.errorf("%s: %s", bad.Path, bad.Msg)
 }
 
-// place is where path stands, or else the nearest thing around it that does.
+// place returns the position of path, or of the nearest enclosing value that has one.
 func (d *decoder) place(path string) place {
 	for {
 		if at, ok := d.at[path]; ok {
@@ -176,7 +181,7 @@ func (d *decoder) place(path string) place {
 	}
 }
 
-// value decodes n into v, which is settable.
+// value decodes n into v, which must be settable.
 func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	d.at[path] = start(n)
 	if a, ok := reflect.TypeAssert[*Arm](v.Addr()); ok {
@@ -217,7 +222,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	return nil
 }
 
-// setText gives v the value that text spells.
+// setText parses text and stores the value in v.
 func setText(v reflect.Value, text string) error {
 	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return t.UnmarshalText([]byte(text))
@@ -241,7 +246,7 @@ func setText(v reflect.Value, text string) error {
 	return nil
 }
 
-// keysOf lists the YAML names of a struct's fields.
+// keysOf returns the YAML names of a struct's fields.
 func keysOf(t reflect.Type) (keys []string) {
 	for f := range t.Fields() {
 		if key := f.Tag.Get("yaml"); key != "-" && f.IsExported() {
@@ -251,6 +256,7 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
+// fieldOf returns the index of the struct field with a YAML name. It panics if there is none.
 func fieldOf(t reflect.Type, key string) []int {
 	for f := range t.Fields() {
 		if f.Tag.Get("yaml") == key {
@@ -260,8 +266,7 @@ func fieldOf(t reflect.Type, key string) []int {
 	panic("no field has the key " + key)
 }
 
-// fields calls read for every key of a mapping; a key that is not among known
-// is an error.
+// fields calls read for every key of a mapping. A key that is not in known is an error.
 func (d *decoder) fields(path string, n ast.Node, known []string, read func(key, path string, value ast.Node) error) error {
 	m, ok := n.(ast.MapNode)
 	if !ok {
@@ -288,7 +293,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 	return nil
 }
 
-// text is a scalar as it is written, without its quotes.
+// text returns a scalar as it is written, without quotes.
 func (d *decoder) text(path string, n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -304,6 +309,7 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 	return "", d.errorf(path, "want one value, not %s", describe(n))
 }
 
+// isTrue parses true or false.
 func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
 		return false, fmt.Errorf("%q is neither true nor false", text)
@@ -311,7 +317,7 @@ func isTrue(text string) (bool, error) {
 	return text == "true", nil
 }
 
-// describe names a node in a message.
+// describe returns a phrase for a node in a message.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case ast.MapNode:

@@ -8,8 +8,8 @@ import (
 	"schedlab/internal/expect"
 )
 
-// Assert adds an assertion to those of the scenario, after it was parsed; see
-// docs/scenarios.md. It may name any arm that the scenario has by now.
+// Assert adds an assertion to a parsed scenario; see docs/scenarios.md. The assertion may name any arm
+// that the scenario has at that time.
 func (s *Scenario) Assert(text string) error {
 	var arms []string
 	for _, a := range s.Contestants() {
@@ -22,7 +22,7 @@ func (s *Scenario) Assert(text string) error {
 	return nil
 }
 
-// parseExpectations checks all of a scenario's.
+// parseExpectations checks all assertions of a scenario.
 func (s *Scenario) parseExpectations() *FieldError {
 	var arms []string
 	for _, a := range s.Contestants() {

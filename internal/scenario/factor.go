@@ -15,25 +15,25 @@ import (
 	"schedlab/internal/workload"
 )
 
-// shareFactor is the share of requests that sleep at all.
+// shareFactor is the name of the ratio of requests that sleep at all.
 const shareFactor = "sleep-share"
 
-// mostValues bounds an axis.
+// mostValues is the largest number of values on an axis.
 const mostValues = 25
 
-// factors are what an axis of a map may vary: the workload, and what arms set.
+// factors returns the names that an axis of a map may vary: of the workload and of the arms' settings.
 func factors() []string {
 	return slices.Concat([]string{"cpu", "sleep", shareFactor}, VaryFactors())
 }
 
-// VaryFactors are the settings of an arm by name, but for the variables of its
-// environment, which have any name.
+// VaryFactors returns the names of an arm's settings, without environment variables, which can have
+// any name.
 func VaryFactors() []string {
 	return slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
 }
 
-// ParseFactor reads an axis of a map, FACTOR=V1,V2,...: two values or more in the
-// order in which they are to stand. A comma within parentheses is its value's.
+// ParseFactor reads an axis of a map, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
+// comma within parentheses is part of a value.
 func ParseFactor(text string) (record.Factor, error) {
 	name, list, ok := strings.Cut(text, "=")
 	f := record.Factor{Name: name}
@@ -61,7 +61,7 @@ func ParseFactor(text string) (record.Factor, error) {
 	return f, nil
 }
 
-// SplitValues splits V1,V2,...; a comma within parentheses is its value's.
+// SplitValues splits V1,V2,... at commas. A comma within parentheses is part of a value.
 func SplitValues(list string) (values []string) {
 	depth, from := 0, 0
 	for i, r := range list + "," {
@@ -78,10 +78,9 @@ func SplitValues(list string) (values []string) {
 	return values
 }
 
-// At is the scenario of one cell of a map: with the i-th value of x and the j-th
-// of y, and without expectations, which are about the scenario as it stands. A
-// server flag is given to the arms whose mode takes it; arms that vary something
-// themselves have no place on a map.
+// At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y. It
+// drops the expectations, which are about the scenario without a map. A serve flag is set in the arms
+// with a mode that takes it. An arm that varies something itself is an error.
 func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
 	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
 		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
@@ -90,7 +89,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 	s.Arms, s.Load.Vary = slices.Clone(s.Arms), nil
 	axes := []record.Factor{x, y}
 	values := []string{x.Values[i], y.Values[j]}
-	if x.Name == shareFactor { // it is a share of whatever sleep there is
+	if x.Name == shareFactor { // the ratio applies to the sleep, so set the sleep first
 		slices.Reverse(axes)
 		slices.Reverse(values)
 	}
@@ -111,7 +110,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 	return s, nil
 }
 
-// set gives the scenario one value of a factor.
+// set sets one value of a factor in the scenario.
 func (s *Scenario) set(f record.Factor, value string, modes map[string]mode.Mode) error {
 	switch f.Name {
 	case "cpu", "sleep", shareFactor:
@@ -131,7 +130,7 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]mode.Mode
 	return setText(reflect.ValueOf(&s.Load).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), f.Name)), value)
 }
 
-// Keep has all clients keep their connections, or open one for each request.
+// Keep sets whether all clients keep their connections, or open one for each request.
 func (s *Scenario) Keep(connections bool) {
 	s.Load.KeepAlive = connections
 	if !connections && s.Load.Loop != "closed" {
@@ -143,8 +142,8 @@ func (s *Scenario) Keep(connections bool) {
 	}
 }
 
-// setFlag gives a server flag to the arms whose mode takes any value of it; that it
-// takes this one, planning sees.
+// setFlag sets a serve flag in the arms with a mode that takes any of the factor's values. Planning
+// finds out whether the mode takes this value.
 func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]mode.Mode) error {
 	refused := errors.New("they are no modes of this program")
 	taken := false
@@ -171,7 +170,7 @@ func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]mode.
 	return nil
 }
 
-// set changes what a request of /work asks.
+// set sets a factor of the demand of a request to /work.
 func (w *Workload) set(factor, value string) (err error) {
 	if w.Path != "" {
 		return fmt.Errorf("the scenario asks %s, which has no such demand; use one that states cpu or sleep", w.Path)

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// All stands for every scenario of a library.
+// All is the argument that stands for every scenario of a library.
 const All = "all"
 
 // A Library holds scenarios in files NAME.yaml at its root. The program embeds one.
 type Library struct{ fs.FS }
 
-// Names lists the scenarios in alphabetical order.
+// Names returns the names of the scenarios in alphabetical order.
 func (l Library) Names() (names []string) {
 	files, err := fs.Glob(l, "*.yaml")
 	if err != nil {
-		panic(err) // the pattern is ours
+		panic(err) // cannot happen: the pattern is valid
 	}
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f, ".yaml"))
@@ -29,7 +29,8 @@ func (l Library) Names() (names []string) {
 	return names
 }
 
-// Expand replaces All by every name of the library and a directory by its scenario files.
+// Expand replaces All by every name of the library, and a directory by the scenario files in it. Other
+// arguments stay.
 func (l Library) Expand(args []string) (names []string, err error) {
 	for _, arg := range args {
 		info, statErr := os.Stat(arg)
@@ -54,8 +55,8 @@ func (l Library) Expand(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// Find reads a scenario of the library by name, or one from a file by its path. embedded tells
-// that it is from the library.
+// Find reads a scenario of the library by its name, or a file by its path. embedded reports whether the
+// scenario is from the library.
 func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	text, err := fs.ReadFile(l, arg+".yaml")
 	if err == nil {
@@ -75,7 +76,7 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	return s, false, err
 }
 
-// readFile reads a scenario file, or as much of a larger file as Parse needs to refuse it.
+// readFile reads a scenario file. Of a larger file it reads just enough for Parse to refuse it.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package scenario is one question as a file or a command line asks it: the workload, the
-// load, the arms and what is expected of them. It reads and checks them and runs nothing.
+// Package scenario reads and checks scenarios. A scenario is one question, from a file or a command
+// line: the workload, the load, the arms, and the expectations about them. The package runs nothing.
 package scenario
 
 import (
@@ -17,9 +17,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Scenario is one question, the workload and load that ask it, and who
-// answers. Unknown keys, wrong types and impossible values are errors with
-// file, line and column.
+// A Scenario is one question, with the workload and load to measure, and the arms to compare. In a
+// file, unknown keys, wrong types and impossible values are errors with file, line and column.
 type Scenario struct {
 	Name     string   `yaml:"name"`
 	Question string   `yaml:"question"`
@@ -33,12 +32,12 @@ type Scenario struct {
 
 	Source string `yaml:"-"` // the file's text
 
-	asks []load.Target     // in turn: of Workload.Requests, or read from a file (see Open)
-	Log  *arrivals.Process // opened, when an access log is replayed
+	asks []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
+	Log  *arrivals.Process // the access log to replay, set by Open; nil without one
 }
 
-// Workload is what one request asks: CPU time and sleep of /work, a path, or what
-// a file of vegeta's targets says in turn.
+// Workload tells what a request asks for: CPU time and sleep at /work, a path, a list of requests, or
+// the requests in a file of vegeta's targets.
 type Workload struct {
 	CPU    workload.Dist `yaml:"cpu"`
 	Sleep  workload.Dist `yaml:"sleep"`
@@ -46,40 +45,40 @@ type Workload struct {
 	Method string        `yaml:"method"` // default GET
 	Body   string        `yaml:"body"`
 
-	Targets string `yaml:"targets"` // instead of all these: a file; whose server it names does not matter
-	// Requests are, instead of all these, asked in turn: "METHOD /path" or "METHOD /path body".
+	Targets string `yaml:"targets"` // instead of all these: a file of targets; the servers in it are replaced
+	// Requests are requests that take turns, instead of all these: "METHOD /path" or "METHOD /path body".
 	Requests []string `yaml:"requests"`
 }
 
-// Load is how requests arrive: in an open loop at a rate, whatever the server
-// does, or in a closed one from clients that wait for their replies.
+// Load tells how requests arrive. In an open loop they arrive at a rate, whatever the server does. In
+// a closed loop they come from clients that wait for their replies.
 type Load struct {
 	Loop        string        `yaml:"loop"`        // open (default) or closed
-	Arrivals    string        `yaml:"arrivals"`    // of an open loop: poisson (default), or as arrivals.Parse reads
+	Arrivals    string        `yaml:"arrivals"`    // open loop: poisson (default), or another process that arrivals.Parse reads
 	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
-	MinRate     Rate          `yaml:"min_rate"`    // floor for a relative rate
-	MaxRate     Rate          `yaml:"max_rate"`    // ceiling for an absolute one, a share of the slowest arm's throughput: rate is lowered to it, and it is said
-	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; the clients of a closed loop
+	MinRate     Rate          `yaml:"min_rate"`    // lower limit of a relative rate
+	MaxRate     Rate          `yaml:"max_rate"`    // upper limit of an absolute rate, as a ratio of the slowest arm's throughput; a lowered rate raises a doubt
+	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; in a closed loop the number of clients
 	KeepAlive   bool          `yaml:"keepalive"`
-	Idle        int           `yaml:"idle"`     // more connections, held open beside an open loop
-	Think       workload.Dist `yaml:"think"`    // of a closed loop, between a reply and the next request
-	Session     int           `yaml:"session"`  // of a closed loop, requests before a client reconnects
-	Pipeline    int           `yaml:"pipeline"` // of a closed loop, requests under way on a connection
-	Ramp        Duration      `yaml:"ramp"`     // of a closed loop: its clients start one after the other over this time, within the warm-up
+	Idle        int           `yaml:"idle"`     // open loop: further connections, held open without requests
+	Think       workload.Dist `yaml:"think"`    // closed loop: pause between a reply and the next request
+	Session     int           `yaml:"session"`  // closed loop: requests before a client reconnects
+	Pipeline    int           `yaml:"pipeline"` // closed loop: requests in flight on a connection
+	Ramp        Duration      `yaml:"ramp"`     // closed loop: clients start one after the other over this time, within the warm-up
 	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
-	Vary        Varied        `yaml:"vary"`     // settings above with several values: every arm for each of them
+	Vary        Varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
 }
 
-// Protocol changes the number and length of windows.
+// Protocol sets the number and length of windows. Zero values leave the kind's defaults.
 type Protocol struct {
-	Kind   string   `yaml:"kind"` // quick (default) or full
-	Blocks int      `yaml:"blocks"`
+	Kind   string   `yaml:"kind"`   // quick (default) or full
+	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
 	Warmup Duration `yaml:"warmup"`
 	Window Duration `yaml:"window"`
-	Budget Duration `yaml:"budget"` // longest the whole comparison may take; default 75s, full 10m per scenario
+	Budget Duration `yaml:"budget"` // longest duration of the whole comparison; default 75s, for full 10m per scenario
 }
 
-// Needs are what a machine must have for the question to make sense.
+// Needs are the properties that a machine must have for the question to make sense.
 type Needs struct {
 	ServerCPUs int `yaml:"server_cpus"`
 }
@@ -87,7 +86,7 @@ type Needs struct {
 // A Duration is a time like 1.05s.
 type Duration time.Duration
 
-// Longest bounds every duration of a plan.
+// Longest is the upper limit of every duration of a plan.
 const Longest = 24 * time.Hour
 
 // UnmarshalText parses a duration above 0, up to 24 hours.
@@ -100,14 +99,14 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Rate is absolute (PerSecond) or a share of the slowest arm's throughput
-// (OfSlowest); one of the two is 0.
+// A Rate is absolute (PerSecond, requests per second) or a ratio of the slowest arm's throughput
+// (OfSlowest). At least one of the two is 0; the zero Rate is no rate.
 type Rate struct {
 	PerSecond float64
 	OfSlowest float64
 }
 
-// maxRate is the highest rate a scenario may ask, above what one generator sends.
+// maxRate is the highest rate of a scenario, in requests per second. One generator cannot send as fast.
 const maxRate = 1e6
 
 // UnmarshalText parses "3000/s" or "0.7x".
@@ -130,6 +129,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a rate: give requests per second like 3000/s (up to %.0f/s), or a share of the slowest arm's throughput like 0.7x", text, maxRate)
 }
 
+// String returns the rate in the form that UnmarshalText reads; "" for the zero Rate.
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return ""
@@ -140,27 +140,28 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(r.PerSecond, 'g', -1, 64) + "/s"
 }
 
-// Set is UnmarshalText for a flag.
+// Set parses a rate like UnmarshalText. It makes *Rate a flag value.
 func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 
-// Type names the value in a command's help.
+// Type returns the name of the value in a command's help.
 func (r *Rate) Type() string { return "rate" }
 
-// Rounded keeps four digits of a rate that was computed: what is sent, recorded and
-// printed is one number.
+// Rounded returns a computed rate with four significant digits, so that the rates sent, recorded and
+// printed are the same number.
 func Rounded(rate float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
 	return r
 }
 
-// MaxArms bounds the arms of a scenario, those of varied values each on its own.
+// MaxArms is the largest number of arms of a scenario, with varied arms expanded.
 const MaxArms = 40
 
-// Parse reads a scenario file's text; file is for messages.
+// Parse reads the text of a scenario file. file is its name in messages.
 func Parse(file string, text []byte) (Scenario, error) { return parse(file, text, false) }
 
-// Recorded reads a scenario from the record of a run, whose plan has the arms: one that was made
-// from the command line has none of its own. Models that an older version knew are left out.
+// Recorded reads a scenario from the record of a run. It allows a scenario without arms: one that was
+// made from the command line has its arms in the plan only. It leaves out queueing models that only
+// an older version knew.
 func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
 
 func parse(file string, text []byte, recorded bool) (Scenario, error) {
@@ -189,6 +190,7 @@ func parseScenario(text []byte, recorded bool) (s Scenario, err error) {
 	return s, nil
 }
 
+// setDefaults fills in defaults, and copies load.vary to the arms that do not set the factor themselves.
 func (s *Scenario) setDefaults() {
 	s.Workload.Method = cmp.Or(s.Workload.Method, "GET")
 	s.Load.Loop = cmp.Or(s.Load.Loop, "open")
@@ -212,7 +214,7 @@ var (
 	methodForm = regexp.MustCompile(`^[A-Z]{1,16}$`)
 )
 
-// check reports the first impossible value, nil if there is none.
+// check returns an error for the first impossible value, nil if there is none.
 func (s *Scenario) check() *FieldError {
 	var zero workload.Dist
 	for _, rule := range []struct {
@@ -240,7 +242,7 @@ func (s *Scenario) check() *FieldError {
 		return bad
 	}
 	plain := s.Load
-	plain.KeepAlive = plain.KeepAlive || s.anyKeepAlive() // the connections are for those arms
+	plain.KeepAlive = plain.KeepAlive || s.anyKeepAlive() // the connections are for the arms with keep-alive
 	if bad := plain.Check(); bad != nil && len(s.Load.Vary) == 0 {
 		return bad
 	}
@@ -282,7 +284,7 @@ func (s *Scenario) check() *FieldError {
 	return s.parseExpectations()
 }
 
-// Contestants are the arms as they run, those of varied values each on its own.
+// Contestants returns the arms as they run, with varied arms expanded.
 func (s *Scenario) Contestants() (all []Arm) {
 	for _, a := range s.Arms {
 		all = append(all, a.expand()...)
@@ -290,23 +292,24 @@ func (s *Scenario) Contestants() (all []Arm) {
 	return all
 }
 
-// First is the first arm as it runs: of one that is varied, with its first values.
+// First returns the first arm as it runs. A varied arm has its first values.
 func (s *Scenario) First() Arm {
 	a := s.Arms[0].expand()[0]
 	a.Vary = nil
 	return a
 }
 
+// anyKeepAlive reports whether the clients of any arm keep their connections.
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool {
 		return a.Clients["keepalive"] == "true" || slices.Contains(a.Vary["keepalive"], "true")
 	})
 }
 
-// TheoryNames are the models a scenario may name under predict.
+// TheoryNames are the queueing models that a scenario may name under predict.
 var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds"}
 
-// checkPredict finds a model that is none.
+// checkPredict returns an error for the first unknown queueing model.
 func (s *Scenario) checkPredict() *FieldError {
 	for i, name := range s.Predict {
 		if !slices.Contains(TheoryNames, name) {

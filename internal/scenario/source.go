@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/workload"
 )
 
-// Ask makes a scenario of a question that has no file. Arms are still to be put in.
+// Ask returns a scenario for a question without a file. The caller adds the arms.
 func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
 	s.setDefaults()
@@ -35,16 +35,15 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	return s, nil
 }
 
-// isLog reports whether a scenario's arrivals are those of an access log, which says what is
-// asked as well.
+// isLog reports whether a scenario's arrivals come from an access log, which also holds the requests.
 func isLog(spec string) bool {
 	a, err := arrivals.Parse(spec)
 	return err == nil && a.Kind == arrivals.KindLog
 }
 
-// Open reads the files that say what the scenario asks: its targets, or the access
-// log it replays. Planning does so itself; [Scenario.Attack] needs it before. Names
-// are relative to the working directory.
+// Open reads the file with the scenario's requests: its targets, or the access log to replay. Planning
+// calls it; call it yourself before [Scenario.Attack]. File names are relative to the working
+// directory.
 func (s *Scenario) Open() error {
 	switch {
 	case s.Workload.Targets != "":
@@ -69,7 +68,7 @@ func (s *Scenario) Open() error {
 	return nil
 }
 
-// listed are the requests that the scenario itself lists; nil without any.
+// listed returns the requests that the scenario itself lists, nil if there are none.
 func (w *Workload) listed() (asks []load.Target) {
 	for _, text := range w.Requests {
 		method, rest, _ := strings.Cut(text, " ")
@@ -79,7 +78,7 @@ func (w *Workload) listed() (asks []load.Target) {
 	return asks
 }
 
-// Targets is what the scenario asks of a server at addr.
+// Targets returns the scenario's requests, directed at the server at addr (host:port).
 func (s *Scenario) Targets(addr string) []load.Target {
 	if s.asks != nil {
 		moved := make([]load.Target, len(s.asks))
@@ -91,10 +90,11 @@ func (s *Scenario) Targets(addr string) []load.Target {
 	return []load.Target{{Method: s.Workload.Method, URL: "http://" + addr + cmp.Or(s.Workload.Path, workPath), Body: []byte(s.Workload.Body)}}
 }
 
-// workPath is where our servers do the work of cpu and sleep.
+// workPath is the path at which our servers do the work of cpu and sleep.
 const workPath = "/work"
 
-// Which is the order in which a closed loop asks the targets; nil for in turn.
+// Which returns the order in which a closed loop sends the targets, as indices into Targets; nil if
+// they take turns.
 func (s *Scenario) Which() []uint32 {
 	if s.Log == nil {
 		return nil
@@ -107,7 +107,7 @@ func (s *Scenario) AsksWork() bool {
 	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
 }
 
-// Asked says what a request does, or which requests are asked.
+// Asked returns a phrase that describes the requests.
 func (s *Scenario) Asked() string {
 	cpu, sleep := s.Workload.CPU, s.Workload.Sleep
 	switch {
@@ -130,7 +130,7 @@ func (s *Scenario) Asked() string {
 	return ""
 }
 
-// checkAsked reports what is wrong with what a scenario asks, nil if nothing is.
+// checkAsked returns an error for the first fault in the scenario's requests, nil if there is none.
 func (s *Scenario) checkAsked() *FieldError {
 	w := s.Workload
 	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
@@ -152,12 +152,12 @@ func (s *Scenario) checkAsked() *FieldError {
 	return nil
 }
 
-// Replay is a block's stretch of the log at a mean rate.
+// Replay returns a block's part of the log, of length span, replayed at a mean rate per second.
 func (s *Scenario) Replay(block int, rate float64, span time.Duration) arrivals.Trace {
 	return s.Log.Part(block, span, rate).Draw(rate, span, nil)
 }
 
-// ReadyPath is asked until a server answers.
+// ReadyPath returns the path to request until an arm's server replies.
 func (s *Scenario) ReadyPath(a Arm) string {
 	if a.Mode != "" {
 		return "/plaintext"
@@ -165,8 +165,8 @@ func (s *Scenario) ReadyPath(a Arm) string {
 	return s.Targets("x")[0].URL[len("http://x"):]
 }
 
-// Attack returns what the scenario asks of a server at addr (host:port), in which order
-// if a log says so, and over which connections; the rest of the trace is left to fill in.
+// Attack returns the options of an open loop on the server at addr (host:port): the targets, their
+// order if a log gives one, the connections and the timeout. The caller fills in the rest of the trace.
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{
 		Targets: s.Targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
@@ -174,9 +174,9 @@ func (s *Scenario) Attack(addr string) load.Options {
 	}
 }
 
-// Demands draws n requests' CPU and sleep; nil when the scenario states none. The draw
-// depends on the seed only, not on the calibration: that turns CPU time into iterations
-// afterwards.
+// Demands draws the CPU time and sleep of n requests; nil when the scenario states none. The draw
+// depends on the seed only. The calibration iters, iterations per microsecond, turns the CPU time into
+// iterations afterwards.
 func (s *Scenario) Demands(n int, seed uint64, iters float64) []arrivals.Demand {
 	if !s.AsksWork() {
 		return nil

@@ -16,10 +16,9 @@ import (
 	"schedlab/internal/workload"
 )
 
-// WriteVegeta writes the scenario as a shell script that asks the server at addr,
-// host:port, with vegeta's own command line: its targets, an attack for each load
-// that arms have, and what of the load vegeta cannot say. The scenario must have
-// been opened.
+// WriteVegeta writes the scenario as a shell script that attacks the server at addr (host:port) with
+// vegeta's command line. The script has the targets and one attack for each different load of the
+// arms. Comments list the properties of the load that vegeta cannot express. Call Open first.
 func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
 	asks := s.Targets(addr)
 	for i, t := range asks {
@@ -59,8 +58,8 @@ targets() {
 	return err
 }
 
-// stated is a URL that states the demand as distributions; the server draws from
-// them, by X-Vegeta-Seq.
+// stated returns url with the demand as distributions in its query. The server draws from them by
+// X-Vegeta-Seq.
 func (s *Scenario) stated(url string) string {
 	if !s.AsksWork() {
 		return url
@@ -80,20 +79,20 @@ func (s *Scenario) stated(url string) string {
 	return url + "?" + strings.Join(demand, "&")
 }
 
-// A sharedLoad is that of several arms.
+// A sharedLoad is a load with the names of the arms that have it.
 type sharedLoad struct {
 	Load
 	arms []string
 }
 
-// loads are the different ones that arms have, in their order.
+// loads returns the different loads of the arms, in the arms' order.
 func (s *Scenario) loads() (all []sharedLoad, err error) {
 	for _, a := range s.Contestants() {
 		l, err := s.Clients(a)
 		if err != nil {
 			return nil, err
 		}
-		l.Vary = nil // in a
+		l.Vary = nil // the expanded arm a has the values
 		if i := slices.IndexFunc(all, func(known sharedLoad) bool { return reflect.DeepEqual(known.Load, l) }); i >= 0 {
 			all[i].arms = append(all[i].arms, a.Name)
 			continue
@@ -103,7 +102,7 @@ func (s *Scenario) loads() (all []sharedLoad, err error) {
 	return all, nil
 }
 
-// vegetaFlags are vegeta's for a load, and what there is no flag for.
+// vegetaFlags returns vegeta's flags for a load, and phrases for the properties without a flag.
 func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
 	lack := func(is bool, format string, args ...any) {
@@ -124,6 +123,7 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	return flags, unsaid
 }
 
+// vegetaOpen adds the flags of an open loop. lack notes a property that vegeta cannot express.
 func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
 	process, _ := arrivals.Parse(l.Arrivals) // checked with the scenario
 	lack(process.Kind != arrivals.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
@@ -144,7 +144,7 @@ func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, 
 	lack(l.Idle > 0, "%d idle connections beside the load", l.Idle)
 }
 
-// vegetaClosed has a worker stand for each client.
+// vegetaClosed adds the flags of a closed loop, with one of vegeta's workers for each client.
 func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
 	add("-workers=%d -max-workers=%d -connections=%d", l.Connections, l.Connections, l.Connections)
 	if rate := l.Rate.PerSecond; rate > 0 {
@@ -159,7 +159,7 @@ func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool
 	lack(l.Ramp > 0, "clients that start one after the other over %v", time.Duration(l.Ramp))
 }
 
-// vegetaRate is a rate as its command line reads them, in whole numbers.
+// vegetaRate returns a rate in the form of vegeta's command line, which takes whole numbers.
 func vegetaRate(perSecond float64) string {
 	if whole := math.Round(perSecond); whole == perSecond {
 		return fmt.Sprintf("%.0f/1s", whole)

@@ -11,27 +11,27 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An Answer is what a pool needs to serve a demand, or without an SLO what waits each number
-// of workers would have.
+// An Answer is the size of a pool that keeps an SLO under a demand. Without an SLO, it lists the
+// wait for a worker by number of workers.
 type Answer struct {
 	Demand Demand
 	SLO    stats.SLO // nil: none was given
 	Ask    queueing.Ask
-	Advice queueing.Advice    // with an SLO; 0 workers when no number will do
-	Waits  []queueing.Outcome // without an SLO, by workers; none when no number will do
-	Knee   int                // of Waits
+	Advice queueing.Advice    // with an SLO; 0 workers when no number keeps it
+	Waits  []queueing.Outcome // without an SLO, by ascending workers; empty when no number keeps up
+	Knee   int                // index in Waits from which on waits are short
 }
 
-// Options are what Advise must know besides the demand and the SLO.
+// Options are the inputs of Advise in addition to the demand and the SLO.
 type Options struct {
 	Rate   float64 // requests per second
-	Cores  int     // that the workers share
-	Margin float64 // ratio of Rate by which it may grow with the SLO still kept
+	Cores  int     // cores that the workers share
+	Margin float64 // ratio by which Rate may grow before the SLO breaks, 0 or more
 	Seed   uint64  // of the replayed trace
 }
 
-// Advise finds the fewest workers and the shortest queue that keep an SLO; without one it
-// lists the waits.
+// Advise returns the fewest workers and the shortest queue that keep slo. If slo is nil, it returns
+// the waits by number of workers.
 func Advise(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
@@ -45,7 +45,7 @@ func Advise(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	return a, err
 }
 
-// Hopeless reports whether no number of workers will do.
+// Hopeless reports whether no number of workers keeps the SLO or, without one, keeps up.
 func (a Answer) Hopeless() bool {
 	if a.SLO == nil {
 		return len(a.Waits) == 0
@@ -53,7 +53,8 @@ func (a Answer) Hopeless() bool {
 	return a.Advice.Workers == 0
 }
 
-// Doubts are what the demand's source, the replay and theory cannot tell.
+// Doubts returns the doubts about the answer: of the demand's source, of the replay, and of theory
+// as such.
 func (a Answer) Doubts() []record.Fact {
 	all := slices.Clone(a.Demand.Doubts)
 	if o := a.Advice.Expected; a.SLO != nil && o.Formula == "replay" {
@@ -62,13 +63,13 @@ func (a Answer) Doubts() []record.Fact {
 	return append(all, record.Fact{Code: record.SizeTheory})
 }
 
-// rare are the doubts about terms that so many replayed requests say little of.
+// rare returns doubts about the SLO terms for which the replay had too few events.
 func (a Answer) rare(replayed int) (all []record.Fact) {
 	n := float64(replayed)
 	for _, t := range a.SLO {
 		switch {
 		case t.Metric == "errors" && t.Limit*n < 10:
-			// The rule of three: 3/n is the upper end of a 95 % interval for what was not seen.
+			// The rule of three: if n requests had no error, 3/n is the upper end of a 95 % interval of the ratio.
 			all = append(all, record.Fact{Code: sizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
 		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
 			all = append(all, record.Fact{Code: sizeRareTail, Metric: QuantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
@@ -77,7 +78,7 @@ func (a Answer) rare(replayed int) (all []record.Fact) {
 	return all
 }
 
-// Broken names the terms of the SLO that an outcome does not keep.
+// Broken returns the metrics of the SLO terms that an outcome breaks, nil if it keeps all.
 func (a Answer) Broken(o queueing.Outcome) (metrics []string) {
 	for _, t := range a.SLO {
 		if !t.Holds(figureOf(t, o, a.Ask.Rate)) {
@@ -87,7 +88,7 @@ func (a Answer) Broken(o queueing.Outcome) (metrics []string) {
 	return metrics
 }
 
-// Quantiles are those to be shown: the usual three and the SLO's, ascending.
+// Quantiles returns the quantiles to show, 0..1, ascending: 0.5, 0.9, 0.99 and the SLO's.
 func (a Answer) Quantiles() []float64 {
 	all := []float64{0.5, 0.9, 0.99}
 	for _, t := range a.SLO {
@@ -99,10 +100,11 @@ func (a Answer) Quantiles() []float64 {
 	return slices.Compact(all)
 }
 
-// QuantileName is that of a quantile, like p99.9.
+// QuantileName returns the name of a quantile: p99.9 for 0.999.
 func QuantileName(q float64) string { return "p" + strconv.FormatFloat(100*q, 'g', 6, 64) }
 
-// Comparison is what the formula for the advised pool has for the mean.
+// Comparison returns the prediction of the mean response time by the formula for the advised pool,
+// without a replay.
 func (a Answer) Comparison() queueing.Prediction {
 	st := queueing.Station{Kind: queueing.Pool, Workers: a.Advice.Workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn}
 	if st.Workers == 0 {
@@ -113,10 +115,11 @@ func (a Answer) Comparison() queueing.Prediction {
 	return queueing.Predict(st, l)
 }
 
-// longestTrace bounds a trace, and with it the time that the advice takes.
+// longestTrace limits the requests of a trace, and so the time that the advice takes.
 const longestTrace = 400_000
 
-// traceLength is how many requests a trace needs for the SLO's rarest events.
+// traceLength returns how many requests a trace needs so that the SLO's rarest events occur in it:
+// about 200 beyond the highest quantile, 60 errors.
 func traceLength(slo stats.SLO) int {
 	n := 100_000.0
 	for _, t := range slo {
@@ -130,16 +133,18 @@ func traceLength(slo stats.SLO) int {
 	return int(math.Round(min(n, longestTrace)))
 }
 
-// keeps says which outcomes keep an SLO. Goodput is judged as a share of what is
-// asked of rate: fewer requests than that make no server worse.
+// keeps returns a function that reports whether an outcome keeps slo. Goodput is scaled from the
+// outcome's own rate to rate, so that an outcome at a lower rate is not worse for its fewer requests.
 func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 	slo = slices.Clone(slo)
-	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // those that cost nothing first
+	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // cheap terms first: they need no quantile
 	return func(o queueing.Outcome) bool {
 		return !slices.ContainsFunc(slo, func(t stats.Term) bool { return !t.Holds(figureOf(t, o, rate)) })
 	}
 }
 
+// figureOf returns the figure of an outcome that an SLO term limits: seconds, a ratio, or requests per
+// second. Goodput is scaled to rate.
 func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	switch {
 	case t.Quantile > 0:

@@ -13,15 +13,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A histogram has counts of times up to each bound, ascending; beyond counts those
-// above the last.
+// A histogram counts times by bucket. counts[i] is the number of times above bounds[i-1] and up to
+// bounds[i]; they are not cumulative.
 type histogram struct {
-	bounds, counts []float64
-	beyond         float64
-	sum            float64 // of all times, seconds; NaN not told
+	bounds, counts []float64 // bounds in seconds, ascending
+	beyond         float64   // number of times above the last bound
+	sum            float64   // of all times, seconds; NaN if the exposition has none
 }
 
-// addUp joins a metric's series, whose bounds must be the same.
+// addUp adds up the series of a metric. They must have the same bounds and at least one time.
 func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 	for i, m := range series {
 		one, err := read(m.GetHistogram())
@@ -47,6 +47,7 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 	return h, nil
 }
 
+// total returns the number of times counted.
 func (h histogram) total() float64 {
 	total := h.beyond
 	for _, n := range h.counts {
@@ -55,6 +56,7 @@ func (h histogram) total() float64 {
 	return total
 }
 
+// read converts a classic histogram from cumulative to plain counts, and checks that it is consistent.
 func read(m *dto.Histogram) (h histogram, err error) {
 	below, count := 0.0, float64(m.GetSampleCount())
 	for _, b := range m.GetBucket() {
@@ -90,7 +92,7 @@ func read(m *dto.Histogram) (h histogram, err error) {
 	return h, h.checkSum()
 }
 
-// leText is a bucket's bound as it is exposed.
+// leText returns a bucket's bound as the exposition writes it.
 func leText(bound float64) string {
 	if math.IsInf(bound, 1) {
 		return "+Inf"
@@ -98,10 +100,10 @@ func leText(bound float64) string {
 	return strconv.FormatFloat(bound, 'g', -1, 64)
 }
 
-// rounding is by how much of itself a sum of floats may be off.
+// rounding is the relative error allowed to a sum of floats.
 const rounding = 1e-6
 
-// checkSum refuses a sum that no times within the buckets have.
+// checkSum returns an error if no times within the buckets can add up to the sum.
 func (h histogram) checkSum() error {
 	least, most, low := 0.0, 0.0, 0.0
 	for i, high := range h.bounds {
@@ -120,7 +122,8 @@ func (h histogram) checkSum() error {
 	return nil
 }
 
-// demand spreads the counts over samples.
+// demand returns a demand of drawn samples, spread evenly within each bucket. Times above the last
+// bound all get one value: their mean by the histogram's sum, or the bound itself without a sum.
 func (h histogram) demand(from string) Demand {
 	total := h.total()
 	samples := make([]time.Duration, 0, drawn)

@@ -17,13 +17,13 @@ import (
 // units are the units of a CSV file's times.
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
 
-// longestHeld bounds a time in a file: what is longer is another unit.
+// longestHeld is the longest time accepted in a file. A longer one suggests a wrong unit.
 const longestHeld = time.Hour
 
-// ReadCSV reads the times a worker is held, one a row, from a CSV file, named file in
-// messages: the column of that name, or when column is "" the only one of numbers. Unit
-// is s, ms, us or ns. A first row of no numbers is a header, and a named column needs
-// one. From names the column, where there are several. Errors name file and line.
+// ReadCSV reads from a CSV file the times that a worker is held, one per row. file is the file's
+// name in messages. column names the column; "" takes the only column of numbers. unit is s, ms, us
+// or ns. A first row without numbers is a header; a named column needs one. If there are several
+// columns, From of the demand names the one used. Errors name file and line.
 func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	scale, ok := units[unit]
 	if !ok {
@@ -70,17 +70,17 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	return d, nil
 }
 
-// A place is where in the rows the times are.
+// A place is the column of the times.
 type place struct {
 	header []string
-	begun  bool // the first row was looked at
-	given  bool // the column was, by its name
-	taken  bool // it was taken for the only one of numbers
-	index  int
-	name   string // " (column took)"; "" where there is one column
+	begun  bool   // the first row has been read
+	given  bool   // the user named the column
+	taken  bool   // the column was chosen because only it has numbers
+	index  int    // of the column, from 0
+	name   string // like " (column took)"; "" if there is one column
 }
 
-// find settles the column by the rows until now, and says whether this one is the header.
+// find chooses the column from the rows so far, and reports whether row is the header.
 func (p *place) find(row []string, column string) (header bool, err error) {
 	if p.given {
 		return false, nil
@@ -102,7 +102,7 @@ func (p *place) find(row []string, column string) (header bool, err error) {
 	return false, nil
 }
 
-// read takes the header, and of it the column if that is given.
+// read stores the header row, and chooses the named column if column is not "".
 func (p *place) read(row []string, column string) error {
 	for _, name := range row {
 		p.header = append(p.header, strings.TrimSpace(name))
@@ -119,7 +119,7 @@ func (p *place) read(row []string, column string) error {
 	return nil
 }
 
-// take settles the column.
+// take chooses the column at index.
 func (p *place) take(index int, row []string) {
 	p.index = index
 	if len(row) > 1 {
@@ -127,7 +127,7 @@ func (p *place) take(index int, row []string) {
 	}
 }
 
-// title names a column by the header, or by its number.
+// title returns a column's name in the header, or its number from 1.
 func (p *place) title(index int) string {
 	if index < len(p.header) && p.header[index] != "" {
 		return p.header[index]
@@ -135,6 +135,7 @@ func (p *place) title(index int) string {
 	return strconv.Itoa(index + 1)
 }
 
+// several returns the error for more than one column of numbers.
 func (p *place) several(numbers []int) error {
 	var names []string
 	for _, i := range numbers {
@@ -147,7 +148,7 @@ func (p *place) several(numbers []int) error {
 	return fmt.Errorf("columns %s have numbers; choose the one of the times with --column", all)
 }
 
-// numeric are the columns of a row that have numbers.
+// numeric returns the indices of the columns of a row that hold numbers.
 func numeric(row []string) (columns []int) {
 	for i, cell := range row {
 		if _, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
@@ -157,6 +158,7 @@ func numeric(row []string) (columns []int) {
 	return columns
 }
 
+// timeOf parses a time in units of scale, 0 to longestHeld.
 func timeOf(text string, scale time.Duration) (time.Duration, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	ns := v * float64(scale)

@@ -1,7 +1,6 @@
-// Package sizing reads what is known of a service's demand (a workload as scenarios
-// write it, a Prometheus histogram, a column of a CSV file) and draws the trace that
-// internal/queueing sizes a pool by. It gives the advice of `schedlab size`, and the scenario
-// that tests it. It measures nothing.
+// Package sizing reads a service's demand (a workload as in a scenario, a Prometheus histogram, or a
+// column of a CSV file) and draws the trace by which internal/queueing sizes a pool. It writes the
+// advice of `schedlab size`, and the scenario that tests the advice. It measures nothing.
 package sizing
 
 import (
@@ -17,21 +16,21 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Demand is what one request asks of its worker: CPU time, then a time blocked.
-// Its zero value asks nothing. It is safe for concurrent use once made.
+// A Demand is the time that one request needs of its worker: CPU time, then a time blocked.
+// Its zero value needs none. It is safe for concurrent use once made.
 type Demand struct {
 	CPU, Sleep workload.Dist
 
-	// Samples, if there are any, are used instead of Sleep: times a worker is held,
-	// ascending, each as likely as the others. CPU, a constant then, is part of each.
+	// Samples, if there are any, replace Sleep. They are times that a worker is held, ascending and
+	// equally likely. CPU is then a constant, and part of each sample.
 	Samples []time.Duration
 
-	From   string        // where it is from, a phrase
-	Doubts []record.Fact // what its source cannot tell
+	From   string        // source of the demand, a phrase for messages
+	Doubts []record.Fact // limits of the source
 }
 
-// ParseWorkload reads "cpu=200us,sleep=exp(10ms)", in any order and either left out,
-// each as workload.ParseDist reads it.
+// ParseWorkload reads a text like "cpu=200us,sleep=exp(10ms)". The parts may come in any order, and
+// one may be left out. Each value is one that workload.ParseDist reads.
 func ParseWorkload(text string) (Demand, error) {
 	d := Demand{From: "the workload " + text}
 	given := map[string]bool{}
@@ -57,7 +56,7 @@ func ParseWorkload(text string) (Demand, error) {
 	return d, nil
 }
 
-// split cuts at commas outside of parentheses.
+// split cuts text at the commas outside parentheses.
 func split(text string) (parts []string) {
 	depth, from := 0, 0
 	for i, r := range text {
@@ -76,9 +75,9 @@ func split(text string) (parts []string) {
 	return append(parts, text[from:])
 }
 
-// Held returns the demand whose worker is held for held on average, cpu of it on a
-// core. The time blocked has the coefficient of variation cv: 0 a constant, 1
-// exponential, else lognormal, up to 10.
+// Held returns the demand of a request that holds its worker for held on average, with cpu of that
+// time on a core. cv, 0..10, is the coefficient of variation of the time blocked. That time is
+// constant for 0, exponential for 1, else lognormal.
 func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 	switch {
 	case held <= 0:
@@ -108,7 +107,8 @@ func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 	return d, err
 }
 
-// SetCPU says that cpu of each sample is time on a core.
+// SetCPU sets the constant time on a core that is part of each sample. cpu is at most the mean time
+// held.
 func (d *Demand) SetCPU(cpu time.Duration) error {
 	if cpu < 0 || cpu > d.Held() {
 		return fmt.Errorf("%v of CPU time within %v held on average; give 0 up to the time held", cpu, d.Held())
@@ -118,6 +118,7 @@ func (d *Demand) SetCPU(cpu time.Duration) error {
 	return err
 }
 
+// shape returns a phrase for the distribution with the coefficient of variation cv.
 func shape(cv float64) string {
 	switch cv {
 	case 0:
@@ -128,7 +129,7 @@ func shape(cv float64) string {
 	return fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
 }
 
-// Held is the mean time a worker is held, without waits for a core.
+// Held returns the mean time that a worker is held, without waits for a core.
 func (d Demand) Held() time.Duration {
 	if len(d.Samples) == 0 {
 		return d.CPU.Mean() + d.Sleep.Mean()
@@ -140,8 +141,8 @@ func (d Demand) Held() time.Duration {
 	return time.Duration(math.Round(sum / float64(len(d.Samples))))
 }
 
-// Exponential reports whether the time held is exponential, but for CPU time of at
-// most a hundredth of it.
+// Exponential reports whether the time held is exponential. It allows for a CPU time of at most a
+// hundredth of the time blocked.
 func (d Demand) Exponential() bool {
 	text := d.Sleep.String()
 	sleeps := len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.CPU.Mean() <= d.Sleep.Mean()/100
@@ -149,11 +150,11 @@ func (d Demand) Exponential() bool {
 	return sleeps || len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.Sleep.Mean() == 0
 }
 
-// maxSamples is the most samples that are kept of a source.
+// maxSamples is the largest number of samples that a demand keeps.
 const maxSamples = 1 << 20
 
-// Load returns n requests at a rate per second, drawn from the seed: Poisson
-// arrivals, with moments that are the demand's own rather than the trace's.
+// Load returns n requests with Poisson arrivals at rate per second. The same seed gives the same
+// requests. The load's moments are the exact ones of the demand, not those measured from the trace.
 func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	gaps, cpu, sleep := workload.NewRand(seed), workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 	jobs := make([]queueing.Job, n)
@@ -182,8 +183,8 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	return l
 }
 
-// moments are those of the samples: seconds on a core and blocked, and the squared
-// coefficient of variation of both together.
+// moments returns the moments of the samples: the mean seconds on a core and blocked, and the
+// squared coefficient of variation of the time held.
 func (d Demand) moments() (cpu, block, scv float64) {
 	var held, squares float64
 	for _, s := range d.Samples {
@@ -198,16 +199,16 @@ func (d Demand) moments() (cpu, block, scv float64) {
 	return cpu, max(0, held-cpu), squares / n / (held * held)
 }
 
-// TestedUpTo is the share of the samples, from below, of which Workload knows more than
-// one mean: quantiles above it are not those of the samples.
+// TestedUpTo is the highest quantile of the samples that Workload reproduces. Workload replaces all
+// samples above it by their mean.
 const TestedUpTo = 0.995
 
-// groups are where Workload cuts samples, by their share from below: finer where a
-// tail decides quantiles. workload.Dist holds so many terms.
+// groups are the quantiles at which Workload cuts the sorted samples, finer in the tail.
+// workload.Dist has room for this many terms.
 var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, TestedUpTo, 1}
 
-// Workload is the demand as a scenario says it. Samples become a mix of eight values,
-// each the mean of its share of them.
+// Workload returns the demand as the cpu and sleep of a scenario. Samples become a mix of eight
+// values; each is the mean of one group of the samples, less the CPU time.
 func (d Demand) Workload() (cpu, sleep string) {
 	if len(d.Samples) == 0 {
 		return d.CPU.String(), d.Sleep.String()
@@ -228,13 +229,13 @@ func (d Demand) Workload() (cpu, sleep string) {
 		from = to
 	}
 	mix, err := workload.ParseDist(strings.Join(terms, "+"))
-	if err != nil { // the weights are right by construction
+	if err != nil { // cannot happen: the weights add up to 1
 		panic(err)
 	}
 	return d.CPU.String(), mix.String()
 }
 
-// sampled is a demand of samples, thinned out evenly where there are too many.
+// sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples.
 func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {

@@ -2,8 +2,8 @@ package sizing
 
 import "schedlab/internal/record"
 
-// The advice on the size of a pool: what it is, why there is none (package queueing has the
-// same words), what it cannot tell, and what a test of it came to.
+// Facts about the size of a pool: the advice, the reasons why there is none (package queueing uses
+// the same codes), the doubts, and the results of a test.
 var (
 	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}`)
 	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)

@@ -12,17 +12,20 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// drawn is how many samples a histogram becomes.
+// drawn is the number of samples that represent a histogram.
 const drawn = 1 << 16
 
-// ReadHistogram reads a Prometheus histogram of the seconds a worker is held from a
-// text exposition, named file in messages. Metric is its name; "" takes the one that
-// ends in _seconds, beside those that tell no time held: the Go runtime's, the
-// process's and schedlab's, in which waits are. An error lists several. Series with
-// different labels are added up, and From names them. A series whose count or sum its
-// buckets do not allow is an error. A time within a bucket is taken to be anywhere in it
-// alike, one above the last bound to be where the histogram's sum leaves it; the doubts
-// say how many those are.
+// ReadHistogram reads a Prometheus histogram of the seconds that a worker is held. r is a text
+// exposition; file is its name in messages.
+//
+// metric names the histogram. "" takes the only one that ends in _seconds. Histograms of the Go
+// runtime, of the process and of schedlab do not count, because they hold no times of handlers
+// alone. If several are left, the error lists them.
+//
+// Series with different labels are added up, and From names them. If a series' count or sum
+// contradicts its buckets, that is an error. Times are assumed to be uniform within a bucket. Times
+// above the last bound are all given the mean that the histogram's sum leaves for them; a doubt
+// tells their ratio.
 func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)
@@ -50,11 +53,11 @@ func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 	return d, nil
 }
 
-// foreign are the beginnings of names of histograms that hold no time of a handler
-// alone: schedlab's have the wait for a worker in them, or are of nothing else.
+// foreign are the name prefixes of histograms that hold no times of handlers alone. schedlab's
+// include the wait for a worker, or are about something else.
 var foreign = []string{"go_", "process_", "schedlab_"}
 
-// chosen is the histogram of that name, or the only one that may be meant by "".
+// chosen returns metric if it is one of names. If metric is "", it returns the only name that fits.
 func chosen(metric string, names []string) (string, error) {
 	had := "it has none"
 	if len(names) > 0 {
@@ -82,7 +85,7 @@ func chosen(metric string, names []string) (string, error) {
 	return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
 }
 
-// labelled is a series' labels as they are exposed, "" for none.
+// labelled returns a series' labels as the exposition writes them, "" for none.
 func labelled(m *dto.Metric) string {
 	if len(m.GetLabel()) == 0 {
 		return ""
@@ -98,10 +101,10 @@ func pairs(m *dto.Metric, format string) string {
 	return strings.Join(all, ",")
 }
 
-// mostNamed is how many series are told by name.
+// mostNamed is the number of series that added names.
 const mostNamed = 4
 
-// added says which series a demand is the sum of, "" for one.
+// added returns a phrase that names the series added up, "" for a single one.
 func added(series []*dto.Metric) string {
 	if len(series) < 2 {
 		return ""

@@ -9,15 +9,15 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// sizeJSON is the schema of `size --output json`. Times are seconds, ratios 0..1. Workers
-// is 0, and most_rate there, when no number will do.
+// sizeJSON is the schema of `size --output json`. Times are in seconds, rates per second, ratios
+// 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present.
 type sizeJSON struct {
 	Schema   int           `json:"schema"`
 	Headline string        `json:"headline"`
 	Answer   record.Fact   `json:"answer"` // the headline as data
 	SLO      string        `json:"slo,omitempty"`
-	Assumed  string        `json:"slo_assumed,omitempty"` // the term of it that was not asked for
-	From     string        `json:"from"`                  // what a request asks is
+	Assumed  string        `json:"slo_assumed,omitempty"` // the SLO term that was added by default
+	From     string        `json:"from"`                  // source of the demand
 	Rate     float64       `json:"rate"`
 	Held     float64       `json:"held"`
 	CPU      float64       `json:"cpu"`
@@ -33,23 +33,23 @@ type sizeJSON struct {
 	Strained *outcomeJSON  `json:"strained,omitempty"`
 	Wrong    []outcomeJSON `json:"wrong,omitempty"`
 	Waits    []outcomeJSON `json:"waits,omitempty"`
-	Knee     int           `json:"knee,omitempty"` // workers, of waits
-	// Comparison is what the formula for such a station has, to hold beside Expected; it
-	// is no bound.
+	Knee     int           `json:"knee,omitempty"` // number of workers at the knee of waits
+	// Comparison is the result of the formula for such a station, to compare with Expected. It is not a
+	// bound.
 	Comparison *formulaJSON  `json:"comparison,omitempty"`
 	Doubts     []record.Fact `json:"doubts"`
 	Test       string        `json:"test,omitempty"`
-	// Verified is what --verify found, Unverified why it found nothing.
+	// Verified is the result of --verify. Unverified is the reason why it has no result.
 	Verified   *Verification `json:"verified,omitempty"`
 	Unverified string        `json:"unverified,omitempty"`
 }
 
 type formulaJSON struct {
 	Formula string  `json:"formula"`
-	Mean    float64 `json:"mean"` // response time
+	Mean    float64 `json:"mean"` // response time, seconds
 }
 
-// outcomeJSON is one setting's figures; those that grow without end are null.
+// outcomeJSON holds the figures of one setting. A figure that grows without bound is null.
 type outcomeJSON struct {
 	What     string              `json:"what,omitempty"`
 	Workers  int                 `json:"workers"` // 0: one for each request
@@ -83,6 +83,7 @@ func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
 	return &j
 }
 
+// finite returns a pointer to v; nil, which JSON shows as null, if v is infinite or not a number.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil
@@ -129,7 +130,7 @@ func (s *Page) json() sizeJSON {
 	return j
 }
 
-// Write writes the page as text, json or markdown; a text is brief unless verbose.
+// Write writes the page to w. format is text, json or markdown. Text is brief unless verbose.
 func (s *Page) Write(w io.Writer, format string, verbose bool) error {
 	switch format {
 	case "json":

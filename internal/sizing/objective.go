@@ -7,13 +7,13 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Assumed is the errors term of an SLO that has none: a server that refuses every request has no
-// slow ones.
+// Assumed is the errors term that Objective adds to an SLO without one. Without it, a server that
+// refuses every request would keep the SLO, because it has no slow requests.
 const Assumed = "errors<=0.1%"
 
 // Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
-// about errors. tested tells that a mix of eight values stands for samples in a test of the advice,
-// which limits the quantiles. Errors name the flag.
+// about errors. tested means that the advice will be tested with a mix of eight values in place of
+// samples; quantiles above TestedUpTo are then an error. Errors name the flag.
 func Objective(text string, rate float64, tested bool) (stats.SLO, error) {
 	slo, err := stats.ParseSLO(text)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// A Page is the answer of `schedlab size`, to be written.
+// A Page is the output of `schedlab size`.
 type Page struct {
 	Answer
-	Rate    string // as it was asked
-	Assumed string // the term of the SLO that was not asked for; "" for none
-	Stdin   string // stands for the file of what came on standard input; "" when nothing did
+	Rate    string // as the user wrote it
+	Assumed string // the SLO term that was added by default; "" for none
+	Stdin   string // file name that Test uses for data read from standard input; "" if none was read
 	Test    string // the command that tests the advice
 
-	Verified   *Verification // what the test found; nil without one
-	Unverified string        // why the test came to nothing
+	Verified   *Verification // result of the test; nil without one
+	Unverified string        // why the test has no result
 }
 
-// document is the answer in words and tables: what a first look needs, or all of it.
+// document returns the page as words and tables: the short form, or everything if verbose.
 func (s *Page) document(verbose bool) document.Document {
 	d := document.Document{Answer: s.lead().String() + "."}
 	var doubts []string
@@ -73,15 +73,16 @@ func fact(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
 
-// strained is the rate at which the advice keeps the SLO as well.
+// strained returns the higher rate at which the advice still keeps the SLO: the rate asked for plus
+// the margin.
 func (s *Page) strained() string { return prose.Digits(s.Advice.Strained.Rate) + "/s" }
 
-// off is a case of the advice as data.
+// off returns the fact that describes one case in which an assumption is off, like the rate by +20 %.
 func off(c queueing.Case) record.Fact {
 	return record.Fact{Code: sizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
 }
 
-// sure says how far off the assumptions may be.
+// sure returns the lines that say how far off the assumptions may be before the SLO breaks.
 func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
@@ -107,7 +108,8 @@ func (s *Page) sure() document.Facts {
 	return facts
 }
 
-// tests are what became of the test, or how to do it.
+// tests returns the command that tests the advice and, if a test failed, the reason. It returns nil
+// if the advice was tested.
 func (s *Page) tests() []document.Part {
 	if s.Verified != nil {
 		return nil
@@ -123,7 +125,7 @@ func (s *Page) tests() []document.Part {
 	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
 }
 
-// lead is the answer.
+// lead returns the headline as a fact.
 func (s *Page) lead() record.Fact {
 	f := record.Fact{Code: sizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
 	switch {
@@ -141,7 +143,7 @@ func (s *Page) lead() record.Fact {
 	return f
 }
 
-// hopeless is why no number of workers will do.
+// hopeless returns the reason why no number of workers keeps the SLO.
 func (s *Page) hopeless() record.Fact {
 	cores := s.Ask.Rate * s.Ask.Service
 	var names record.Names
@@ -154,7 +156,7 @@ func (s *Page) hopeless() record.Fact {
 	}}
 }
 
-// promise is the SLO, and what of it was assumed.
+// promise returns the SLO as text, with a note if its errors term was added by default.
 func (s *Page) promise() string {
 	if s.Assumed != "" {
 		return s.SLO.String() + " (its errors term is assumed: a server that refuses every request has no slow ones)"
@@ -162,7 +164,7 @@ func (s *Page) promise() string {
 	return s.SLO.String()
 }
 
-// advised is the advice with how it comes about.
+// advised returns the long form of the advice, with its derivation. It appends to facts.
 func (s *Page) advised(facts document.Facts) []document.Part {
 	a := s.Advice
 	facts = append(facts, fact("SLO", "%s", s.promise()),
@@ -195,8 +197,8 @@ func (s *Page) advised(facts document.Facts) []document.Part {
 	return append(parts, s.tests()...)
 }
 
-// expected is the table of what to expect at the rate, and at a higher one if there
-// is advice. Waits for a worker are in the whole one only.
+// expected returns the table of expected figures at the rate asked for and, if strained is not "",
+// at that higher rate. Waits for a worker are included only if whole.
 func (s *Page) expected(title, strained string, whole bool) document.Part {
 	at := []queueing.Outcome{s.Advice.Expected}
 	header := []string{title, "at " + s.Rate}
@@ -239,7 +241,7 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 	return document.Table{Rows: t, Words: true}
 }
 
-// cores is the share of the cores that is busy.
+// cores returns the ratio of the cores that is busy, as text; "-" without a CPU time.
 func (s *Page) cores(o queueing.Outcome) string {
 	if s.Ask.Service == 0 {
 		return "-"
@@ -247,7 +249,7 @@ func (s *Page) cores(o queueing.Outcome) string {
 	return percentText(o.Cores)
 }
 
-// waits is the table without an SLO.
+// waits returns the table of waits by number of workers, for a page without an SLO.
 func (s *Page) waits() []document.Part {
 	if len(s.Waits) == 0 {
 		return nil
@@ -267,7 +269,7 @@ func (s *Page) waits() []document.Part {
 	return []document.Part{document.Table{Rows: t, Words: true}, document.Lines{say}}
 }
 
-// broken names the terms that an outcome does not keep, "kept" if it keeps all.
+// broken returns a phrase that names the SLO terms that an outcome breaks, "kept" if it keeps all.
 func (s *Page) broken(o queueing.Outcome) string {
 	if names := s.Broken(o); names != nil {
 		return "BROKEN: " + strings.Join(names, ", ")
@@ -275,7 +277,7 @@ func (s *Page) broken(o queueing.Outcome) string {
 	return "kept"
 }
 
-// formula names what an outcome is from.
+// formula returns the name of the formula, or of the replay, that gave an outcome.
 func (s *Page) formula(o queueing.Outcome) string {
 	switch {
 	case o.Formula == "replay":
@@ -286,7 +288,7 @@ func (s *Page) formula(o queueing.Outcome) string {
 	return o.Formula
 }
 
-// timeText is seconds for people, with three digits.
+// timeText returns v seconds with three digits and a unit.
 func timeText(v float64) string {
 	switch {
 	case math.IsInf(v, 1):
@@ -303,6 +305,7 @@ func timeText(v float64) string {
 	return prose.Digits(v) + " s"
 }
 
+// percentText formats a ratio as a percentage.
 func percentText(ratio float64) string {
 	if 0 < ratio && ratio < 1e-6 {
 		return "<0.0001 %"

@@ -11,21 +11,22 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Verification is what the comparison of the advice with about a fifth fewer
-// workers found.
+// A Verification is the result of a test of the advice: a comparison of the advised number of
+// workers with about a fifth fewer.
 type Verification struct {
-	Verdict string        `json:"verdict"` // right, wrong or undecided
+	Verdict string        `json:"verdict"` // AdviceRight, AdviceWrong or AdviceUndecided
 	Why     record.Fact   `json:"why,omitzero"`
 	Workers int           `json:"workers"`
 	Fewer   int           `json:"fewer"`
 	Advised judge.Keeping `json:"advised"`
 	Less    judge.Keeping `json:"less"`
-	Dir     string        `json:"dir"` // of the run's record
+	Dir     string        `json:"dir"` // directory of the run's record
 	Window  float64       `json:"window"`
 	Doubts  []record.Fact `json:"doubts,omitempty"`
 	slo     stats.SLO
 }
 
+// text returns the verification in lines: the verdict, the figures of each arm, doubts, and the record.
 func (v *Verification) text() []string {
 	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
 		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
@@ -61,6 +62,7 @@ func (v *Verification) text() []string {
 	return append(lines, "Record: "+v.Dir)
 }
 
+// termText formats a figure in the unit of its term.
 func termText(t stats.Term, v float64) string {
 	switch t.Metric {
 	case "errors":
@@ -71,7 +73,8 @@ func termText(t stats.Term, v float64) string {
 	return timeText(v)
 }
 
-// Verify is the verdict on the advice from what the arms kept, the advised one first.
+// Verify returns the verdict on the advice. kept[0] says how far the advised arm kept the SLO,
+// kept[1] the arm with fewer workers.
 func (a Answer) Verify(kept []judge.Keeping) *Verification {
 	v := &Verification{
 		Verdict: Judge(kept[0].Answer, kept[1].Answer), Workers: a.Advice.Workers, Fewer: queueing.Fewer(a.Advice.Workers),

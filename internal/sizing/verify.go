@@ -10,15 +10,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// What a test of the advice comes to.
+// Verdicts of a test of the advice.
 const (
 	AdviceRight     = "right"
 	AdviceWrong     = "wrong"
 	AdviceUndecided = "undecided"
 )
 
-// Judge is the verdict on the advice: whether the advised workers kept the SLO, and fewer
-// broke it.
+// Judge returns the verdict on the advice: right if the advised workers kept the SLO and fewer broke
+// it, wrong if the advised workers broke it or fewer kept it, else undecided.
 func Judge(advised, fewer record.Answer) string {
 	switch {
 	case advised == record.Failed, fewer == record.Passed:
@@ -29,20 +29,20 @@ func Judge(advised, fewer record.Answer) string {
 	return AdviceUndecided
 }
 
-// A Test is how the advice is to be tested.
+// A Test says how to test the advice.
 type Test struct {
 	Mode   string        // of the servers
-	Sticky bool          // its workers keep their connections
-	Waits  bool          // it has --wait instead of a queue
-	Rate   string        // the rate of the advice, as scenarios write it
-	Budget time.Duration // 0: 75 s, or what the SLO's quantiles need
+	Sticky bool          // a worker of the mode holds its connection as long as it is open
+	Waits  bool          // the mode has --wait instead of a queue
+	Rate   string        // the rate of the advice, as in a scenario
+	Budget time.Duration // 0: 75 s, or longer if the SLO's quantiles need it
 }
 
-// TestBlocks is how many blocks a test has.
+// TestBlocks is the number of blocks of a test.
 const TestBlocks = 12
 
-// What a comparison takes besides its windows: quick's, with three arms, the baseline's copy
-// among them.
+// Durations of a test in addition to its windows, as measured with the scenario quick. The three arms
+// include the baseline's copy.
 const (
 	testArms      = 3
 	testFixed     = 4500 * time.Millisecond
@@ -52,9 +52,9 @@ const (
 	longestWarmup = 2 * time.Second
 )
 
-// windows are the warm-up and window of each trial: as long as the budget allows, with
-// requests enough for every quantile of the SLO, and a warm-up that leaves the arms
-// steady.
+// windows returns the durations of warm-up and window of each trial, and the budget of the test.
+// They are as long as the budget allows. A window has enough requests for every quantile of the SLO,
+// and the warm-up is long enough for the arms to become steady.
 func (a Answer) windows(t Test) (warmup, window, budget time.Duration, err error) {
 	need := time.Second
 	for _, term := range a.SLO {
@@ -81,8 +81,9 @@ func (a Answer) windows(t Test) (warmup, window, budget time.Duration, err error
 	return warmup, window, budget, nil
 }
 
-// settles is how long the arms take from empty to steady: ten times the time held at
-// least, better as long as too few workers take to let the queue fill.
+// settles returns how long the arms take from empty to steady. least is ten times the time held.
+// steady, the better choice, also covers the time in which the queue of the arm with too few
+// workers fills.
 func (a Answer) settles() (least, steady time.Duration) {
 	o := a.Advice.Expected
 	least = min(max(200*time.Millisecond, time.Duration(10*o.Held*1e9)), longestWarmup)
@@ -93,8 +94,8 @@ func (a Answer) settles() (least, steady time.Duration) {
 	return least, steady
 }
 
-// Scenario is the comparison of the advised workers with about a fifth fewer, in YAML. Its
-// error says what to change.
+// Scenario returns the scenario, in YAML, that compares the advised number of workers with about a
+// fifth fewer. Errors tell the user which flag to change.
 func (a Answer) Scenario(t Test) (string, error) {
 	warmup, window, budget, err := a.windows(t)
 	if err != nil {
@@ -105,7 +106,7 @@ func (a Answer) Scenario(t Test) (string, error) {
 	if fewer < 1 {
 		return "", fmt.Errorf("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
 	}
-	connections := "keepalive: false" // where a worker is held as long as its connection
+	connections := "keepalive: false" // a kept connection would hold its worker
 	if !t.Sticky {
 		connections = fmt.Sprintf("keepalive: true\n  connections: %d", max(64, a.Advice.Workers+a.Advice.Queue+32))
 	}
@@ -126,9 +127,9 @@ predict: [fit, twin]
 		TestBlocks, warmup, window, budget), nil
 }
 
-// arm is a pool of so many workers with the advised queue, which refuses what does not
-// fit. A mode with --wait has no queue: it waits as long as the queue's requests would
-// take.
+// arm returns the YAML of an arm: a pool of workers with the advised queue, which refuses requests
+// that do not fit. A mode with --wait has no queue. Its wait is as long as the advised workers would
+// take for a full queue.
 func (a Answer) arm(t Test, name string, workers int) string {
 	if t.Waits {
 		held := a.Ask.Service + a.Ask.Block

@@ -1,5 +1,5 @@
-// Package stub is a server for tests, as good or bad as it is told to be. The test binary
-// that imports it is the server.
+// Package stub is a server for tests that misbehaves in a chosen manner. The test binary that
+// imports the package is the server.
 package stub
 
 import (
@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// Command is the command line of a server in the manner how, whose mark is addr.
+// Command returns the command line of a stub server that behaves in the manner how (see serve). The
+// mark {addr} stands for its address.
 func Command(how string) []string { return []string{os.Args[0], "stub", "{addr}", how} }
 
-// Main is called by TestMain: it serves when this process was started by [Command], and
-// returns otherwise.
+// Main runs the server and exits if this process was started with [Command]; otherwise it returns.
+// TestMain calls it.
 func Main() {
 	if len(os.Args) > 3 && os.Args[1] == "stub" {
 		os.Exit(serve(os.Args[2], os.Args[3]))
 	}
 }
 
-// serve serves HTTP on addr and is as good or bad a server as how says; it
-// returns its exit code.
+// serve serves HTTP on addr in the manner how, "NAME" or "NAME=ARG", and returns the exit code.
 func serve(addr, how string) int {
 	how, arg, _ := strings.Cut(how, "=")
 	var asked atomic.Int64
@@ -47,7 +47,7 @@ func serve(addr, how string) int {
 		hold()
 	case "mute": // accepts and never answers
 		answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-	case "brittle": // dies of being asked for /die
+	case "brittle": // exits with 7 on a request for /die
 		answer = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/die" {
 				fmt.Fprintln(os.Stderr, "asked to")
@@ -68,14 +68,14 @@ func serve(addr, how string) int {
 			time.Sleep(50 * time.Millisecond)
 			fmt.Fprintln(w, "ok")
 		}
-	case "late", "homeless": // finds its port taken: in its first two starts, in all; arg counts starts
+	case "late", "homeless": // finds its port taken: late in its first two starts, homeless in all; arg names the file that counts starts
 		if started(arg) <= 2 || how == "homeless" {
 			fmt.Fprintln(os.Stderr, "bind: Address already in use")
 			return 1
 		}
 	case "refusing":
 		answer = http.NotFound
-	case "stubborn": // does not end when asked to; with arg, which counts starts, in its second one
+	case "stubborn": // ignores SIGTERM; with arg, the file that counts starts, only in its second start
 		if arg == "" || started(arg) == 2 {
 			signal.Ignore(syscall.SIGTERM)
 		}
@@ -89,7 +89,7 @@ func serve(addr, how string) int {
 			return 1
 		}
 		fmt.Printf("child %d\n", child.Process.Pid)
-	case "mortal": // dies amid requests from its fifth start on; arg counts starts
+	case "mortal": // from its fifth start on, exits after 10 requests; arg names the file that counts starts
 		if starts := started(arg); starts >= 5 {
 			answer = func(w http.ResponseWriter, _ *http.Request) {
 				if asked.Add(1) > 10 {
@@ -120,7 +120,8 @@ func hold() {
 	os.Exit(0)
 }
 
-// started adds one to the starts that file counts, and returns them.
+// started adds one to the count of starts in file, and returns the count. The count is the file's
+// size in bytes.
 func started(file string) int64 {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -3,7 +3,7 @@ package demo
 
 import "strings"
 
-// Text is a scenario without a fault; the tables below break it in one place.
+// Text is a valid scenario. Tests break it in one place.
 const Text = `name: demo
 question: Which is faster?
 workload:
@@ -15,7 +15,7 @@ arms:
   - fasthttp
 `
 
-// Swap is the text with one piece of it replaced, which must be there.
+// Swap returns Text with old replaced by new. It panics if old is not in Text.
 func Swap(old, new string) string {
 	if !strings.Contains(Text, old) {
 		panic("the demo has no " + old)
@@ -23,5 +23,5 @@ func Swap(old, new string) string {
 	return strings.Replace(Text, old, new, 1)
 }
 
-// Arm is the text with another second arm.
+// Arm returns Text with arm as its second arm.
 func Arm(arm string) string { return Swap("- fasthttp", "- "+arm) }
