@@ -172,9 +172,9 @@ var wall timeOfDay
 
 // A timeOfDay holds how far the time of day is ahead of the timeline's clock, in nanoseconds.
 // The two clocks are compared again after a millisecond, because the time of day may be set
-// meanwhile. To compare them for every request would cost as much as another stamp. If the
-// thread loses its CPU during a comparison, the result is wrong by that time, so it is used for
-// the present request only. A timeOfDay is safe for concurrent use.
+// meanwhile. A comparison for every request would cost another stamp. If the thread loses its
+// CPU during a comparison, the result is wrong by that time, so it is used for the present
+// request only. A timeOfDay is safe for concurrent use.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
 func (w *timeOfDay) ahead(now int64) int64 {

@@ -170,8 +170,8 @@ func (c *Config) checkModeFlags(mode model.Mode) error {
 	return nil
 }
 
-// checkNumbers checks the ranges of the whole numbers. It replaces those that are 0 by their
-// defaults.
+// checkNumbers checks the ranges of the whole numbers. It replaces a number that is 0 by its
+// default.
 func (c *Config) checkNumbers(mode model.Mode) error {
 	ps := runtime.GOMAXPROCS(0)
 	for _, n := range []struct {
