@@ -101,12 +101,14 @@ type sleepers struct {
 // newSleepers makes room for room tokens. A waker that would exceed them waits.
 func newSleepers(room int) sleepers { return sleepers{tokens: make(chan struct{}, room)} }
 
+// wakeOne wakes one sleeper, if there is one. Call it after changing the condition.
 func (s *sleepers) wakeOne() {
 	if s.takeOff() {
 		s.tokens <- struct{}{}
 	}
 }
 
+// takeOff takes one sleeper off the count. It reports false if there is none.
 func (s *sleepers) takeOff() bool {
 	for n := s.count.Load(); n > 0; n = s.count.Load() {
 		if s.count.CompareAndSwap(n, n-1) {
@@ -116,6 +118,8 @@ func (s *sleepers) takeOff() bool {
 	return false
 }
 
+// sleepUntil sleeps until ok returns true. It calls ok before the first sleep and after each
+// wake-up.
 func (s *sleepers) sleepUntil(ok func() bool) {
 	for {
 		s.count.Add(1)

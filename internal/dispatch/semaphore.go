@@ -44,6 +44,7 @@ func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 	}
 }
 
+// acquireLater waits for a place. It reuses timers, so that waiting seldom allocates.
 func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
 	began := time.Now()
 	timer, ok := s.timers.Get().(*time.Timer)

@@ -30,12 +30,12 @@ func (a Axes) String() string {
 // A Mode is a named point on the axes. Its fields hold all that other packages need to know about
 // it, so that none of them depends on a mode's name.
 type Mode struct {
-	Name     string
-	Summary  string
+	Name     string // the value of --mode
+	Summary  string // one line for lists
 	Axes     Axes
-	Imitates string
-	Wins     string
-	Starves  string
+	Imitates string // the real servers or libraries that it stands for
+	Wins     string // the loads on which it does well
+	Starves  string // the clients or requests that it makes wait, and when
 	// Flags lists the flags of serve that this mode has and some other modes do not.
 	Flags []string
 	// Station is the queueing station that models an ideal scheduler of this kind: pool,

@@ -219,6 +219,7 @@ func (c *Config) checkWatch(model.Mode) error {
 	return nil
 }
 
+// checkLimits checks the limits on clients, the calibration and the planted CPU demand.
 func (c *Config) checkLimits(model.Mode) error {
 	l := c.Limits
 	for _, d := range []struct {
@@ -253,6 +254,8 @@ func (c *Config) checkLimits(model.Mode) error {
 	return nil
 }
 
+// checkConns checks the number of connections against the descriptor limit, or fills it in. It
+// also checks the backlog and the addresses.
 func (c *Config) checkConns(model.Mode) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {

@@ -73,6 +73,7 @@ func (c *Config) setQueue(mc *model.Config) {
 	}
 }
 
+// checkOverflow checks that the mode supports the overflow policy.
 func (c *Config) checkOverflow(mode model.Mode) error {
 	if mode.Allows(c.Overflow) {
 		return nil
@@ -83,6 +84,8 @@ func (c *Config) checkOverflow(mode model.Mode) error {
 	return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
 }
 
+// checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
+// never rounds the depth, because that would change the experiment.
 func (c *Config) checkDepth(mode model.Mode) error {
 	depth := c.QueueDepth
 	if mode.PowerOfTwo && bits.OnesCount(uint(depth)) != 1 {
@@ -119,6 +122,7 @@ func powersAround(n int) (around []string) {
 	return append(around, fmt.Sprint(above))
 }
 
+// checkExecutor checks that a ring's depth is a power of two.
 func (c *Config) checkExecutor(model.Mode) error {
 	if c.Executor == "ring" && bits.OnesCount(uint(c.QueueDepth)) != 1 {
 		return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
@@ -126,6 +130,8 @@ func (c *Config) checkExecutor(model.Mode) error {
 	return nil
 }
 
+// checkCodel checks the settings of CoDel and fills in their defaults. It returns an error if one
+// is set but not used.
 func (c *Config) checkCodel(mode model.Mode) error {
 	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
 	for _, f := range []struct {

@@ -172,6 +172,7 @@ func (f *fleet) drain() {
 	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 }
 
+// kill kills the processes that have not ended.
 func (f *fleet) kill() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -156,6 +156,8 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
+// listenError explains an error of listening on the address of a flag, with a remedy where one is
+// known.
 func listenError(flag, addr string, err error) error {
 	var backlog *model.BacklogError
 	switch {
