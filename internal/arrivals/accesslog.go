@@ -18,34 +18,35 @@ const (
 	maxLogDifferent = 200_000
 	maxLogLine      = 64 << 10
 	maxLogSpan      = 366 * 24 * time.Hour
-	toldLogLines    = 5 // how many unreadable lines are listed
+	toldLogLines    = 5 // number of unreadable lines that are listed
 )
 
 // An AccessLog holds the requests of a server's access log, to be sent again. It does not
 // change once it is read, so it is safe for concurrent use.
 type AccessLog struct {
-	// At holds the requests' times, ascending, from the second of the first.
+	// At holds the requests' times, ascending. They count from the start of the second in
+	// which the first request came.
 	At []time.Duration
-	// Which holds each request's index in Requests.
+	// Which holds each request's index in Requests. It is as long as At.
 	Which []uint32
-	// Requests are the distinct requests, in the order of their first lines.
+	// Requests holds the distinct requests, in the order of their first lines.
 	Requests []LogRequest
-	// Lines counts the lines that are not empty. Others of them have other methods than
-	// GET and HEAD, and Bad cannot be read; BadLines are the numbers of the first of
-	// these.
+	// Lines counts the lines that are not empty, Others the lines with a method other than
+	// GET and HEAD, and Bad the lines that cannot be read. BadLines holds the numbers,
+	// from 1, of the first few bad lines.
 	Lines, Others, Bad int
 	BadLines           []int
-	// Whole says that the log's times are whole seconds. The requests of one second are
-	// spread over it at random, the same way every time the log is read.
+	// Whole is true when all times in the log are whole seconds. The requests of one
+	// second are then spread over it at random, the same way every time the log is read.
 	Whole bool
 }
 
-// A LogRequest is the request of a line of an access log.
+// A LogRequest is a request as an access log states it. Path includes the query.
 type LogRequest struct{ Method, Path string }
 
-// logLine is a line of the Common Log Format, or of a format that begins like it, as the
-// Combined one does: host ident user [time] "METHOD path PROTOCOL" status bytes. A path with
-// a backslash is not accepted: the log has escaped bytes in it.
+// logLine matches a line of the Common Log Format, or of a format that begins like it, such as
+// the Combined Log Format: host ident user [time] "METHOD path PROTOCOL" status bytes. It does
+// not accept a path with a backslash, because the log has escaped bytes in it.
 var logLine = regexp.MustCompile(`^\S+ \S+ [^\[]*\[([^\]]+)\] "([A-Za-z]+) (/[^ "\\]*)(?: HTTP/[0-9.]+)?" [0-9]{3} (?:[0-9]+|-)(?: .*)?$`)
 
 const (
@@ -53,11 +54,13 @@ const (
 	logForm = `host - user [10/Oct/2000:13:55:36 -0700] "GET /path HTTP/1.1" 200 512`
 )
 
-// ReadAccessLog reads a log in the Common or Combined Log Format; name is for
-// messages. Only GET and HEAD are taken, because a log has no bodies; other methods, and
-// lines that cannot be read, are counted and left out. It is an error if no request is left,
-// and so are more than 5,000,000 requests, more than 200,000 distinct ones, a line of more
-// than 64 KiB, or more than a year from the first to the last.
+// ReadAccessLog reads a log in the Common or Combined Log Format; name is used in messages. It
+// takes only GET and HEAD, because a log has no bodies. It counts lines with other methods, and
+// lines that it cannot read, and leaves them out.
+//
+// It returns an error if no request is left. It also returns one for more than 5,000,000
+// requests, more than 200,000 distinct ones, a line of more than 64 KiB, or more than a year
+// from the first request to the last.
 func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true}
 	p := logParser{log: l, places: map[LogRequest]uint32{}}
@@ -76,7 +79,7 @@ func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	return l, nil
 }
 
-// A logged request is that of one line.
+// A logged is the request of one line.
 type logged struct {
 	at    time.Time
 	which uint32
@@ -85,7 +88,7 @@ type logged struct {
 type logParser struct {
 	log    *AccessLog
 	asked  []logged
-	places map[LogRequest]uint32 // in Requests
+	places map[LogRequest]uint32 // index of each distinct request in Requests
 }
 
 func (p *logParser) line(number int, text string) error {
@@ -113,7 +116,7 @@ func (p *logParser) line(number int, text string) error {
 		if len(p.places) == maxLogDifferent {
 			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogDifferent)
 		}
-		path = strings.Clone(path) // the line is much longer
+		path = strings.Clone(path) // so that the much longer line is not kept
 		place = uint32(len(p.log.Requests))
 		p.log.Requests = append(p.log.Requests, LogRequest{method, path})
 		p.places[LogRequest{method, path}] = place
@@ -133,7 +136,7 @@ func (p *logParser) bad(number int) {
 	}
 }
 
-// finish sorts the requests by time: a server logs them as they end.
+// finish sorts the requests by time, because a server logs them in the order in which they end.
 func (p *logParser) finish() error {
 	slices.SortStableFunc(p.asked, func(a, b logged) int { return a.at.Compare(b.at) })
 	zero := p.asked[0].at.Truncate(time.Second)
@@ -151,7 +154,8 @@ func (p *logParser) finish() error {
 	return nil
 }
 
-// spread spreads times uniformly over their second, as if the clients were independent.
+// spread spreads the times of each second uniformly over that second, as if the clients were
+// independent.
 func spread(at []time.Duration) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	for from := 0; from < len(at); {
@@ -167,7 +171,7 @@ func spread(at []time.Duration) {
 	}
 }
 
-// Rate is the log's mean rate, in requests per second of its own time.
+// Rate returns the log's mean rate as it was recorded, in requests per second.
 func (l *AccessLog) Rate() float64 {
 	last, n := l.At[len(l.At)-1], float64(len(l.At))
 	if l.Whole {
@@ -176,7 +180,8 @@ func (l *AccessLog) Rate() float64 {
 	return n / max(last, time.Millisecond).Seconds()
 }
 
-// part lists the requests of [from, from+span) when the whole log is replayed at a mean rate.
+// part returns the requests in [from, from+span) of a replay of the whole log at the mean rate
+// rate.
 func (l *AccessLog) part(from, span time.Duration, rate float64) (t Trace) {
 	slower := l.Rate() / rate
 	at := func(i int) time.Duration { return time.Duration(float64(l.At[i]) * slower) }
@@ -187,7 +192,7 @@ func (l *AccessLog) part(from, span time.Duration, rate float64) (t Trace) {
 	return t
 }
 
-// LeftOut says which lines are left out, and why; "" for none.
+// LeftOut returns a sentence about the lines that were left out, and why; "" if there are none.
 func (l *AccessLog) LeftOut() string {
 	var parts []string
 	if l.Others > 0 {

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Open reads the file of a KindTrace (see ReadTrace) or KindLog (ReadAccessLog)
-// and returns arrivals that can be drawn; other kinds are returned as they are.
+// Open reads the file of a KindTrace (see ReadTrace) or KindLog (see ReadAccessLog) and returns
+// a Process from which arrivals can be drawn. It returns other kinds unchanged. itersPerMicro is
+// as in ReadTrace.
 func (a Process) Open(itersPerMicro float64) (Process, error) {
 	if a.Kind != KindTrace && a.Kind != KindLog {
 		return a, nil
@@ -29,8 +30,8 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 	return a, err
 }
 
-// eachLine calls f with the lines of a file and their numbers, from 1. Errors begin with the
-// file's name and the line's number; a line beyond longest bytes is one.
+// eachLine calls f with each line of a file and its number, from 1. A line of more than longest
+// bytes is an error. Errors begin with the file's name and the line's number.
 func eachLine(name string, r io.Reader, longest int, f func(number int, text string) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)
@@ -51,8 +52,8 @@ func eachLine(name string, r io.Reader, longest int, f func(number int, text str
 	return nil
 }
 
-// Span is the time to just after the last arrival of an opened trace; 0 for other
-// kinds, which have no end.
+// Span returns the shortest window that holds all arrivals of an opened trace: 1 ns more than
+// the time of the last arrival. It returns 0 for other kinds, which have no end.
 func (a Process) Span() time.Duration {
 	if a.trace == nil {
 		return 0
@@ -60,11 +61,11 @@ func (a Process) Span() time.Duration {
 	return a.trace.At[len(a.trace.At)-1] + 1
 }
 
-// Log is what an opened KindLog has read; nil for other kinds.
+// Log returns the access log of an opened KindLog; nil for other kinds.
 func (a Process) Log() *AccessLog { return a.log }
 
-// OwnRate is the mean rate of an opened log at its Speed, in requests per second;
-// 0 for other kinds, which have none.
+// OwnRate returns the mean rate of an opened log at its Speed, in requests per second; 0 for
+// other kinds.
 func (a Process) OwnRate() float64 {
 	switch {
 	case a.log == nil:
@@ -75,8 +76,8 @@ func (a Process) OwnRate() float64 {
 	return a.log.Rate()
 }
 
-// LogSpan is how long an opened log lasts at a mean rate in requests per second;
-// 0 for other kinds.
+// LogSpan returns the time that an opened log lasts at a mean rate in requests per second; 0 for
+// other kinds.
 func (a Process) LogSpan(rate float64) time.Duration {
 	if a.log == nil {
 		return 0
@@ -84,8 +85,9 @@ func (a Process) LogSpan(rate float64) time.Duration {
 	return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
 }
 
-// Part moves the window of an opened log to the k-th stretch of length span at a mean rate,
-// from 0; after the last stretch comes the first again. Other kinds are returned as they are.
+// Part moves the window of an opened log to stretch number k, from 0. The log, replayed at a
+// mean rate, is divided into stretches of length span; after the last one comes the first again.
+// Part returns other kinds unchanged.
 func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	if a.log != nil {
 		stretches := max(1, int(a.LogSpan(rate)/span))
@@ -94,7 +96,7 @@ func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	return a
 }
 
-// until is the trace's part before span. It shares t's memory.
+// until returns the part of the trace before span. It shares t's memory.
 func (t *Trace) until(span time.Duration) Trace {
 	n, _ := slices.BinarySearch(t.At, span)
 	part := Trace{At: t.At[:n:n]}

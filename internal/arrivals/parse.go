@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Parse reads arrivals as scenarios and flags spell them:
+// Parse reads arrivals in the spelling of scenarios and flags:
 //
 //	poisson  constant
 //	ramp(500/s,3000/s)  ramp(0.5x,1.5x)  ramp(0/s,3000/s,even)
@@ -17,7 +17,7 @@ import (
 //	in-phase  in-phase(64)
 //	trace(FILE)  log(FILE)  log(FILE,10x)
 //
-// The file of a trace or log is not opened. Errors name the text and what is wrong.
+// It does not open the file of a trace or log. Errors quote s and name the mistake.
 func Parse(s string) (Process, error) {
 	name, rest, has := strings.Cut(strings.TrimSpace(s), "(")
 	inner, closed := strings.CutSuffix(rest, ")")
@@ -151,17 +151,17 @@ func parseCount(s string) (int, error) {
 	return n, nil
 }
 
-// UnmarshalText is Parse, for decoders.
+// UnmarshalText parses text as Parse does, for decoders.
 func (a *Process) UnmarshalText(text []byte) (err error) {
 	*a, err = Parse(string(text))
 	return err
 }
 
-// MarshalText is String.
+// MarshalText returns String. It never fails.
 func (a Process) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Set is Parse, for flags.
+// Set parses s as Parse does, for flags.
 func (a *Process) Set(s string) error { return a.UnmarshalText([]byte(s)) }
 
-// Type names the flag's value in help.
+// Type returns the name of the flag's value in help.
 func (a *Process) Type() string { return "arrivals" }

@@ -20,56 +20,56 @@ const (
 	KindSine     Kind = "sine"     // at a rate that swings around its mean
 	KindBurst    Kind = "burst"    // several at the same moment
 	KindInPhase  Kind = "in-phase" // every connection at the same moment
-	KindTrace    Kind = "trace"    // as a file says
-	KindLog      Kind = "log"      // as an access log says, which also gives the requests
+	KindTrace    Kind = "trace"    // at the times in a file
+	KindLog      Kind = "log"      // at the times in an access log, with its requests
 )
 
-// Help lists what Parse reads, for help texts and errors.
+// Help lists the forms that Parse reads, for help texts and errors.
 const Help = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SIZE), in-phase, trace(FILE), log(FILE)"
 
-// A Process says how the requests of an open loop are spread over a window. The
-// zero value is Poisson. It is a value: comparable, and safe for concurrent use.
+// A Process describes how the requests of an open loop are spread over a window. The
+// zero value is Poisson. A Process is a value: comparable, and safe for concurrent use.
 type Process struct {
 	Kind Kind // "" is Poisson
-	// Even makes KindRamp and KindSine deterministic: the n-th request is sent when
-	// n are expected.
+	// Even makes KindRamp and KindSine deterministic: request n, from 0, is sent at the time
+	// by which n requests are expected.
 	Even bool
-	// From and To are KindRamp's rates at the window's ends: requests per
-	// second, or with Relative multiples of the rate that Draw is given. Neither
-	// is negative, and one is above 0.
+	// From and To are KindRamp's rates at the start and the end of the window. They are in
+	// requests per second or, with Relative, multiples of the rate given to Draw. Neither is
+	// negative, and at least one is above 0.
 	From, To float64
 	Relative bool
 	// Amplitude is KindSine's swing as a share of the mean rate, above 0 up to 1.
 	Amplitude float64
-	// Period is how long one wave of KindSine takes, and in KindBurst the time
-	// between the bursts of a Cycle; 0 there spaces all bursts evenly.
+	// Period is the length of one wave of KindSine. In KindBurst it is the time between
+	// the bursts of a Cycle; 0 spaces all bursts evenly.
 	Period time.Duration
-	// Size is how many requests are sent at once by KindBurst, and by KindInPhase,
-	// where 0 stands for the number of connections: see WithConnections.
+	// Size is the number of requests that KindBurst and KindInPhase send at once. In
+	// KindInPhase 0 stands for the number of connections: see WithConnections.
 	Size int
-	// Cycle is how many requests KindBurst with a Period sends, Size every Period,
-	// before it pauses until Cycle / rate has passed: the pattern of clients that
+	// Cycle is for KindBurst with a Period. Cycle requests are sent, Size every Period;
+	// then comes a pause until Cycle / rate has passed. This is the pattern of clients that
 	// are paced one by one but woken together. 0: the number of connections.
 	Cycle int
-	// File is what KindTrace and KindLog read. It must be opened before Draw: see
-	// Open.
+	// File is the name of the file for KindTrace and KindLog. It must be read with Open
+	// before Draw.
 	File string
-	// Speed is how many times as fast KindLog's requests follow each other as they
-	// did; 0 is as fast. It matters to OwnRate alone.
+	// Speed is the speed of KindLog's replay relative to the recorded times; 0 means 1.
+	// It matters only for OwnRate; Draw goes by its rate.
 	Speed float64
 
 	trace  *Trace
 	log    *AccessLog
-	offset time.Duration // where in the log a window begins
+	offset time.Duration // start of the window within the log
 }
 
-// MaxBurst bounds how many requests arrive at one moment.
+// MaxBurst is the largest number of requests that arrive at one moment.
 const MaxBurst = 100_000
 
-// maxArrivalRate bounds the rates of a ramp, per second.
+// maxArrivalRate bounds the rates of a ramp, per second, and the speed of a log.
 const maxArrivalRate = 1e6
 
-// WithConnections fills in the sizes that stand for the number of connections.
+// WithConnections replaces the sizes that stand for the number of connections by n.
 func (a Process) WithConnections(n int) Process {
 	if a.Kind == KindInPhase && a.Size == 0 {
 		a.Size = n
@@ -80,8 +80,8 @@ func (a Process) WithConnections(n int) Process {
 	return a
 }
 
-// Check returns an error if a cannot be drawn from at a rate in requests per second. The
-// rate does not matter to a trace, nor to a ramp in absolute rates.
+// Check returns an error if Draw could not draw arrivals at a rate in requests per second. The
+// rate does not matter for a trace or for a ramp in absolute rates.
 func (a Process) Check(rate float64) error {
 	if err := a.check(); err != nil {
 		return fmt.Errorf("arrivals %s: %w", a, err)
@@ -103,7 +103,7 @@ func (a Process) Check(rate float64) error {
 	return nil
 }
 
-// check is Check without a rate.
+// check checks the fields that do not depend on a rate.
 func (a Process) check() error {
 	swing := a.Amplitude > 0 && a.Amplitude <= 1
 	from, to := a.From, a.To
@@ -138,9 +138,9 @@ func (a Process) check() error {
 	return nil
 }
 
-// Draw lists the arrivals of a window [0, span), at a mean rate in requests per second, with
-// the demands that a trace file states, or the requests of a log. Equal generators give equal
-// lists. It is empty where Check gives an error.
+// Draw returns the arrivals of a window [0, span), at a mean rate in requests per second. They
+// include the demands that a trace file states, or the requests of a log. Equal generators give
+// equal lists. The list is empty if Check returns an error.
 func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	if a.Check(rate) != nil {
 		return Trace{}
@@ -162,11 +162,11 @@ func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	return Trace{At: Poisson(rate, span, rng)}
 }
 
-// Fixed reports whether the arrivals have a rate of their own, and ignore the one given to
-// Draw: a trace, and a ramp in absolute rates.
+// Fixed reports whether the arrivals ignore the rate given to Draw, because they fix the rate
+// themselves: a trace, and a ramp in absolute rates.
 func (a Process) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
 
-// Ends is when the last of a trace's arrivals comes; 0 for other kinds.
+// Ends returns the time of the last arrival of an opened trace; 0 for other kinds.
 func (a Process) Ends() time.Duration {
 	if a.trace == nil || len(a.trace.At) == 0 {
 		return 0
@@ -174,8 +174,9 @@ func (a Process) Ends() time.Duration {
 	return a.trace.At[len(a.trace.At)-1]
 }
 
-// MeanRate is the mean rate over a window, in requests per second: rate, but for
-// a ramp, and for a trace what its file has of that window.
+// MeanRate returns the mean rate over a window, in requests per second. That is rate, except for
+// a ramp, where it is the mean of both ends, and for a trace, where the file's arrivals in the
+// window are counted.
 func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	switch {
 	case a.Kind == KindRamp && a.Relative:
@@ -188,7 +189,7 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	return rate
 }
 
-// String writes a as Parse reads it.
+// String returns a in the form that Parse reads.
 func (a Process) String() string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var args []string

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// warped draws a process whose rate changes: events at rate one, each placed
-// where the number of arrivals expected so far reaches it (the time-change of a
-// Poisson process: Çinlar, Introduction to Stochastic Processes, ch. 4.7). when
-// is that inverse, in nanoseconds, ascending; total is what is expected of the
-// whole window. Even events are 0, 1, 2, …
+// warped draws a process with a rate that changes. It draws events at rate one, and places each
+// at the time at which the expected number of arrivals reaches the event's value (the
+// time-change of a Poisson process: Çinlar, Introduction to Stochastic Processes, ch. 4.7).
+// when(n) returns the time, in nanoseconds, by which n arrivals are expected; warped calls it
+// with ascending n. total is the expected number of arrivals in the whole window. With even the
+// events are 0, 1, 2, …
 func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when func(n float64) float64) []time.Duration {
 	at, _ := makeRoom(total/span.Seconds(), span)
 	n := 0.0
@@ -32,8 +33,9 @@ func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when f
 	return at
 }
 
-// ramp expects n(t) = f t + (g-f) t²/2T arrivals by t, for rates f and g at the
-// ends of a window T. Its inverse is written so that nothing cancels.
+// ramp draws arrivals at a rate that changes linearly from f to g over a window of length T. By
+// time t it expects n(t) = f t + (g-f) t²/2T arrivals. The inverse of n is written in a form
+// without cancellation.
 func (a Process) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	f, g, length := a.From, a.To, span.Seconds()
 	if a.Relative {
@@ -47,16 +49,16 @@ func (a Process) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.D
 	})
 }
 
-// sine expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals by t: the rate is
-// r (1 + A sin 2πt/P), for mean rate r, amplitude A and period P. The inverse is
-// found by halving where it can be.
+// sine draws arrivals at the rate r (1 + A sin 2πt/P), for mean rate r, amplitude A and period P.
+// By time t it expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals. The inverse of n is found
+// by bisection.
 func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	omega := 2 * math.Pi / a.Period.Seconds()
 	swing := rate * a.Amplitude / omega
 	expected := func(t float64) float64 { return rate*t + swing*(1-math.Cos(omega*t)) }
 	t := 0.0
 	return warped(expected(span.Seconds()), a.Even, rng, span, func(n float64) float64 {
-		high := n / rate // t is that of the arrival before
+		high := n / rate // upper bound; t, the time of the arrival before, is the lower bound
 		for range 50 {
 			if mid := (t + high) / 2; expected(mid) > n {
 				high = mid
@@ -68,7 +70,7 @@ func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.D
 	})
 }
 
-// bursts sends Size at once, again and again: evenly, or in cycles.
+// bursts returns arrivals in bursts of Size: evenly spaced, or in cycles.
 func (a Process) bursts(rate float64, span time.Duration) (at []time.Duration) {
 	if a.Kind == KindInPhase || a.Period == 0 {
 		a.Cycle, a.Period = a.Size, 0
@@ -86,8 +88,8 @@ func (a Process) bursts(rate float64, span time.Duration) (at []time.Duration) {
 	return at
 }
 
-// cycleTime and lastBurst are nanoseconds: how long a cycle takes, and how far
-// into it its last burst is sent.
+// cycleTime returns the length of a cycle in nanoseconds, and lastBurst the time of its last
+// burst, in nanoseconds from the cycle's start.
 func (a Process) cycleTime(rate float64) float64 { return float64(max(a.Cycle, a.Size)) / rate * 1e9 }
 
 func (a Process) lastBurst() float64 {

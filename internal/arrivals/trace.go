@@ -1,6 +1,6 @@
-// Package arrivals says when the requests of an open loop are sent and what each asks:
-// arrival processes, traces of files and access logs. It draws lists of times, from a
-// seed alone. It sends nothing, waits for nothing and reads no clock.
+// Package arrivals decides when the requests of an open loop are sent and what each asks for.
+// It has arrival processes, traces from files, and access logs. It draws lists of times from a
+// seed. It sends nothing, waits for nothing and reads no clock.
 package arrivals
 
 import (
@@ -15,23 +15,23 @@ import (
 type Trace struct {
 	// At holds the times of arrival, ascending, from the attack's start.
 	At []time.Duration
-	// Demand holds each arrival's demand: nil, or as long as At.
+	// Demand holds each arrival's demand. It is as long as At, or nil for no demand.
 	Demand []Demand
-	// Which holds the index of each arrival's target: as long as At, or nil, which uses
-	// all in rotation.
+	// Which holds the index of each arrival's target. It is as long as At, or nil to use
+	// all targets in rotation.
 	Which []uint32
 }
 
-// A Demand is the work that one request asks of a target whose path is /work. Zero asks for
-// none.
+// A Demand is the work that one request asks of a target with path /work. The zero value asks
+// for none.
 type Demand struct {
 	Iters uint32        // calibrated CPU iterations
 	Sleep time.Duration // time spent blocked
 }
 
 // Poisson draws the arrivals of a Poisson process of rate requests per second
-// over [0, span): the sums of exponential gaps of mean 1/rate. Equal generators
-// give equal lists. A rate that is not positive and finite gives none.
+// over [0, span): the sums of exponential gaps with mean 1/rate. Equal generators
+// give equal lists. A rate that is not positive and finite gives nil.
 func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	at, gap := makeRoom(rate, span)
 	if at == nil {
@@ -43,8 +43,8 @@ func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	return at
 }
 
-// Constant lists the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
-// in requests per second. A rate that is not positive and finite gives none.
+// Constant returns the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
+// in requests per second. A rate that is not positive and finite gives nil.
 func Constant(rate float64, span time.Duration) []time.Duration {
 	at, gap := makeRoom(rate, span)
 	if at == nil {
@@ -56,15 +56,15 @@ func Constant(rate float64, span time.Duration) []time.Duration {
 	return at
 }
 
-// makeRoom makes room for about rate x span arrivals and returns the mean gap in
-// nanoseconds; nil for a rate that has no gap.
+// makeRoom returns an empty list with room for about rate x span arrivals, and the mean gap in
+// nanoseconds. The list is nil if rate is not positive and finite.
 func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64) {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return nil, 0
 	}
 	gap = float64(time.Second) / rate
 	expected := max(0, float64(span)/gap)
-	const most = 1 << 20 // a hint only: longer lists grow
+	const most = 1 << 20 // limits only the initial room: longer lists grow
 	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
 }
 

@@ -16,12 +16,12 @@ const (
 	maxTraceOffset   = 24 * time.Hour
 )
 
-// traceColumns are the columns of a trace file; the first is required.
+// traceColumns lists the columns that a trace file may have; the first is required.
 var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 
-// ReadTrace reads arrivals, one a line, comma-separated: the time, and optionally the demand
-// on a /work target. A first line may name the columns, in any order; without it they are
-// at,iters,sleep or fewer.
+// ReadTrace reads arrivals, one per line, with columns separated by commas: the time, and
+// optionally the demand on a /work target. The first line may name the columns, in any order.
+// Without such a line they are at,iters,sleep or the first one or two of these.
 //
 //	at,cpu,sleep
 //	0s,200us,0s
@@ -29,11 +29,12 @@ var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 //
 // at is the time from the window's start, sleep the time to block, cpu the CPU
 // time, all as durations like 1.5ms or as seconds like 0.0015; iters is the CPU
-// demand in iterations. cpu needs itersPerMicro, the calibrated iterations of a
-// microsecond; 0 refuses it. Empty lines and lines that begin with # are skipped.
+// demand in iterations. cpu needs itersPerMicro, the calibrated iterations per
+// microsecond; if that is 0 a column cpu is an error. Empty lines and lines that
+// begin with # are skipped.
 //
-// The file is streamed, and at most 20,000,000 arrivals within 24 hours are
-// taken. Errors begin with name and line.
+// The file is streamed. More than 20,000,000 arrivals, or one later than 24 hours, are
+// an error. Errors begin with name and line.
 func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
 	p := traceParser{iters: itersPerMicro}
 	if err := eachLine(name, r, maxTraceLine, p.line); err != nil {
@@ -45,7 +46,7 @@ func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
 	return p.trace, nil
 }
 
-// A traceParser is a trace as far as it has been read.
+// A traceParser holds the part of a trace that has been read so far.
 type traceParser struct {
 	trace   Trace
 	columns []string

@@ -1,6 +1,6 @@
-// Package cgroup finds the control groups whose CPU limit holds for a process: its own
-// and every one above it. It reads through a function that it is given, and sets
-// nothing.
+// Package cgroup finds the control groups that limit the CPU time of a process: its own
+// group and every one above it. It reads files through a function of the caller, and
+// changes no setting.
 package cgroup
 
 import (
@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// Self is the file that tells of this process's groups.
+// Self is the file that lists this process's groups, in the form that a Reader takes.
 const Self = "proc/self/cgroup"
 
-// A Reader returns the text of a file named from the root and without its slash, ""
-// when it cannot be read.
+// A Reader returns the text of a file, "" when the file cannot be read. name is the path from the
+// root without the leading slash.
 type Reader func(name string) string
 
-// A Group is one directory of the CPU controller.
+// A Group is one directory of the CPU controller, of cgroup version 1 or 2.
 type Group struct {
 	dir string
 	v1  bool
 }
 
-// CPU lists the groups of this process, its own before those above it; nil where
-// Self tells of none. The root of a container is the last one it can see.
+// CPU returns the groups of this process, its own first, then each one above it; nil if
+// Self lists none. In a container the last group is the container's root, the highest
+// group that the process can see.
 func CPU(read Reader) (groups []Group) {
 	for line := range strings.Lines(read(Self)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -48,8 +49,8 @@ func CPU(read Reader) (groups []Group) {
 	return groups
 }
 
-// Limit returns the group's quota of CPU time in CPUs, and the file that sets it; not
-// ok without one.
+// Limit returns the group's quota of CPU time in CPUs, and the file that sets it. ok is
+// false if the group has no quota.
 func (g Group) Limit(read Reader) (cpus float64, file string, ok bool) {
 	file = path.Join(g.dir, "cpu.max")
 	quota, period, _ := strings.Cut(strings.TrimSpace(read(file)), " ")
@@ -65,8 +66,8 @@ func (g Group) Limit(read Reader) (cpus float64, file string, ok bool) {
 	return q / p, file, true
 }
 
-// Throttled returns how long the group's quota has held its processes back so far,
-// summed over the CPUs; 0 where the kernel tells of none.
+// Throttled returns the time for which the group's quota has held its processes back so
+// far, summed over the CPUs; 0 if the kernel reports none.
 func (g Group) Throttled(read Reader) time.Duration {
 	key, unit := "throttled_usec", time.Microsecond
 	if g.v1 {
@@ -83,8 +84,8 @@ func (g Group) Throttled(read Reader) time.Duration {
 	return 0
 }
 
-// Least returns the smallest limit among the groups, in CPUs, with the file that sets
-// it; not ok without any.
+// Least returns the smallest limit among the groups, in CPUs, and the file that sets it.
+// ok is false if no group has a limit.
 func Least(groups []Group, read Reader) (cpus float64, file string, ok bool) {
 	for _, g := range groups {
 		if c, f, limited := g.Limit(read); limited && (!ok || c < cpus) {
@@ -94,7 +95,7 @@ func Least(groups []Group, read Reader) (cpus float64, file string, ok bool) {
 	return cpus, file, ok
 }
 
-// Throttled sums what the limits of all the groups have held back.
+// Throttled returns the sum of the throttled times of all groups.
 func Throttled(groups []Group, read Reader) (sum time.Duration) {
 	for _, g := range groups {
 		sum += g.Throttled(read)

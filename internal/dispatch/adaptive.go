@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// adaptive is one bounded deque under a lock. As long as no queue stands (see
-// codel) it is first come first served. When one does, the newest job is next,
-// since its client is still there, and jobs that have waited for more than twice
-// the target are refused as [Stale], by the next worker or the next Put, whichever
-// comes first: under overload jobs come more often than workers. (Adaptive LIFO with controlled delay: B.
-// Maurer, "Fail at Scale", ACM Queue 13(8), 2015.) A hand-off costs about 0.4 µs.
+// adaptive is one bounded deque under a lock. Usually it is first come first served. When a
+// standing queue has formed (see codel), the newest job is next, since its client is still
+// there. Jobs that have waited for more than twice the target are then refused as [Stale], by
+// the next worker or the next Put, whichever comes first: under overload Puts come more often
+// than workers. (Adaptive LIFO with controlled delay: B. Maurer, "Fail at Scale", ACM Queue
+// 13(8), 2015.) A hand-off costs about 0.4 µs.
 type adaptive[T any] struct {
 	*crew[T]
 	age codel // its lock is not needed: mu is held
 
 	mu     sync.Mutex
 	jobs   deque[T]
-	some   sync.Cond // there is a job, or never will be
-	room   sync.Cond // there is a place
+	some   sync.Cond // signalled when there is a job, or when closed
+	room   sync.Cond // signalled when there is a place
 	closed bool
 }
 
 func newAdaptive[T any](o Options[T]) *adaptive[T] {
 	a := &adaptive[T]{crew: newCrew(o), jobs: deque[T]{slots: make([]queued[T], o.Depth)}}
 	a.timed = true
-	a.crew.law = nil // the queue ages here, not the job
+	a.crew.law = nil // take applies the CoDel law to the queue, so crew.do must not apply it to the job
 	a.age = codel{target: o.Target, interval: o.Interval}
 	a.some.L, a.room.L = &a.mu, &a.mu
 	return a
@@ -55,7 +55,7 @@ func (a *adaptive[T]) Put(job T) {
 	a.put(a, j)
 }
 
-// expired takes the oldest job if it is stale.
+// expired removes and returns the oldest job if it is stale.
 func (a *adaptive[T]) expired(now time.Duration) (j queued[T], ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,8 +66,8 @@ func (a *adaptive[T]) expired(now time.Duration) (j queued[T], ok bool) {
 	return a.jobs.popOldest(), true
 }
 
-// take is the next job to run or, if stale, to refuse; ok is false when there will
-// be none.
+// take waits for the next job to run or, if stale is true, to refuse. ok is false when the
+// queue is empty and closed.
 func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +78,7 @@ func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 		a.some.Wait()
 	}
 	defer a.room.Signal()
-	// The oldest job's wait is the queue's, whichever job is next.
+	// Whichever job is next, the oldest job's wait is the measure of the queue.
 	now := a.clock()
 	switch {
 	case a.age.turn(now, now-a.jobs.oldest().at):
@@ -163,7 +163,7 @@ func (d *deque[T]) slot(i int) *queued[T] {
 	return &d.slots[i]
 }
 
-// clear empties a slot, so that the collector may have its job.
+// clear empties a slot and returns its job, so that the slot keeps no reference to it.
 func (d *deque[T]) clear(slot *queued[T]) (j queued[T]) {
 	j, *slot = *slot, j
 	return j
@@ -175,34 +175,34 @@ const (
 	DefaultInterval = 100 * time.Millisecond
 )
 
-// A codel tells a standing queue from a burst. The queue stands when in a whole
-// interval even the shortest wait was above target; then jobs that have waited
-// more than twice the target are stale. It stands on while those refused would,
-// had they been kept, make it wait longer than that again: refusing empties the
-// queue, which proves nothing. This is the form for servers, whose arrivals do not
-// slow down when some are refused, after B. Maurer, "Fail at Scale", ACM Queue
-// 13(8), 2015, and HBase's AdaptiveLifoCoDelCallQueue; the control law for packets
-// (Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012) drops
-// too slowly for them. Safe for concurrent use.
+// A codel distinguishes a standing queue from a burst. The queue is standing when even the
+// shortest wait of a whole interval was above target. Jobs that have waited more than twice the
+// target are then stale. Refusing them empties the queue, so a short wait alone does not end the
+// standing queue: it also goes on while the refused jobs, had they been kept, would make the
+// wait longer than twice the target again.
+//
+// This is the form for servers, where arrivals do not slow down when some are refused (B.
+// Maurer, "Fail at Scale", ACM Queue 13(8), 2015, and HBase's AdaptiveLifoCoDelCallQueue). The
+// control law for packets (Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 10(5),
+// 2012) drops too slowly for servers. stale is safe for concurrent use.
 type codel struct {
 	target, interval time.Duration
 
 	mu           sync.Mutex
-	end          time.Duration // of the interval
-	least        time.Duration // wait in it
-	ran, refused int           // jobs in it
-	standing     bool          // as of the interval before
+	end          time.Duration // end of the present interval, on the crew's clock
+	least        time.Duration // shortest wait in the interval
+	ran, refused int           // jobs in the interval
+	standing     bool          // the interval before ended with a standing queue
 }
 
-// stale reports whether a job that has waited for that long when its turn comes
-// should not be run any more.
+// stale reports whether a job is too old to run. waited is its wait when its turn comes, at now.
 func (c *codel) stale(now, waited time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.turn(now, waited)
 }
 
-// turn is stale for a caller that holds the lock.
+// turn does the same as stale, for a caller that holds the lock.
 func (c *codel) turn(now, waited time.Duration) bool {
 	if now < c.end {
 		c.least = min(c.least, waited)
@@ -217,13 +217,13 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	return false
 }
 
-// owes reports whether the jobs refused in the interval would take longer than
-// twice the target to run, at the rate of those that ran.
+// owes reports whether the jobs refused in the interval would have taken longer than twice the
+// target to run, at the rate at which jobs ran.
 func (c *codel) owes() bool {
 	return time.Duration(c.refused)*c.interval > time.Duration(c.ran)*2*c.target
 }
 
-// tooOld reports whether a waiting job is stale, and counts it if so.
+// tooOld reports whether a job with that wait is stale, and counts it as refused if so.
 func (c *codel) tooOld(waited time.Duration) bool {
 	if !c.standing || waited <= 2*c.target {
 		return false

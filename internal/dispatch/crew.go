@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A crew is what all kinds share: workers, what they do with a job, and what is
-// done with a job for which there is no place.
+// A crew is the part that all kinds of dispatcher share: the workers, running a job, and the
+// overflow policy.
 type crew[T any] struct {
 	Options[T]
 	epoch time.Time
-	timed bool // somebody wants to know how long jobs wait
+	timed bool // the waits of jobs are measured
 	law   *codel
 	ended sync.WaitGroup
-	_     [64]byte // every job writes busy and reads what is above
+	_     [64]byte // every job writes busy and reads the fields above: keep them on separate cache lines
 	busy  atomic.Int64
 	_     [56]byte
 }
 
-// A queued job knows when it was put, by its crew's clock.
+// A queued job carries the time of its Put, on the crew's clock; 0 if the crew is not timed.
 type queued[T any] struct {
 	job T
 	at  time.Duration
@@ -28,9 +28,9 @@ type queued[T any] struct {
 
 // A place is a queue that can be full.
 type place[T any] interface {
-	offer(queued[T]) bool    // false: it is full
-	wait(queued[T])          // until there is a place
-	poll() (queued[T], bool) // takes the job that has waited longest, if there is one
+	offer(queued[T]) bool    // queues the job; false when full
+	wait(queued[T])          // queues the job, after waiting for a place
+	poll() (queued[T], bool) // takes the job that has waited longest; false when empty
 }
 
 func newCrew[T any](o Options[T]) *crew[T] {
@@ -42,8 +42,7 @@ func newCrew[T any](o Options[T]) *crew[T] {
 	return c
 }
 
-// clock is the time since the crew was made: one reading of the clock where
-// time.Now makes two.
+// clock returns the time since the crew was made. It reads one clock where time.Now reads two.
 func (c *crew[T]) clock() time.Duration { return time.Since(c.epoch) }
 
 func (c *crew[T]) stamp(job T) queued[T] {
@@ -53,7 +52,7 @@ func (c *crew[T]) stamp(job T) queued[T] {
 	return queued[T]{job, c.clock()}
 }
 
-// start starts the workers, each with its number.
+// start starts the workers. Each runs work with its number, from 0.
 func (c *crew[T]) start(work func(worker int)) {
 	for i := range c.Options.Workers {
 		c.ended.Go(func() {
@@ -65,7 +64,7 @@ func (c *crew[T]) start(work func(worker int)) {
 	}
 }
 
-// put is the overflow policy.
+// put queues j in p. If p is full it follows the overflow policy.
 func (c *crew[T]) put(p place[T], j queued[T]) {
 	for !p.offer(j) {
 		switch c.Overflow {
@@ -86,7 +85,7 @@ func (c *crew[T]) put(p place[T], j queued[T]) {
 	}
 }
 
-// do runs a job, unless it is too old.
+// do runs a job, or refuses it if it is too old.
 func (c *crew[T]) do(j queued[T]) {
 	if c.timed {
 		now := c.clock()
@@ -109,8 +108,8 @@ func (c *crew[T]) do(j queued[T]) {
 func (c *crew[T]) Workers() int { return c.Options.Workers }
 func (c *crew[T]) Busy() int    { return int(c.busy.Load()) }
 
-// closures are jobs as most pools have them, a function that knows what to do. A
-// job costs one allocation more than a pointer does.
+// closures is a dispatcher in which jobs travel as closures, as in most pools. A job costs one
+// allocation more than a pointer does.
 type closures[T any] struct {
 	run    func(T)
 	refuse func(T, Why)
@@ -119,11 +118,11 @@ type closures[T any] struct {
 	Queue
 }
 
-// A task does what is asked of it with its job; why and waited are for [refuse]
-// and [tellWait] alone.
+// A task performs a step on the job that it encloses. why is used only by [refuse], waited only
+// by [tellWait].
 type task func(do step, why Why, waited time.Duration)
 
-// A step is what is done with a job.
+// A step is one of the things that a dispatcher does with a job.
 type step uint8
 
 const (
@@ -164,13 +163,13 @@ func (c *closures[T]) Put(job T) {
 func (c *closures[T]) Start() { c.tasks.Start() }
 func (c *closures[T]) Close() { c.tasks.Close() }
 
-// shared is one bounded channel from which all workers take, first come first
-// served; of idle workers the one idle longest is next. A hand-off costs two
-// goroutine switches, about 0.3 µs.
+// shared is one bounded channel from which all workers take, first come first served. The worker
+// that has been idle longest takes the next job. A hand-off costs two goroutine switches, about
+// 0.3 µs.
 type shared[T any] struct {
 	*crew[T]
 	jobs lane[T]
-	lock sync.Mutex // of Options.Held
+	lock sync.Mutex // held during Options.Held
 }
 
 func newShared[T any](o Options[T]) *shared[T] {
@@ -200,7 +199,7 @@ func (s *shared[T]) Close() {
 func (s *shared[T]) Depth() int    { return len(s.jobs) }
 func (s *shared[T]) Capacity() int { return cap(s.jobs) }
 
-// A lane is a queue in a channel.
+// A lane is a place in the form of a channel.
 type lane[T any] chan queued[T]
 
 func (l lane[T]) offer(j queued[T]) bool {

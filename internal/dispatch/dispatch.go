@@ -1,5 +1,5 @@
-// Package dispatch hands jobs to workers: queues, workers and what happens
-// when a queue is full or what waits in it is too old. It knows nothing of HTTP,
+// Package dispatch hands jobs to workers. It has the queues, the workers, and the policies for
+// a queue that is full and for jobs that have waited too long. It knows nothing of HTTP,
 // connections or metrics.
 package dispatch
 
@@ -15,60 +15,60 @@ import (
 type Dispatcher[T any] interface {
 	// Start starts the workers.
 	Start()
-	// Put queues job, or does what the overflow policy says: it blocks only under
-	// [Block]. Every job put is run once or refused once.
+	// Put queues job, or follows the overflow policy when the queue is full. It blocks
+	// only under [Block]. Every job put is either run once or refused once.
 	Put(job T)
-	// Close lets the workers finish what is queued and returns when all of them
-	// have ended.
+	// Close lets the workers finish the queued jobs, and returns when all workers have
+	// ended.
 	Close()
 	Queue
 }
 
-// A Queue is what can be watched of a dispatcher, whatever its jobs are, at any
-// time.
+// A Queue gives the figures of a dispatcher that can be watched, whatever the type of its jobs.
+// Its methods are safe for concurrent use.
 type Queue interface {
 	Depth() int    // jobs waiting
-	Capacity() int // jobs that can wait
+	Capacity() int // largest number of jobs that can wait
 	Workers() int
 	Busy() int // workers running a job
 }
 
-// Options are what every kind of dispatcher is told. Run is required, and Refuse
-// wherever the policy can refuse.
+// Options are the options of every kind of dispatcher. Run is required, and so is Refuse if the
+// policy can refuse jobs.
 type Options[T any] struct {
 	Settings
-	Run func(T)
-	// Refuse takes a job that is not run. It is called by Put or by a worker, and
-	// must not block.
+	Run func(T) // runs a job; called concurrently by the workers
+	// Refuse is called for a job that is not run, by Put or by a worker. It must not
+	// block.
 	Refuse func(T, Why)
-	Waited func(T, time.Duration) // called before Run with the time in the queue; nil: not at all
+	Waited func(T, time.Duration) // called before Run with the time in the queue; nil: not called
 }
 
-// Settings are the options that do not depend on what the jobs are.
+// Settings are the options that do not depend on the type of the jobs.
 type Settings struct {
-	Workers   int                 // 1 or more
+	Workers   int                 // number of workers, 1 or more
 	Depth     int                 // places in the queue; 0 hands a job over only when a worker is free
-	Overflow  Overflow            // what happens to a job that finds the queue full
-	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not at all
-	Locked    bool                // each worker has an operating-system thread of its own
-	Closure   bool                // a job travels as a closure, as most pools have it, which allocates
-	Pick      Pick                // PerWorker: which queue
-	Steal     bool                // PerWorker: idle workers take from the others' queues; needs Depth >= Workers
-	Spin      int                 // Ring: looks at an empty ring before a worker sleeps
-	Target    time.Duration       // CoDel, Adaptive: the wait to stay near; see [CoDel]
-	Interval  time.Duration       // CoDel, Adaptive: how long it must be exceeded
-	Held      time.Duration       // Shared: a worker that has taken a job sleeps for this time under a lock of all workers; 0: there is no lock. A planted fault
+	Overflow  Overflow            // policy for a job that finds the queue full
+	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not called
+	Locked    bool                // each worker is locked to an operating-system thread
+	Closure   bool                // a job travels as a closure, as in most pools, which allocates
+	Pick      Pick                // PerWorker: how to choose a queue
+	Steal     bool                // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
+	Spin      int                 // Ring: how often a worker looks at an empty ring before it sleeps
+	Target    time.Duration       // CoDel, Adaptive: the wait to keep to; see [CoDel]
+	Interval  time.Duration       // CoDel, Adaptive: time for which the wait must exceed Target
+	Held      time.Duration       // Shared: a planted fault; a worker that has taken a job sleeps this long under one lock for all workers; 0: no lock
 }
 
-// Why says why a job was refused.
+// A Why is the reason for which a job was refused.
 type Why uint8
 
-// The reasons.
+// The reasons of a refusal.
 const (
 	Full    Why = iota // no place in the queue
-	Dropped            // no place in the queue, and nobody is to be told
-	Evicted            // it had waited longest when another needed its place
-	Stale              // it had waited too long when its turn came
+	Dropped            // no place in the queue, and the client gets no answer
+	Evicted            // it had waited longest when another job needed its place
+	Stale              // it had waited too long
 )
 
 func (w Why) String() string { return [...]string{"full", "dropped", "evicted", "stale"}[w] }
@@ -76,15 +76,15 @@ func (w Why) String() string { return [...]string{"full", "dropped", "evicted", 
 // A Kind is an implementation of [Dispatcher].
 type Kind uint8
 
-// The kinds. What a hand-off costs each is measured by BenchmarkHandoff.
+// The kinds of dispatcher. BenchmarkHandoff measures the cost of a hand-off in each.
 const (
 	Shared    Kind = iota // one channel for all workers
 	PerWorker             // a channel for each worker
 	Ring                  // one lock-free ring; Depth is a power of two
-	Adaptive              // one deque that turns around under overload; Depth >= 1
+	Adaptive              // one deque, first in first out until overload makes it last in first out; Depth >= 1
 )
 
-// New makes a dispatcher. Nothing runs until its Start.
+// New returns a dispatcher of that kind. Nothing runs until its Start.
 func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	if o.Closure {
 		return newClosures(kind, o)
@@ -100,16 +100,16 @@ func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	return newShared(o)
 }
 
-// Overflow says what happens to a job that finds the queue full.
+// An Overflow is a policy for a job that finds the queue full.
 type Overflow uint8
 
 // The overflow policies.
 const (
-	Block      Overflow = iota // the submitter waits for a place
+	Block      Overflow = iota // Put waits for a place
 	Reject                     // the job is refused at once, with an answer: [Full]
 	Drop                       // the job is refused without an answer: [Dropped]
-	DropOldest                 // the job that has waited longest makes place: [Evicted]
-	CoDel                      // as Reject; and jobs that waited too long are [Stale]
+	DropOldest                 // the job that has waited longest is refused in its place: [Evicted]
+	CoDel                      // as Reject; also, jobs that have waited too long are refused: [Stale]
 )
 
 var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
@@ -119,7 +119,7 @@ func (o Overflow) String() string { return overflowNames[o] }
 // Set parses a policy's name.
 func (o *Overflow) Set(name string) error { return set(o, overflowNames, "overflow policy", name) }
 
-// set sets a value to the number of a name, and calls it what in its error.
+// set sets value to the index of name in names. Its error calls the value what.
 func set[T ~uint8](value *T, names []string, what, name string) error {
 	i := slices.Index(names, name)
 	if i < 0 {

@@ -5,27 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// perWorker is a bounded channel for each worker. Workers do not share a lock,
-// but a job waits behind whatever its own worker is doing, though others may be
-// idle: head-of-line blocking, which stealing takes away.
+// perWorker has a bounded channel for each worker. Workers do not share a lock, but a job waits
+// until its own worker is free, even when others are idle. Stealing removes this head-of-line
+// blocking.
 type perWorker[T any] struct {
 	*crew[T]
 	lanes []*workerLane[T]
-	// weighed says that somebody asks for loads; to keep them costs 10 ns a job.
+	// weighed is true when the loads of the lanes are needed. Keeping them costs 10 ns per job.
 	weighed bool
-	// news has a token for each job that was put while thieves may have slept. It
-	// has room for one for each worker: more could not be of use.
+	// news gets a token for each job that was put while other workers may have been asleep.
+	// It has room for one token per worker: more would be of no use.
 	news   chan struct{}
 	steals atomic.Uint64
-	_      [64]byte      // every job writes turn and reads what is above
-	turn   atomic.Uint64 // of round robin
+	_      [64]byte      // every job writes turn and reads the fields above: keep them on separate cache lines
+	turn   atomic.Uint64 // the next round-robin position
 	_      [56]byte
 }
 
 type workerLane[T any] struct {
 	lane[T]
-	load atomic.Int64 // jobs waiting in it and being run by its worker
-	_    [48]byte     // other workers' loads on other cache lines
+	load atomic.Int64 // jobs that wait in the lane or are being run by its worker
+	_    [48]byte     // keeps the loads of different workers on different cache lines
 }
 
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
@@ -80,9 +80,10 @@ func (p *perWorker[T]) workOrSteal(i int) {
 	}
 }
 
-// steal runs the longest waiting job of the next worker that has one waiting.
+// steal runs the longest waiting job of the next worker that has one. It reports false if none
+// has.
 func (p *perWorker[T]) steal(i int) bool {
-	p.lanes[i].load.Add(1) // before looking, so that what is put for this worker now is told to the others
+	p.lanes[i].load.Add(1) // first, so that a Put to this worker's lane from now on wakes another worker
 	defer p.lanes[i].load.Add(-1)
 	for k := 1; k < len(p.lanes); k++ {
 		if j, ok := p.lanes[(i+k)%len(p.lanes)].poll(); ok {
@@ -101,7 +102,7 @@ func (p *perWorker[T]) Put(job T) {
 		return
 	}
 	p.put(l, j)
-	if p.Steal && l.load.Load() > 1 { // its worker has something else to do
+	if p.Steal && l.load.Load() > 1 { // the lane's worker has other jobs
 		select {
 		case p.news <- struct{}{}:
 		default:
@@ -109,7 +110,8 @@ func (p *perWorker[T]) Put(job T) {
 	}
 }
 
-// offer, wait and poll keep the load; a worker's own lane is read past them.
+// offer, wait and poll also maintain the load. A worker reads its own lane without them, and
+// maintains the load itself.
 func (l *workerLane[T]) offer(j queued[T]) bool {
 	l.load.Add(1)
 	if l.lane.offer(j) {
@@ -139,8 +141,8 @@ func (p *perWorker[T]) Close() {
 	p.ended.Wait()
 }
 
-// Steals is the number of jobs run by another worker than the one they were put
-// for.
+// Steals returns the number of jobs that ran on another worker than the one for which they were
+// put. It is safe for concurrent use.
 func (p *perWorker[T]) Steals() uint64 { return p.steals.Load() }
 
 func (p *perWorker[T]) Depth() (n int) {
@@ -152,21 +154,21 @@ func (p *perWorker[T]) Depth() (n int) {
 
 func (p *perWorker[T]) Capacity() int { return p.Options.Depth }
 
-// Pick says which of the workers' queues a job is put into.
+// A Pick is a way to choose the worker's queue for a job.
 type Pick uint8
 
 // The ways to pick.
 const (
-	RoundRobin Pick = iota // one after the other, whatever they have to do
-	Least                  // the one with least to do, found by looking at all
-	TwoChoices             // the one with less to do of two taken by chance
+	RoundRobin Pick = iota // each queue in turn, whatever its load
+	Least                  // the queue with the lowest load of all
+	TwoChoices             // the queue with the lower load of two chosen at random
 )
 
 var pickNames = []string{"rr", "least", "p2c"}
 
 func (p Pick) String() string { return pickNames[p] }
 
-// Set parses a name.
+// Set parses a name: rr, least or p2c.
 func (p *Pick) Set(name string) error { return set(p, pickNames, "queue choice", name) }
 
 // pick returns the number of the queue for the next job.

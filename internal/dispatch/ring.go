@@ -6,14 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// ring is one bounded lock-free queue of which workers take in order. Without
-// spinning it is no faster than a channel: what costs is to sleep and to be
-// woken, not the lock.
+// ring is one bounded lock-free queue from which workers take jobs in order. Without spinning it
+// is no faster than a channel: the cost lies in sleeping and waking, not in the lock.
 type ring[T any] struct {
 	*crew[T]
 	jobs   *mpmc[T]
-	idle   sleepers // workers that found it empty
-	full   sleepers // submitters that found it full
+	idle   sleepers // workers that found the queue empty
+	full   sleepers // callers of Put that found the queue full
 	closed atomic.Bool
 }
 
@@ -60,7 +59,7 @@ func (r *ring[T]) poll() (queued[T], bool) {
 	return j, ok
 }
 
-// take is the next job, false when there will be none.
+// take waits for the next job. It reports false when the ring is closed and empty.
 func (r *ring[T]) take() (j queued[T], ok bool) {
 	for range r.Spin + 1 {
 		if j, ok = r.poll(); ok {
@@ -69,9 +68,9 @@ func (r *ring[T]) take() (j queued[T], ok bool) {
 	}
 	if !ok {
 		r.idle.sleepUntil(func() bool {
-			closed := r.closed.Load() // before the last look
+			closed := r.closed.Load() // read before the last look at the queue
 			for j, ok = r.poll(); !ok && r.jobs.Depth() > 0; j, ok = r.poll() {
-				runtime.Gosched() // the first job is being written
+				runtime.Gosched() // a Put is still writing the first job
 			}
 			return ok || closed
 		})
@@ -90,24 +89,26 @@ func (r *ring[T]) Close() {
 func (r *ring[T]) Depth() int    { return r.jobs.Depth() }
 func (r *ring[T]) Capacity() int { return len(r.jobs.slots) }
 
-// sleepers wait until somebody says that it is worth looking again. A waker
-// changes what they look at first and then looks whether anyone sleeps; a sleeper
-// says first that it sleeps and then looks a last time: one of the two sees the
-// other. For each sleeper that a waker has taken off the count there is a token.
+// sleepers is a set of goroutines that wait for a condition. No wake-up is lost: a waker first
+// changes the condition and then reads the count, and a sleeper first raises the count and then
+// checks the condition a last time, so at least one of the two sees the other. For each sleeper
+// that a waker has taken off the count there is a token.
 type sleepers struct {
-	count  atomic.Int64
+	count  atomic.Int64 // goroutines asleep, or about to sleep
 	tokens chan struct{}
 }
 
-// newSleepers makes room for so many tokens; a waker waits when there are more.
+// newSleepers makes room for room tokens. A waker that would exceed them waits.
 func newSleepers(room int) sleepers { return sleepers{tokens: make(chan struct{}, room)} }
 
+// wakeOne wakes one sleeper, if there is one. Call it after changing the condition.
 func (s *sleepers) wakeOne() {
 	if s.takeOff() {
 		s.tokens <- struct{}{}
 	}
 }
 
+// takeOff takes one sleeper off the count. It reports false if there is none.
 func (s *sleepers) takeOff() bool {
 	for n := s.count.Load(); n > 0; n = s.count.Load() {
 		if s.count.CompareAndSwap(n, n-1) {
@@ -117,12 +118,14 @@ func (s *sleepers) takeOff() bool {
 	return false
 }
 
+// sleepUntil sleeps until ok returns true. It calls ok before the first sleep and after each
+// wake-up.
 func (s *sleepers) sleepUntil(ok func() bool) {
 	for {
 		s.count.Add(1)
 		if ok() {
 			if !s.takeOff() {
-				<-s.tokens // somebody has woken us all the same
+				<-s.tokens // a waker has taken us off the count already, so take its token
 			}
 			return
 		}
@@ -133,11 +136,10 @@ func (s *sleepers) sleepUntil(ok func() bool) {
 	}
 }
 
-// An mpmc is a bounded first-in first-out queue for many producers and many
-// consumers without a lock. Each slot counts its turns: it is to be written at
-// twice the round, and read at one more, so that a producer or a consumer that
-// has taken a position knows whether the slot is ready for it. (E. Rigtorp,
-// MPMCQueue; the idea is D. Vyukov's bounded MPMC queue.)
+// An mpmc is a bounded first-in first-out queue for many producers and many consumers, without a
+// lock. Each slot counts its turns. In round r of the ring, turn 2r means that the slot may be
+// written and 2r+1 that it may be read, so a producer or a consumer can tell whether the slot is
+// ready for its position. (E. Rigtorp, MPMCQueue; the idea is D. Vyukov's bounded MPMC queue.)
 type mpmc[T any] struct {
 	slots []slot[T]
 	shift int // log2 of the number of slots
@@ -153,7 +155,7 @@ type slot[T any] struct {
 	value queued[T]
 }
 
-// newMPMC makes a queue of depth places, a power of two.
+// newMPMC returns a queue with depth places; depth must be a power of two.
 func newMPMC[T any](depth int) *mpmc[T] {
 	return &mpmc[T]{slots: make([]slot[T], depth), shift: bits.TrailingZeros(uint(depth))}
 }
@@ -162,7 +164,7 @@ func (q *mpmc[T]) at(pos uint64) (s *slot[T], turn uint64) {
 	return &q.slots[pos&uint64(len(q.slots)-1)], pos >> q.shift * 2
 }
 
-// push reports false when the queue is full.
+// push appends v. It reports false when the queue is full.
 func (q *mpmc[T]) push(v queued[T]) bool {
 	for pos := q.head.Load(); ; {
 		s, turn := q.at(pos)
@@ -182,15 +184,15 @@ func (q *mpmc[T]) push(v queued[T]) bool {
 	}
 }
 
-// pop reports false when the queue is empty, or its first value is still being
-// written.
+// pop removes the first value. It reports false when the queue is empty, or when its first value
+// is still being written.
 func (q *mpmc[T]) pop() (v queued[T], ok bool) {
 	for pos := q.tail.Load(); ; {
 		s, turn := q.at(pos)
 		if s.turn.Load() == turn+1 {
 			if q.tail.CompareAndSwap(pos, pos+1) {
 				v = s.value
-				s.value = queued[T]{} // the collector may have it
+				s.value = queued[T]{} // keep no reference to the job
 				s.turn.Store(turn + 2)
 				return v, true
 			}
@@ -204,7 +206,7 @@ func (q *mpmc[T]) pop() (v queued[T], ok bool) {
 	}
 }
 
-// Depth is the number of values, as of some moment.
+// Depth returns the number of values at some moment during the call.
 func (q *mpmc[T]) Depth() int {
 	tail := q.tail.Load() // first, so that the difference is never negative
 	return min(int(q.head.Load()-tail), len(q.slots))

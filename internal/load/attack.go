@@ -1,7 +1,7 @@
 // Package load sends requests to HTTP servers: in an open loop, at the times of a trace,
 // and in a closed one, each client after its last reply. Its engines are spin, one
 // goroutine on raw epoll, and vegeta's attacker. It stamps what happened to every request
-// into record.Request, says what the generator itself did, and judges none of it.
+// into record.Request and reports what the generator itself did. It judges none of it.
 //
 // It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
 // no compression, and TLS with the engine vegeta only.
@@ -18,10 +18,11 @@ import (
 	"schedlab/internal/record"
 )
 
-// MaxConnections is how many connections one load may hold.
+// MaxConnections is the largest number of connections that one load may hold.
 const MaxConnections = 16_384
 
-// spareDescriptors are left for what else the process opens.
+// spareDescriptors is the number of file descriptors kept free for everything else that the
+// process opens.
 const spareDescriptors = 64
 
 // CheckConnections returns an error, with its remedy, if one load of this process cannot hold
@@ -42,54 +43,53 @@ type Options struct {
 	// Engine is one of Engines; "" is DefaultEngine.
 	Engine string
 	// Targets are used in rotation: request i goes to Targets[i % len(Targets)],
-	// unless Trace.Which says otherwise.
-	// All are at one host and port. Those with path /work get the request's
-	// demand as ?iters=N&sleep=Dns.
+	// unless Trace.Which names another. All targets have the same host and port.
+	// A target with path /work gets the request's demand as ?iters=N&sleep=Dns.
 	Targets []Target
 	// Trace is the schedule. It may be shared between attacks; it is only read.
 	Trace arrivals.Trace
-	// Connections is how many connections there are at most. With KeepAlive
-	// the engine spin opens all before the attack starts and uses them in turn; the
-	// engine vegeta opens them as needed and takes the one used last. A request that
-	// finds none free waits in order of arrival, and that wait is part of its
-	// response time. 0 or less: as many as are needed, the one used last first.
+	// Connections limits the number of connections. With KeepAlive the engine spin
+	// opens all of them before the attack starts and uses them in turn; the engine
+	// vegeta opens them as needed and takes the one used last. A request that finds
+	// none free waits in order of arrival, and that wait is part of its response
+	// time. 0 or less: no limit; the one used last is taken first.
 	Connections int
-	// KeepAlive false opens a connection per request and sends
-	// `Connection: close`.
+	// KeepAlive keeps connections open between requests. When it is false, each
+	// request opens its own connection and sends `Connection: close`.
 	KeepAlive bool
-	// OpenRate is how many connections a second are opened beforehand; 0: as fast
-	// as the server accepts, 64 at a time.
+	// OpenRate is the rate, per second, at which connections are opened before the
+	// attack; 0: as fast as the server accepts, 64 at a time.
 	OpenRate float64
-	// Idle is how many more connections are opened after those. Each carries one
-	// request before the attack starts, with a sequence number past the trace's, and
-	// is kept open without another until the attack ends.
+	// Idle is the number of further connections that are opened after Connections.
+	// Each carries one request before the attack starts, with a sequence number past
+	// the trace's, and then stays open without a request until the attack ends.
 	Idle int
-	// SkipVerify takes any certificate of an https server.
+	// SkipVerify accepts any certificate of an https server.
 	SkipVerify bool
-	// Timeout bounds one request, counted from when it is sent (record.Request's
-	// Sent), with its wait for a connection and any dialling. The generator's
-	// own lag is not counted. 0: DefaultTimeout.
+	// Timeout bounds one request. It starts when the request is sent (record.Request's
+	// Sent) and includes the wait for a connection and any dialling, but not the
+	// generator's own lag. 0: DefaultTimeout.
 	Timeout time.Duration
-	// Shared says that the load has no CPU of its own: the engine spin then sleeps
+	// Shared is set when the load has no CPU to itself: the engine spin then sleeps
 	// between requests instead of polling the kernel all the time.
 	Shared bool
-	// Started, if not nil, is called once with the attack's start (it carries a
-	// monotonic reading) shortly before the first arrival.
+	// Started, if not nil, is called once, shortly before the first arrival, with the
+	// attack's start. The time carries a monotonic reading.
 	Started func(time.Time)
-	// Moment is called at each of Moments, times from the load's start, ascending, with
-	// its index. It runs on the load's own goroutine and must be quick.
+	// Moments are times from the load's start, ascending. Moment is called at each of
+	// them with its index. It runs on the load's own goroutine and must be quick.
 	Moments []time.Duration
 	Moment  func(i int)
 	// Closing, if not nil, is called when every request has its outcome or the load was
 	// stopped, before the connections are closed.
 	Closing func()
-	// Ended, if not nil, is called with each request that was sent when it has its
-	// outcome, in the order they end, from one goroutine. seq is the request's index in
-	// the trace. A slow callback delays no request, but costs memory.
+	// Ended, if not nil, is called for each sent request once it has its outcome: in
+	// the order in which requests end, from one goroutine. seq is the request's index
+	// in the trace. A slow callback delays no request, but costs memory.
 	Ended func(seq int, r record.Request)
 }
 
-// A Result is what became of every request of one attack.
+// A Result holds the outcome of every request of one attack.
 type Result struct {
 	// Requests holds one entry per arrival of the trace, in its order. A wait for a
 	// free connection lies between Sent and Done.
@@ -103,41 +103,42 @@ type Result struct {
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. Their requests are Refused, but the generator is to blame.
 	Exhausted uint64
-	// ConnAnswers holds the number of replies on each of the Connections that was given
-	// a request, with KeepAlive and a limit; else nil. The count goes on when a
-	// connection had to be opened again.
+	// ConnAnswers holds the number of replies per connection, for every connection that
+	// carried a request. In an open loop it is nil unless KeepAlive and Connections are
+	// set. A connection that had to be opened again keeps its count.
 	ConnAnswers []uint32
-	// Asked is the number of those connections, and Starved of those that got no
-	// reply.
+	// Asked is the number of connections that carried a request. Starved is the number
+	// of these that got no reply.
 	Asked, Starved int
-	// Waited counts the requests that found none of the Connections free.
+	// Waited counts the requests that found no connection free.
 	Waited int
-	// FirstReply is the longest time from the first request written on one of
-	// those connections to its reply, among those that got any.
+	// FirstReply is the longest time that a connection took from writing its first
+	// request to its first reply. Connections without a reply are left out.
 	FirstReply time.Duration
-	// Idle is what became of the idle connections.
+	// Idle counts the idle connections.
 	Idle IdleConns
-	// Proof is what the generator did, from the first arrival to the last end.
+	// Proof reports on the generator, from the first arrival to the last end.
 	Proof Proof
 }
 
-// IdleConns says what became of the idle connections: each carried one request before the
-// load, and none during it.
+// IdleConns counts the idle connections. Each carried one request before the load, and none
+// during it.
 type IdleConns struct {
 	Opened   int // connections made
-	Answered int // those that got their one reply
-	// Lost are those that were closed, or sent something unasked, before the load ended.
-	// FirstLost is when the first was lost, from the load's start; below 0: before it.
+	Answered int // connections that got their one reply
+	// Lost counts the connections that were closed, or on which the server sent bytes
+	// without a request, before the load ended. FirstLost is the time of the first loss
+	// from the load's start; it is negative when the loss came before the start.
 	Lost      int
 	FirstLost time.Duration
 }
 
-// Attack sends the trace and returns when every request of it has an outcome.
+// Attack sends the requests of the trace and returns when each has an outcome.
 //
-// Bad options give a nil Result. When ctx ends, sending stops within 100 ms, requests
-// in flight are cut off (outcome Cut), those not sent are Cut with Sent -1 and end when
-// the attack did, and both the Result and an error are returned. Whatever the server does
-// is an outcome, never an error.
+// Bad options give a nil Result. When ctx ends, sending stops within 100 ms and requests in
+// flight are cut off (outcome Cut). Requests not yet sent are Cut too, with Sent -1; their
+// Done is the attack's end, or Scheduled if that is later. Attack then returns both the
+// Result and an error. Whatever the server does is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
 	a, err := o.prepare()
 	switch {

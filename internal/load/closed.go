@@ -11,13 +11,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// ClosedOptions say what a closed loop asks and for how long.
+// ClosedOptions say what a closed loop sends, with how many clients and for how long.
 type ClosedOptions struct {
-	// Targets are used in rotation, as in Options, or in the order that Which gives, over
-	// and over.
+	// Targets are used in rotation, as in Options. When Which is set it gives the order
+	// instead: indices into Targets, used over and over.
 	Targets []Target
 	Which   []uint32
-	// Demands are used in turn, over and over; nil asks for none.
+	// Demands are the requests' demands, used in turn, over and over; nil: no demand.
 	Demands []arrivals.Demand
 	// Connections is the number of clients, each with one connection, opened
 	// beforehand when KeepAlive is set and Ramp is not. 1 to MaxConnections.
@@ -25,36 +25,36 @@ type ClosedOptions struct {
 	KeepAlive   bool
 	// OpenRate is as in Options.
 	OpenRate float64
-	// Ramp spreads the clients' starts evenly over its length, from the loop's
-	// start, each opening its connection then. 0: all start at once.
+	// Ramp spreads the clients' starts evenly over its length, from the loop's start. A
+	// client opens its connection when it starts. 0: all start at once.
 	Ramp time.Duration
-	// Duration is the measured time. It follows Warmup, which is not measured.
+	// Duration is the length of the measured time, which follows the Warmup.
 	Duration, Warmup time.Duration
-	// Timeout bounds one request with its dialling; 0: DefaultTimeout.
+	// Timeout bounds one request and its dialling; 0: DefaultTimeout.
 	Timeout time.Duration
-	// Think is how long a client waits between a reply and its next request; nil:
-	// not at all. It is called for one client at a time, with that client's random
-	// generator, which follows from Seed. It should not allocate.
+	// Think returns how long a client waits between a reply and its next request; nil:
+	// it does not wait. Think is called for one client at a time, with that client's
+	// random generator, which is seeded from Seed. It should not allocate.
 	Think func(rng *rand.Rand) time.Duration
 	Seed  uint64
-	// Rate paces the clients to so many requests a second in all: request k of
-	// client i of N is Scheduled (i + kN)/Rate seconds after the loop's start; those
-	// scheduled before a ramp starts the client are left out. A client that still waits
-	// for a reply is late, and catches up. 0: each sends as soon as it can.
+	// Rate is the total rate of all clients, in requests per second: request k of
+	// client i of N is Scheduled (i + kN)/Rate seconds after the loop's start. Requests
+	// scheduled before a ramp starts their client are left out. A client that still
+	// waits for a reply is late, and catches up. 0: each sends as soon as it can.
 	Rate float64
-	// Session is how many requests a client sends before it closes its connection
-	// and opens another; a failure or the server's close ends one early. 0: it
-	// keeps its connection. Needs KeepAlive.
+	// Session is the number of requests that a client sends before it closes its
+	// connection and opens another. A failure or a close by the server ends a session
+	// early. 0: the client keeps its connection. Needs KeepAlive.
 	Session int
-	// Pipeline is how many requests a client has in flight on its connection, answered
-	// in order; 0 or 1: one. When the connection breaks, all of them fail and none is
-	// repeated. Needs KeepAlive; excludes Think and Rate.
+	// Pipeline is the number of requests that a client has in flight on its connection,
+	// answered in order; 0 or 1: one. When the connection breaks, all of them fail and
+	// none is repeated. Needs KeepAlive; excludes Think and Rate.
 	Pipeline int
 	// Shared is as in Options.
 	Shared bool
-	// Started, if not nil, is called once with the loop's start (it carries a
-	// monotonic reading), when connections have been opened and before any request
-	// is sent. It delays the clients for as long as it takes.
+	// Started, if not nil, is called once with the loop's start, when connections have
+	// been opened and before any request is sent. The time carries a monotonic reading.
+	// The clients wait until Started returns.
 	Started func(time.Time)
 	// Moments, Moment and Closing are as in Options.
 	Moments []time.Duration
@@ -62,16 +62,16 @@ type ClosedOptions struct {
 	Closing func()
 }
 
-// A ClosedResult is what became of the requests that ended in the measured time. Dialled,
-// Exhausted, Asked, FirstReply and what the generator did include the warm-up; Idle and Waited
-// are 0.
+// A ClosedResult holds the requests that ended in the measured time. Dialled, Exhausted,
+// Asked, FirstReply and Proof include the warm-up; Idle and Waited are 0.
 //
 // Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
 // Scheduled equals Sent, so response times taken from them suffer coordinated omission.
-// ConnAnswers leaves out the clients that sent nothing in the measured time. Starved counts the
-// clients that never got a reply, and those that got none in a measured time in which the others
-// had ten turns each on average. (Where the others had fewer, a client's own turn may just not
-// have come.)
+// ConnAnswers leaves out the clients that sent nothing in the measured time.
+//
+// Starved counts the clients that never got a reply. It also counts a client that got no
+// reply in the measured time, if the others had ten turns each on average. (With fewer
+// turns, the client may just not have had its turn yet.)
 type ClosedResult struct {
 	Result
 	// Seqs are the numbers of Requests, as sent in X-Vegeta-Seq, ascending.
@@ -79,20 +79,20 @@ type ClosedResult struct {
 
 	Answered int // good replies, status 2xx or 3xx
 	Failed   int // any other end
-	// Cut are those in flight at the end, which are counted nowhere else.
+	// Cut describes the requests in flight at the end. They are counted nowhere else.
 	Cut     record.Pending
 	Elapsed time.Duration // the measured time
-	// Sessions are those that ended in the measured time, in the order they began.
+	// Sessions holds the sessions that ended in the measured time, in the order they began.
 	Sessions []Session
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
 // result's Start.
 type Session struct {
-	Client       int // from 0
+	Client       int // index of the client, from 0
 	Began, Ended int64
-	Good, Failed int  // requests
-	Broken       bool // its connection ended before the last answer, or never opened
+	Good, Failed int  // numbers of requests
+	Broken       bool // the connection ended before the last answer, or never opened
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.
@@ -148,9 +148,9 @@ func (o *ClosedOptions) check() error {
 // maxPipeline bounds the requests in flight on one connection.
 const maxPipeline = 1024
 
-// Closed runs clients that send the next request when the last is answered, and counts
-// replies. Requests in flight at the end are cut off. When ctx ends early, the result so
-// far and ctx's error are returned.
+// Closed runs clients that each send their next request when the last is answered, and
+// counts the replies. Requests in flight at the end are cut off. When ctx ends early, Closed
+// returns the result so far and ctx's error.
 func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	a, err := o.prepare()
 	if err != nil {
@@ -159,7 +159,8 @@ func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
 	return closedSpin(ctx, o, a)
 }
 
-// SumSessions sums up the sessions of a closed loop.
+// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations.
+// Broken sessions count, but their durations are left out.
 func SumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()

@@ -9,36 +9,36 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Proof says what the generator itself did during a load, so that its own delays are not
+// A Proof reports on the generator itself during a load, so that its own delays are not
 // taken for the server's.
 type Proof struct {
-	// Planned is how many requests the schedule has; 0 in a closed loop without
-	// a rate. Sent is how many of them were sent.
+	// Planned is the number of requests in the schedule; 0 in a closed loop without
+	// a rate. Sent is the number of requests that were sent.
 	Planned, Sent int
-	// Elapsed is from the start to the last end of a request.
+	// Elapsed is the time from the start to the end of the last request.
 	Elapsed time.Duration
-	// CPU is the CPU time of this process meanwhile, in user and kernel mode; 0 off Linux.
-	// Busy, 0 to 1, is the share of its time in which the spinner sent or handled
-	// something; of the engine vegeta it is CPU over what GOMAXPROCS threads could have
-	// used. Near 1 the generator is at its limit.
+	// CPU is the CPU time of this process during Elapsed, in user and kernel mode; 0 off
+	// Linux. Busy, 0 to 1, is the share of Elapsed in which the spinner sent or handled
+	// something. For the engine vegeta it is CPU divided by the time that GOMAXPROCS
+	// threads could have used. Near 1 the generator is at its limit.
 	CPU  time.Duration
 	Busy float64
-	// GCs counts garbage collections that ended. Paused is how long they stopped the
-	// world, LongestPause the longest such pause: both are upper bounds, from the
-	// runtime's histogram.
+	// GCs counts garbage collections that ended. Paused is the total time for which they
+	// stopped the world, and LongestPause the longest single stop. Both are upper bounds,
+	// from the runtime's histogram.
 	GCs                  uint64
 	Paused, LongestPause time.Duration
-	// LongestLag is how late the latest request was sent, and LagAt when it was due. A
-	// stop of the generator (a busy CPU, SIGSTOP) shows here.
+	// LongestLag is the largest lag of a request, and LagAt the time at which that request
+	// was due. A stop of the generator (a busy CPU, SIGSTOP) shows here.
 	LongestLag, LagAt time.Duration
-	// Rest is what the spinner does between requests; "" for the engine vegeta.
+	// Rest tells how the spinner waits between requests; "" for the engine vegeta.
 	Rest Rest
-	// LongestGap is the longest turn of the spinner, from one look for due requests and
-	// replies to the next. Away is the time of turns that had nothing to do and took
-	// long all the same: something else had the CPU. Sleep counts in neither. Both are 0
+	// LongestGap is the longest turn of the spinner: from one check for due requests and
+	// replies to the next. Away is the total time of turns that had nothing to do and still
+	// took long, because something else had the CPU. Sleep counts in neither. Both are 0
 	// for the engine vegeta.
 	LongestGap, Away time.Duration
-	ReadLate         *record.ReadLate // nil: nothing was audited
+	ReadLate         *record.ReadLate // nil: no connection was audited
 }
 
 // A Rest is what the spinner does while no request is due and no reply comes.
@@ -46,15 +46,16 @@ type Rest string
 
 // The kinds of Rest.
 const (
-	RestSpins Rest = record.RestSpins // it polls for events all the time, on a CPU of its own
+	RestSpins Rest = record.RestSpins // it has a CPU to itself and polls for events all the time
 	RestWaits Rest = record.RestWaits // it sleeps in the kernel, because it shares its CPU with the server
-	RestFirst Rest = record.RestFirst // it sleeps likewise, as SCHED_RR, so that it runs as soon as it wakes
+	RestFirst Rest = record.RestFirst // as RestWaits, but under SCHED_RR, so that it runs as soon as it wakes
 )
 
-// Work is how long the engine was busy.
+// Work returns the time for which the engine was busy.
 func (p *Proof) Work() time.Duration { return time.Duration(p.Busy * float64(p.Elapsed)) }
 
-// A processMeter holds what the process had used at a load's start.
+// A processMeter holds the CPU time and the garbage collections of the process at a load's
+// start.
 type processMeter struct {
 	start time.Time
 	cpu   time.Duration
@@ -70,7 +71,7 @@ func startProcessMeter() *processMeter {
 	return w
 }
 
-// proof is the Proof since the start, without what countRequests adds.
+// proof returns the Proof since the start, without the fields that countRequests sets.
 func (w *processMeter) proof() (p Proof) {
 	p.Elapsed, p.CPU = time.Since(w.start), processTime()-w.cpu
 	if p.Elapsed > 0 {
@@ -92,7 +93,7 @@ func (w *processMeter) proof() (p Proof) {
 	return p
 }
 
-// countRequests adds what follows from the requests of a load.
+// countRequests sets Sent, LongestLag and LagAt from the requests of a load.
 func (p *Proof) countRequests(reqs []record.Request) {
 	for _, r := range reqs {
 		if r.Sent < 0 {

@@ -6,14 +6,14 @@ import (
 	"net/http"
 )
 
-// A reply is what the spinner keeps of a response.
+// A reply holds what the spinner keeps from a response.
 type reply struct {
 	status uint16
 	bytes  int64 // of the body
 	keep   bool  // the connection may carry another request
 }
 
-// A head is the part of a response head that decides how it is read on.
+// A head holds the fields of a response head that decide how the rest is read.
 type head struct {
 	status  uint16
 	length  int64 // Content-Length; below 0: not known beforehand
@@ -29,9 +29,9 @@ var errHeadTooLarge = errors.New("response head beyond 1 MiB")
 
 // parseHead reads a response head at the start of b. It is deliberately strict:
 // HTTP/1.1, a final status, CRLF line ends, no folded line, exactly one
-// Content-Length or a Transfer-Encoding of chunked (neither is fine with 204 and
-// 304), at most one Connection of one plain value. Where ok is false net/http's reader
-// decides.
+// Content-Length or a Transfer-Encoding of chunked (204 and 304 may have neither), and at
+// most one Connection field with one plain value. When ok is false the caller tries
+// net/http's reader.
 func parseHead(b []byte) (h head, ok bool) {
 	const line = "HTTP/1.1 200"
 	if len(b) < len(line)+2 || string(b[:9]) != "HTTP/1.1 " {
@@ -97,7 +97,7 @@ func parseHead(b []byte) (h head, ok bool) {
 	return h, known && !(h.length >= 0 && h.chunked) && connections <= 1
 }
 
-// parseLength reads a Content-Length of at most 18 digits, which fit an int64.
+// parseLength reads a Content-Length of at most 18 digits, so that it fits an int64.
 func parseLength(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false
@@ -111,7 +111,7 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// isName reports whether b is the lower-case ASCII name, whatever b's case.
+// isName reports whether b equals name, a lower-case ASCII word, in any mix of cases.
 func isName(b []byte, name string) bool {
 	if len(b) != len(name) {
 		return false

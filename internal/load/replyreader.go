@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// A headCache parses response heads and remembers the last one: a server's heads are the
-// same, byte for byte, but for a Date that changes once a second.
+// A headCache parses response heads and remembers the last one. A server's heads are the
+// same byte for byte, except for a Date that changes once a second.
 type headCache struct {
 	raw  []byte
 	head head
@@ -18,8 +18,8 @@ type headCache struct {
 
 var errHeadUnread = errors.New("head not whole yet")
 
-// parse reads the head at the start of b: usual ones in place, all others with net/http's
-// reader. errHeadUnread asks for more bytes.
+// parse reads the head at the start of b. It reads usual heads in place and all others with
+// net/http's reader. It returns errHeadUnread when it needs more bytes.
 func (c *headCache) parse(b []byte) (head, error) {
 	if len(c.raw) > 0 && bytes.HasPrefix(b, c.raw) {
 		return c.head, nil
@@ -35,7 +35,7 @@ func (c *headCache) parse(b []byte) (head, error) {
 	return h, nil
 }
 
-// parseOddHead reads what parseHead does not: interim and HTTP/1.0 responses, bodies
+// parseOddHead reads the heads that parseHead leaves: interim and HTTP/1.0 responses, bodies
 // that end with the connection, bare line ends, folded lines.
 func parseOddHead(b []byte) (h head, err error) {
 	if h.size = headEnd(b); h.size == 0 {
@@ -61,7 +61,7 @@ func parseOddHead(b []byte) (h head, err error) {
 // a reply without a length ends with its connection.
 var toHead = &http.Request{Method: http.MethodHead}
 
-// headEnd is how long the head at the start of b is; 0 when it is not whole.
+// headEnd returns the length in bytes of the head at the start of b; 0 when it is not whole.
 func headEnd(b []byte) int {
 	for at := 0; ; {
 		n := bytes.IndexByte(b[at:], '\n')
@@ -79,17 +79,17 @@ func headEnd(b []byte) int {
 }
 
 // A replyReader reads the replies of one connection from pieces of its stream, in order.
-// It skips body bytes and counts them. The zero value begins with a head. It allocates
-// only for unusual heads and those that come in pieces.
+// It skips body bytes and counts them. The zero value expects a head. A replyReader
+// allocates only for unusual heads and for heads that arrive in pieces.
 type replyReader struct {
 	partial []byte // the start of a head that is not whole yet
-	reply   reply  // whose body is being read
+	reply   reply  // its body is being read
 	stage   stage
 	left    int64 // bytes of the body still to come, of a known length
 	chunks  chunkReader
 }
 
-// A stage is how far a reply has been read.
+// A stage tells which part of a reply comes next.
 type stage uint8
 
 const (
@@ -99,9 +99,9 @@ const (
 	untilClose
 )
 
-// next reads b, which follows what was given before, up to the end of the next reply. It
-// returns the rest of b, empty when the reply is not whole yet. bodiless says that the
-// reply's request was a HEAD. Interim responses are skipped.
+// next reads b, the next piece of the stream, up to the end of the next reply. It returns
+// the rest of b, empty when the reply is not whole yet. bodiless is true when the reply
+// answers a HEAD. Interim responses are skipped.
 func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []byte, rep reply, whole bool, err error) {
 	for r.stage == atHead {
 		text := b
@@ -165,7 +165,8 @@ func (r *replyReader) begin(h head, bodiless bool) {
 	}
 }
 
-// end says that the connection has ended, which ends a reply whose body has no other end.
+// end ends the reply at the close of the connection. Only a body without a length ends so;
+// for any other, whole is false.
 func (r *replyReader) end() (rep reply, whole bool) {
 	if r.stage != untilClose {
 		return rep, false
@@ -174,7 +175,7 @@ func (r *replyReader) end() (rep reply, whole bool) {
 	return r.reply, true
 }
 
-// reset forgets a reply that was read in part.
+// reset forgets a reply that was read only in part.
 func (r *replyReader) reset() { *r = replyReader{partial: r.partial[:0]} }
 
 // A chunkReader finds the end of a chunked body (RFC 9112, section 7.1). The zero
@@ -182,8 +183,8 @@ func (r *replyReader) reset() { *r = replyReader{partial: r.partial[:0]} }
 type chunkReader struct {
 	expects chunkLine
 	line    []byte // the start of a line that is not whole yet
-	left    int64  // of the present chunk
-	body    int64  // of all chunks so far
+	left    int64  // bytes still to come of the present chunk
+	body    int64  // bytes of all chunks so far
 	extra   int64  // bytes of extensions and trailers
 }
 
@@ -196,8 +197,8 @@ const (
 	trailer             // after the last chunk, up to an empty line
 )
 
-// maxChunkExtra bounds extensions and trailers of a chunked body, together with the bytes of
-// its data so far.
+// maxChunkExtra limits the bytes of extensions and trailers of a chunked body. They may be
+// maxChunkExtra more than the body's data so far.
 const maxChunkExtra = 64 << 10
 
 var errChunk = errors.New("malformed chunked body")
@@ -229,7 +230,8 @@ func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 	return nil, false, nil
 }
 
-// take takes a whole line without its line feed, and reports whether it is the body's last.
+// take handles a whole line, given without its line feed. It reports whether the line is the
+// body's last.
 func (c *chunkReader) take(line []byte) (last bool, err error) {
 	line, returned := bytes.CutSuffix(line, []byte{'\r'})
 	switch c.expects {

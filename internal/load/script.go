@@ -9,12 +9,12 @@ import (
 	"schedlab/internal/arrivals"
 )
 
-// A script is what a load asks of one server: its requests, rendered but for demand and
-// number, and their order.
+// A script holds the requests that a load sends to one server, and their order. The requests
+// are rendered, except for their demand and number.
 type script struct {
 	templates []template
 	which     []uint32          // template of each request, used in turn; nil: in rotation
-	demands   []arrivals.Demand // used in turn; nil asks for none
+	demands   []arrivals.Demand // used in turn; nil: no demand
 	addr      string
 	keepAlive bool
 }
@@ -29,7 +29,7 @@ func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, whic
 	return &script{tps, which, demands, addr, keepAlive}, err
 }
 
-// refuseTLS refuses https, which only the engine vegeta speaks.
+// refuseTLS returns an error for an https target: only the engine vegeta speaks https.
 func (a *script) refuseTLS() error {
 	if a.templates[0].tls {
 		return errors.New("https needs the engine vegeta, in an open loop")
@@ -37,13 +37,13 @@ func (a *script) refuseTLS() error {
 	return nil
 }
 
-// template is the template of request seq.
+// template returns the template of request seq.
 func (a *script) template(seq uint64) *template {
 	return &a.templates[targetOf(seq, a.which, len(a.templates))]
 }
 
-// targetOf is the index of request seq's target, among n: which used in turn, or without it
-// the targets in turn.
+// targetOf returns the index, below n, of request seq's target: the entries of the slice which
+// in turn or, if it is empty, the n targets in turn.
 func targetOf(seq uint64, which []uint32, n int) int {
 	if len(which) > 0 {
 		return int(which[seq%uint64(len(which))])
@@ -58,8 +58,8 @@ func (a *script) demand(i int) (d arrivals.Demand) {
 	return d
 }
 
-// recordedDemand is the demand of request i for its record: none where its target takes
-// none.
+// recordedDemand returns the demand to record for request i: zero when its target takes no
+// demand.
 func (a *script) recordedDemand(i int) (d arrivals.Demand) {
 	if a.template(uint64(i)).query == 0 {
 		return d
@@ -67,7 +67,7 @@ func (a *script) recordedDemand(i int) (d arrivals.Demand) {
 	return a.demand(i)
 }
 
-// maxRequestBytes bounds the length of a rendered request.
+// maxRequestBytes returns an upper bound on the length of a rendered request.
 func (a *script) maxRequestBytes() (n int) {
 	const numbers = 80 // demand and sequence number, with their names
 	for i := range a.templates {
@@ -80,10 +80,10 @@ func (a *script) maxRequestBytes() (n int) {
 // DefaultTimeout bounds one request where Options give no Timeout.
 const DefaultTimeout = 10 * time.Second
 
-// openers is how many connections are opened at the same time before a load.
+// openers is the number of connections that are opened at the same time before a load.
 const openers = 64
 
-// timeout bounds one request.
+// timeout returns given, or DefaultTimeout when none is given.
 func timeout(given time.Duration) time.Duration {
 	if given <= 0 {
 		return DefaultTimeout
@@ -91,5 +91,5 @@ func timeout(given time.Duration) time.Duration {
 	return given
 }
 
-// bodyBytes is n as a record holds it.
+// bodyBytes returns n as a record stores it: at most 2^32-1.
 func bodyBytes(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }

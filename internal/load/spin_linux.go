@@ -16,17 +16,17 @@ import (
 	"schedlab/internal/record"
 )
 
-// DefaultEngine is the engine where none is named.
+// DefaultEngine is used when Options name no engine.
 const DefaultEngine = EngineSpin
 
-// A spinner drives every connection of a load from one goroutine with raw system calls,
-// some 4 µs a request, most of it the kernel's. With a CPU of its own it polls epoll and
-// never waits, so that neither a due request nor a reply waits for a thread to wake. While
-// it runs it takes no lock and logs nothing, and it allocates only when the log of a closed
-// loop outgrows the room made for it.
+// A spinner drives every connection of a load from one goroutine with raw system calls. A
+// request costs some 4 µs, most of it in the kernel. When the spinner has a CPU to itself it
+// polls epoll and never sleeps, so that neither a due request nor a reply waits for a thread
+// to wake. While it runs it takes no lock and logs nothing, and it allocates only when the
+// log of a closed loop outgrows the room made for it.
 //
 // Note: the goroutine is not locked to its thread. Go takes a running goroutine off
-// its P every 10 ms, and a locked one comes back by way of another thread: see
+// its P every 10 ms, and a locked one returns only after another thread has run: see
 // docs/decisions/0019-one-goroutine-that-spins.md.
 type spinner struct {
 	script  *script
@@ -42,8 +42,8 @@ type spinner struct {
 	addr    rawAddress
 
 	start   time.Time
-	now     int64 // from start, as of the event being handled
-	oldest  int   // every request of the log before it has its outcome
+	now     int64 // ns from start, read when the present event was handled
+	oldest  int   // all requests of the log before this index have an outcome
 	running bool  // the load has started
 	stop    atomic.Bool
 	err     error // ends the load
@@ -60,43 +60,45 @@ type spinner struct {
 	audit              readAudit
 	moments            []time.Duration
 	moment             func(i int)
-	momentsDone        int // moments that were called
+	momentsDone        int // calls of moment so far
 	idleConns          IdleConns
 	firstLost          time.Time
 }
 
-// A spinLoop decides what is sent when.
+// A spinLoop decides which request is sent when.
 type spinLoop interface {
 	// begin is called once, at the load's start.
 	begin()
-	// release sends due requests, at most turnReleases of them, and returns when the next
-	// is due, math.MaxInt64 for none.
+	// release sends due requests, at most turnReleases of them. It returns the time at
+	// which the next is due, math.MaxInt64 for none.
 	release() (next int64)
 	// finished is called when request i has its outcome.
 	finished(i int)
-	// free is called when a connection may take a request, open or not. It is called again
-	// for a connection that is queued already when the server closes it.
+	// free is called when a connection may take a request, even if it is closed. It is
+	// called again when the server closes a connection that is already queued.
 	free(k *spinConn)
 	// expired is called when a request without a connection timed out.
 	expired(i int)
+	// over reports whether the load is complete.
 	over() bool
 }
 
 const (
-	turnEvents   = 16 // of epoll, before the clock is read again
-	turnReleases = 16 // requests sent before events are looked at
-	// yieldEvery is how often other goroutines may run, when nothing is due for
-	// yieldRoom. It also bounds how long a stop of the world waits for this goroutine.
+	turnEvents   = 16 // epoll events taken before the clock is read again
+	turnReleases = 16 // requests sent before epoll is polled again
+	// Every yieldEvery the spinner lets other goroutines run, if nothing is due for
+	// yieldRoom. This also bounds how long a stop of the world waits for the spinner.
 	yieldEvery = time.Millisecond
 	yieldRoom  = 50 * time.Microsecond
-	// longestWait bounds a sleep, and so how late a stop is noticed. A wait shorter than
-	// shortestWait is not slept.
+	// longestWait bounds one sleep, and thereby the delay until a stop is noticed. For a
+	// wait shorter than shortestWait the spinner does not sleep.
 	longestWait  = 50 * time.Millisecond
 	shortestWait = 10 * time.Microsecond
 	readSize     = 64 << 10
 )
 
-// prepare opens the epoll set and makes room for n connections, depth requests on each.
+// prepare opens the epoll set and makes room for n connections with up to depth requests in
+// flight on each.
 func (s *spinner) prepare(n, depth int) error {
 	tcp, err := net.ResolveTCPAddr("tcp", s.script.addr)
 	if err != nil {
@@ -125,9 +127,9 @@ func (s *spinner) prepare(n, depth int) error {
 	return nil
 }
 
-// measured applies how the load rests, opens the connections with open, runs the load, and
-// returns what the generator did meanwhile, without its requests. The spinner's start is set
-// when started is called.
+// measured prepares the way in which the load rests, opens the connections with open, runs
+// the load, and returns the Proof without its requests. It sets the spinner's start before it
+// calls started.
 func (s *spinner) measured(ctx context.Context, open func(), started func(time.Time)) Proof {
 	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
 	rest, undo := s.applyRest()
@@ -144,8 +146,8 @@ func (s *spinner) measured(ctx context.Context, open func(), started func(time.T
 	return p
 }
 
-// lead is how far ahead the start of a load lies when started is called, so that the callback
-// has time.
+// lead is the time from the call of started to the load's start, so that the callback has
+// time to run.
 const lead = time.Millisecond
 
 func (s *spinner) close() {
@@ -161,7 +163,7 @@ func (s *spinner) clock() int64 { return int64(time.Since(s.start)) }
 func (s *spinner) run() {
 	s.running = true
 	s.now = s.clock()
-	for s.now < 0 { // the start lies a moment ahead
+	for s.now < 0 { // until the start
 		s.now = s.clock()
 	}
 	s.loop.begin()
@@ -172,7 +174,7 @@ func (s *spinner) run() {
 	}
 }
 
-// callMoments calls moment for the times that have come.
+// callMoments calls moment for each of moments that is due.
 func (s *spinner) callMoments() {
 	for s.momentsDone < len(s.moments) && s.now >= int64(s.moments[s.momentsDone]) {
 		s.moment(s.momentsDone)
@@ -180,7 +182,7 @@ func (s *spinner) callMoments() {
 	}
 }
 
-// nextMoment is when the next moment comes; math.MaxInt64 for none.
+// nextMoment returns the time of the next moment; math.MaxInt64 for none.
 func (s *spinner) nextMoment() int64 {
 	if s.momentsDone == len(s.moments) {
 		return math.MaxInt64
@@ -209,8 +211,8 @@ func (s *spinner) turn() {
 	}
 }
 
-// wait collects events: without waiting, or, where the CPU is shared, until the next request
-// is due.
+// wait collects events. It returns at once, or, when the CPU is shared, sleeps until an event
+// comes or something is due: a request, a timeout or a moment.
 func (s *spinner) wait(next int64) (n int) {
 	if s.sleeps {
 		s.now = s.clock()
@@ -218,7 +220,7 @@ func (s *spinner) wait(next int64) (n int) {
 			s.watch.turn(s.now)
 			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
 			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
-			s.watch.last = s.clock() // the sleep counts in no turn
+			s.watch.last = s.clock() // no turn includes the sleep
 			return s.eventCount(int(r), errno)
 		}
 	}
@@ -236,7 +238,7 @@ func (s *spinner) eventCount(n int, errno syscall.Errno) int {
 	return 0
 }
 
-// deadline is when the oldest request in flight times out.
+// deadline returns the time at which the oldest request in flight times out.
 func (s *spinner) deadline() int64 {
 	if s.oldest >= s.log.n || s.log.at(s.oldest).sent < 0 {
 		return math.MaxInt64
@@ -244,8 +246,8 @@ func (s *spinner) deadline() int64 {
 	return s.log.at(s.oldest).sent + s.timeout
 }
 
-// expire ends the requests that timed out. They were sent in the order of the log and have
-// the same timeout, so it looks at the oldest only.
+// expire ends the requests that timed out. Requests are sent in the order of the log and all
+// have the same timeout, so it looks only at the oldest.
 func (s *spinner) expire() {
 	for s.oldest < s.log.n {
 		e := s.log.at(s.oldest)
@@ -276,9 +278,9 @@ func (s *spinner) finish(i int, out record.Outcome) {
 	s.loop.finished(i)
 }
 
-// open opens the connections before the load starts, openers at a time and, unless rate is
-// 0, at that many a second. One that fails is opened by the first request that needs it, and
-// a failure counts there.
+// open opens the connections before the load starts: openers at a time and, unless rate is 0,
+// rate of them per second. If one fails, the first request that needs it opens it again, and
+// only a failure then counts.
 func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
 	begun := time.Now()
 	for next := 0; (next < len(conns) || s.opening > 0) && !stopped() && s.err == nil; {
@@ -312,20 +314,20 @@ func (s *spinner) pump(wait time.Duration) {
 // A turnWatch measures the spinner's turns: how long it worked, and how long something else
 // had its CPU.
 type turnWatch struct {
-	last    int64 // the end of the last turn
-	worked  bool  // since then something was sent or handled
+	last    int64 // end of the last turn
+	worked  bool  // something was sent or handled since last
 	yielded int64
 
 	work    int64 // time of turns that did something
-	away    int64 // time of turns that did nothing and took long all the same
+	away    int64 // time of turns that did nothing and still took longer than idleTurn
 	longest int64
 }
 
-// idleTurn is more than a turn takes that sends and receives nothing: one reading of the
-// clock and one system call.
+// idleTurn is longer than a turn that sends and receives nothing. Such a turn reads the clock
+// once and makes one system call.
 const idleTurn = int64(5 * time.Microsecond)
 
-// turn ends a turn.
+// turn ends a turn at now and adds its length to work or away.
 func (w *turnWatch) turn(now int64) {
 	took := now - w.last
 	w.longest = max(w.longest, took)

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// DefaultEngine is the engine where none is named.
+// DefaultEngine is used when Options name no engine.
 const DefaultEngine = EngineVegeta
 
 var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine vegeta")

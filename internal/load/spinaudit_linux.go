@@ -9,12 +9,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// auditedConns is how many connections are audited: few, because each read then needs a
-// slower system call and another clock.
+// auditedConns is the number of connections that are audited. It is small, because each
+// audited read needs a slower system call and another clock.
 const auditedConns = 4
 
 // A readAudit measures, on a few connections, how long replies waited in the kernel until
-// the loop read them: the kernel stamps when they arrived.
+// the loop read them. The kernel stamps their arrival.
 type readAudit struct {
 	waits   *record.Histogram // nil: no connection is audited
 	header  unix.Msghdr

@@ -10,9 +10,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// A closedLoop has each client send its next request when the last was answered and its
-// think time is over, or when its pace says. A client and its connection have the same
-// index.
+// A closedLoop sends each client's next request when its last was answered and its think
+// time is over, or, with a rate, when the next one is due. A client and its connection have
+// the same index.
 type closedLoop struct {
 	*spinner
 	options  *ClosedOptions
@@ -27,9 +27,9 @@ type closedLoop struct {
 
 // A spinClient is one client; its connection is in the spinner.
 type spinClient struct {
-	turns   int // requests of its pace, sent or left out before its start
+	turns   int // requests of its schedule that were sent, or left out because they came before its start
 	session int // requests sent on the present connection
-	last    int // the index of its last request in the log
+	last    int // index of its last request in the log
 	due     int64
 	rng     *rand.Rand
 	refused bool // its last request found no connection
@@ -57,7 +57,7 @@ func (l *closedLoop) begin() {
 	}
 }
 
-// pacedDue is when client i's next request is due; 0 without a rate.
+// pacedDue returns the time at which client i's next request is due; 0 without a rate.
 func (l *closedLoop) pacedDue(i int) int64 {
 	o := l.options
 	if o.Rate <= 0 {
@@ -66,8 +66,8 @@ func (l *closedLoop) pacedDue(i int) int64 {
 	return int64((float64(i) + float64(l.clients[i].turns)*float64(o.Connections)) / o.Rate * 1e9)
 }
 
-// refusedPause is how long a client waits after a refused connection, so that clients of a
-// dead server do not dial all the time.
+// refusedPause is the time that a client waits after a refused connection, so that clients of
+// a dead server do not dial all the time.
 const refusedPause = 10 * time.Millisecond
 
 // free implements spinLoop: it decides when the client of k sends next.
@@ -89,7 +89,7 @@ func (l *closedLoop) free(k *spinConn) {
 		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
 	}
 	at := c.due
-	if c.refused { // its request is due all the same
+	if c.refused { // the pause does not change when the request is due
 		at = max(at, l.now+int64(refusedPause))
 	}
 	if at > l.now {
@@ -130,7 +130,8 @@ func (l *closedLoop) release() (next int64) {
 	return l.now
 }
 
-// sendFor sends as many requests of a client as it has room for.
+// sendFor fills the client's pipeline: it sends requests until depth are in flight or the
+// session's last is sent.
 func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
 	k.queued = false
@@ -175,7 +176,7 @@ func (l *closedLoop) expired(int) {}
 
 func (l *closedLoop) over() bool { return l.now >= l.to }
 
-// sleepUntil adds a client to those that send later.
+// sleepUntil adds a client to the heap of sleeping clients, to send at due.
 func (l *closedLoop) sleepUntil(due int64, client int32) {
 	l.sleeping = append(l.sleeping, dueClient{due, client}) // there is room for every client
 	for i := len(l.sleeping) - 1; i > 0; {
@@ -188,7 +189,7 @@ func (l *closedLoop) sleepUntil(due int64, client int32) {
 	}
 }
 
-// nextDue removes the client that is due first.
+// nextDue removes the client that is due first from the heap and returns it.
 func (l *closedLoop) nextDue() int32 {
 	client, last := l.sleeping[0].client, len(l.sleeping)-1
 	l.sleeping[0] = l.sleeping[last]
@@ -208,8 +209,8 @@ func (l *closedLoop) nextDue() int32 {
 	}
 }
 
-// Room in the log is made beforehand for fastestLoop requests a second, more than a closed
-// loop sends on one CPU, but for no more than mostRoom.
+// The log is allocated in advance for fastestLoop requests per second, more than a closed
+// loop sends on one CPU, but for at most mostRoom requests.
 const (
 	fastestLoop = 250_000
 	mostRoom    = 4 << 20
@@ -223,7 +224,7 @@ func (o *ClosedOptions) room() int {
 	return int(min(mostRoom, rate*(o.Warmup+o.Duration).Seconds())) + o.Connections*max(1, o.Pipeline)
 }
 
-// closedSpin is Closed on the spinner.
+// closedSpin runs Closed on the spinner.
 func closedSpin(ctx context.Context, o ClosedOptions, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
 	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}

@@ -21,18 +21,18 @@ const (
 type spinConn struct {
 	fd         int
 	index      int32
-	generation int32 // of the socket: an event of an earlier one is stale
+	generation int32 // counts the sockets of this connection: an event of an earlier socket is stale
 	state      uint8
-	fresh      bool // it has not answered yet
+	fresh      bool // no reply has come on this socket yet
 	replyBegun bool // a byte of the next reply has come
-	full       bool // the socket's buffer is full: epoll reports when it is not
-	queued     bool // its loop has it among the free ones, or its client among those to send
+	full       bool // the socket's buffer is full; epoll reports when it has room
+	queued     bool // the open loop has it in its free list, or the closed loop has queued its client
 
-	out     []byte // rendered requests, of which the kernel has written bytes
+	out     []byte // rendered requests; the kernel has taken the first written bytes
 	written int
 	reader  replyReader
 
-	ring          []int32 // requests in flight, by their index in the log
+	ring          []int32 // indices in the log of the requests in flight
 	oldest, count int
 
 	idle    bool // one of Options.Idle
@@ -55,7 +55,7 @@ func (k *spinConn) pop() {
 	k.count--
 }
 
-// A rawAddress is the server's, as the kernel takes it.
+// A rawAddress is the server's address in the kernel's form.
 type rawAddress struct {
 	family int
 	four   unix.RawSockaddrInet4
@@ -63,7 +63,7 @@ type rawAddress struct {
 }
 
 func newRawAddress(a *net.TCPAddr) (r rawAddress) {
-	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in the network's order
+	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in network byte order
 	if ip := a.IP.To4(); ip != nil || a.IP == nil {
 		r.family = unix.AF_INET
 		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port}
@@ -78,17 +78,17 @@ func newRawAddress(a *net.TCPAddr) (r rawAddress) {
 	return r
 }
 
-// perSource is how many connections to a server on loopback come from one address. From half of
-// the local ports on the kernel searches thousands of them for each new connection, a
-// millisecond's work.
+// perSource is the number of connections to a server on loopback that come from one source
+// address. When more than half of an address's local ports are in use, the kernel searches
+// thousands of ports for each new connection, which takes a millisecond.
 const perSource = 8192
 
-// connectFrom begins to open the connection of an index on fd, on loopback from 127.0.0.1 for the
-// first, 127.0.0.2 for the next perSource and so on.
+// connectFrom begins to open connection number index on fd. On loopback the first perSource
+// connections come from 127.0.0.1, the next perSource from 127.0.0.2 and so on.
 func (r *rawAddress) connectFrom(index int32, fd int) unix.Errno {
 	if index >= perSource && r.family == unix.AF_INET && r.four.Addr[0] == 127 {
 		from := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, byte(1 + index/perSource)}}
-		on := int32(1) // the port is chosen when the other end is known
+		on := int32(1) // choose the port in connect, when the destination is known
 		_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
 		if errno == 0 {
 			_, _, errno = unix.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&from)), unsafe.Sizeof(from))
@@ -110,7 +110,7 @@ func (r *rawAddress) connect(fd int) unix.Errno {
 	return errno
 }
 
-// sendOn sends a request on k, which has room for it, and opens k if need be.
+// sendOn sends request i on k, and opens k if it is closed. k must have room for the request.
 func (s *spinner) sendOn(k *spinConn, i int) {
 	s.render(k, i)
 	if k.state == spinClosed {
@@ -121,7 +121,7 @@ func (s *spinner) sendOn(k *spinConn, i int) {
 	s.flush(k)
 }
 
-// render appends a request to what k has to write.
+// render appends request i to k's output.
 func (s *spinner) render(k *spinConn, i int) {
 	e := s.log.at(i)
 	e.conn = k.index
@@ -129,7 +129,8 @@ func (s *spinner) render(k *spinConn, i int) {
 	k.out = s.script.template(uint64(i)).request(k.out, uint64(i), s.script.demand(i))
 }
 
-// stampReady stamps the requests of k that have no stamp yet: k is open.
+// stampReady stamps the requests of k that have no stamp yet with the time at which k was
+// open.
 func (s *spinner) stampReady(k *spinConn) {
 	if k.count == 0 {
 		return
@@ -138,11 +139,11 @@ func (s *spinner) stampReady(k *spinConn) {
 	s.stamp(k, max(s.now, 1))
 }
 
-// clearReady removes those stamps: k proved not to be open.
+// clearReady removes the stamps of stampReady, because k proved not to be open.
 func (s *spinner) clearReady(k *spinConn) { s.stamp(k, 0) }
 
-// stamp sets, or with 0 clears, the stamps of k's newest requests, up to the first that has
-// the wanted state already.
+// stamp sets the stamps of k's newest requests to at, or clears them when at is 0. It stops at
+// the first request that already is in the wanted state.
 func (s *spinner) stamp(k *spinConn, at int64) {
 	for n := k.count - 1; n >= 0; n-- {
 		place := k.oldest + n
@@ -157,7 +158,7 @@ func (s *spinner) stamp(k *spinConn, at int64) {
 	}
 }
 
-// flush writes what is rendered. It reports whether k is still open.
+// flush writes k's rendered requests. It reports whether k is still open.
 func (s *spinner) flush(k *spinConn) bool {
 	for k.written < len(k.out) {
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[k.written])), uintptr(len(k.out)-k.written), unix.MSG_NOSIGNAL, 0, 0)
@@ -172,8 +173,8 @@ func (s *spinner) flush(k *spinConn) bool {
 			}
 			return true
 		default:
-			// A server may answer and close before it has read the request: look for the
-			// answer.
+			// A server may answer and close before it has read the request, so an
+			// answer may be waiting.
 			life := k.generation
 			if s.read(k, true); k.generation == life && k.state == spinOpen {
 				s.broken(k, record.Reset)
@@ -198,7 +199,8 @@ func (s *spinner) watchFor(k *spinConn, how int, more uint32) {
 	}
 }
 
-// handle handles the events of one connection.
+// handle handles the events of connection k. life is the generation for which they were
+// registered.
 func (s *spinner) handle(k *spinConn, events uint32, life int32) {
 	if k.generation != life || k.state == spinClosed { // an earlier event of the same batch closed it
 		return
@@ -214,8 +216,8 @@ func (s *spinner) handle(k *spinConn, events uint32, life int32) {
 	}
 }
 
-// read reads the socket until it is empty. ending says that the connection's end has come,
-// and is to be read too.
+// read reads the socket until it is empty. When ending is true the peer has closed, and read
+// goes on until it reads that end too.
 func (s *spinner) read(k *spinConn, ending bool) {
 	life := k.generation
 	for k.generation == life && k.state == spinOpen {
@@ -249,7 +251,7 @@ func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 	return n, errno
 }
 
-// serverClosed handles the end of what the server sends.
+// serverClosed handles the end of the server's stream.
 func (s *spinner) serverClosed(k *spinConn) {
 	if rep, whole := k.reader.end(); whole && k.count > 0 {
 		s.answered(k, rep)
@@ -266,7 +268,7 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		return
 	}
 	for len(b) > 0 && k.state == spinOpen {
-		if k.count == 0 { // no request asked for it
+		if k.count == 0 { // a reply without a request
 			s.broken(k, record.Reset)
 			return
 		}
@@ -284,8 +286,8 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 			return
 		}
 		if k.count == 1 && (len(b) > 0 || k.written < len(k.out)) {
-			// More bytes than one reply, or a reply before its request was written whole:
-			// which request the next bytes answer would be unclear.
+			// There are more bytes than one reply, or the reply came before its request
+			// was written whole. It would be unclear which request the next bytes answer.
 			rep.keep = false
 		}
 		s.answered(k, rep)
@@ -322,9 +324,9 @@ func (s *spinner) drop(k *spinConn, out record.Outcome) {
 	s.loop.free(k)
 }
 
-// broken handles a connection that failed. As net/http's Transport does, it sends an
-// idempotent request once more, on a new connection, when the old one had answered before and
-// no byte of a reply was read.
+// broken handles a connection that failed. Like net/http's Transport, it sends an idempotent
+// request once more, on a new connection, if the old connection had answered before and no
+// byte of the reply was read.
 func (s *spinner) broken(k *spinConn, out record.Outcome) {
 	if k.idle {
 		s.idleLost(k)
@@ -345,7 +347,7 @@ func (s *spinner) broken(k *spinConn, out record.Outcome) {
 }
 
 // connect opens k's socket. On loopback the connection is established when connect returns,
-// though it reports EINPROGRESS: what is rendered is written at once.
+// although it reports EINPROGRESS, so rendered requests are written at once.
 func (s *spinner) connect(k *spinConn) {
 	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(s.addr.family), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if errno != 0 {
@@ -372,7 +374,7 @@ func (s *spinner) connect(k *spinConn) {
 		case 0:
 			k.written = int(n)
 			fallthrough
-		case unix.EPIPE, unix.ECONNRESET: // it was open, and is closed already
+		case unix.EPIPE, unix.ECONNRESET: // it was open, and the server has closed it already
 			s.watchFor(k, unix.EPOLL_CTL_ADD, 0)
 			s.connected(k)
 			return
@@ -407,7 +409,8 @@ func (s *spinner) opened(k *spinConn) bool {
 	return s.connected(k)
 }
 
-// connected writes what waited for the connection, and reports whether k is still open.
+// connected writes the requests that waited for the connection, and reports whether k is still
+// open.
 func (s *spinner) connected(k *spinConn) bool {
 	s.opening--
 	s.dialled++
@@ -419,8 +422,8 @@ func (s *spinner) connected(k *spinConn) bool {
 	return s.flush(k)
 }
 
-// failed handles a connection that could not be opened. Before the load starts the first
-// request on it will try again.
+// failed handles a connection that could not be opened. If that happens before the load
+// starts, the first request on the connection tries again.
 func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.now = s.clock()
 	if err == unix.EADDRNOTAVAIL || err == unix.EMFILE || err == unix.ENFILE {
@@ -433,7 +436,8 @@ func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.drop(k, record.Refused)
 }
 
-// closeConn closes k's socket, if it has one, and forgets what was read or written in part.
+// closeConn closes k's socket, if it has one, and forgets any partly read reply and partly
+// written requests.
 func (s *spinner) closeConn(k *spinConn) {
 	if k.state == spinOpening {
 		s.opening--

@@ -6,7 +6,7 @@ import (
 	"schedlab/internal/arrivals"
 )
 
-// askIdle sends the one request of an idle connection.
+// askIdle sends the one request of an idle connection. It reports whether k is still open.
 func (s *spinner) askIdle(k *spinConn) bool {
 	s.idleConns.Opened++
 	seq := uint64(s.log.n) + uint64(k.index)
@@ -14,8 +14,8 @@ func (s *spinner) askIdle(k *spinConn) bool {
 	return s.flush(k)
 }
 
-// idleReply handles what an idle connection receives: the reply to its one request. Anything
-// else closes it.
+// idleReply handles the bytes that an idle connection receives: the reply to its one request.
+// Anything else closes the connection.
 func (s *spinner) idleReply(k *spinConn, b []byte) {
 	seq := uint64(s.log.n) + uint64(k.index)
 	rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(seq).bodiless)

@@ -5,24 +5,24 @@ import (
 	"schedlab/internal/record"
 )
 
-// An entry is what the spinner knows of one request. Times are nanoseconds from the load's
-// start, at least 1; 0: it has not happened.
+// An entry holds what the spinner knows about one request. Times are nanoseconds from the
+// load's start, at least 1; 0: it has not happened. due and sent may be 0 themselves.
 type entry struct {
 	due     int64 // may be 0
-	sent    int64 // may be 0, below 0 before it was sent
+	sent    int64 // may be 0; negative: not sent yet
 	ready   int64
 	wrote   int64
 	first   int64
 	done    int64 // 0: no outcome yet
 	bytes   uint32
-	conn    int32 // the index of its connection; -1 before it has one
+	conn    int32 // index of its connection; -1 before it has one
 	status  uint16
 	outcome record.Outcome
-	ends    bool // it was the last on its connection
+	ends    bool // it was the last request on its connection
 }
 
-// A requestLog holds an entry for every request, in the order they were sent, in
-// slabs so that it can grow without copying.
+// A requestLog holds an entry for every request, in the order they were sent. The entries lie
+// in slabs, so that the log can grow without copying.
 type requestLog struct {
 	slabs [][]entry
 	n     int
@@ -63,12 +63,12 @@ func (l *requestLog) add() (i int, e *entry) {
 	return i, l.at(i)
 }
 
-// stamps are the client's stamps of the request.
+// stamps returns the client's stamps of the request.
 func (e *entry) stamps() record.Stamps {
 	return record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 }
 
-// request is the entry's record.
+// request returns the entry as a record, with demand d.
 func (e *entry) request(d arrivals.Demand) record.Request {
 	return record.Request{
 		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,

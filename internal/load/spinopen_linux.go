@@ -10,16 +10,17 @@ import (
 )
 
 // An openLoop sends the requests of a trace when they are due, whether or not earlier ones
-// have been answered. One that finds no connection free waits its turn.
+// have been answered. A request that finds no connection free waits its turn.
 type openLoop struct {
 	*spinner
 	at         []time.Duration
-	next, head int // the next to be due; the first that waits for a connection
-	waited     int
-	done       int
+	next, head int // the request that is due next; the first that waits for a connection
+	waited     int // requests that found no connection free
+	done       int // requests with an outcome
 
-	// unused are the connections that may take a request. Of a limited number (inTurn, a
-	// ring) the one unused longest comes first, otherwise the one used last.
+	// unused holds the connections that may take a request. When their number is limited
+	// (inTurn) it is a ring and the connection unused longest comes first; otherwise it is
+	// a stack and the one used last comes first.
 	unused      []int32
 	first, size int
 	inTurn      bool
@@ -94,12 +95,12 @@ func (l *openLoop) free(k *spinConn) {
 
 func (l *openLoop) finished(int) { l.done++ }
 
-// expired implements spinLoop: only the first that waits can expire.
+// expired implements spinLoop: only the first waiting request can expire.
 func (l *openLoop) expired(int) { l.head++ }
 
 func (l *openLoop) over() bool { return l.done == len(l.at) }
 
-// attackSpin is Attack on the spinner.
+// attackSpin runs Attack on the spinner.
 func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	n := o.Connections
 	if n <= 0 {
@@ -118,7 +119,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	defer s.close()
 	for i := range l.unused {
 		l.unused[i] = int32(i)
-		if !l.inTurn { // the first is on top
+		if !l.inTurn { // the first connection is on top of the stack
 			l.unused[i] = int32(n - 1 - i)
 		}
 	}
@@ -163,7 +164,8 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	return res, nil
 }
 
-// cutOff ends the requests that have no outcome when the load is stopped.
+// cutOff ends the requests that have no outcome when the load is stopped, and returns their
+// number.
 func (s *spinner) cutOff() (cut int) {
 	s.now = s.clock()
 	for i := range s.log.n {
@@ -180,7 +182,7 @@ func (s *spinner) cutOff() (cut int) {
 	return cut
 }
 
-// connections counts the replies of each of the first n connections.
+// connections counts the replies per connection, for the first n connections.
 func (res *Result) connections(log *requestLog, n int) {
 	answers, asked := make([]uint32, n), make([]int64, n) // asked: when each wrote its first request; 0: never
 	for i := range log.n {
@@ -210,8 +212,8 @@ func (res *Result) connections(log *requestLog, n int) {
 	}
 }
 
-// reportEnded calls ended for the requests as they end, from a goroutine of its own. wait
-// returns when all have been reported.
+// reportEnded starts a goroutine that calls ended for each request that has ended. wait
+// returns when all have been reported and the goroutine is gone.
 func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func()) {
 	if ended == nil {
 		return func() {}
@@ -245,5 +247,5 @@ func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func(
 	}
 }
 
-// reportEvery is how often requests that ended are reported.
+// reportEvery is the time between two reports of the requests that have ended.
 const reportEvery = 50 * time.Millisecond

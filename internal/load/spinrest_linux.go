@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// applyRest prepares the process for how the load waits between requests, and returns which
-// way that is. undo takes the preparations back.
+// applyRest prepares the process for the way in which the load waits between requests, and
+// returns that way. undo reverses the preparations.
 //
 // Note: the goroutine is not locked to a single thread with SCHED_RR: when Go takes the P
 // from a locked goroutine, another thread has to run before it comes back.
@@ -26,8 +26,8 @@ func (s *spinner) applyRest() (rest Rest, undo func()) {
 	return RestFirst, func() { setPolicy(unix.SCHED_NORMAL, 0) }
 }
 
-// setPolicy gives all threads of this process a scheduling policy, until no new thread
-// appears. It reports whether that is permitted.
+// setPolicy sets the scheduling policy of all threads of this process. It repeats until no
+// new thread has appeared. It reports whether that is permitted.
 func setPolicy(policy, priority uint32) bool {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}
 	for seen, last := 0, -1; seen != last; {
@@ -47,8 +47,8 @@ func setPolicy(policy, priority uint32) bool {
 	return true
 }
 
-// exactTimers sets the timer slack of all threads to 1 ns: by default sleeps end up to 50 µs
-// late. Where that is not permitted the lag shows it.
+// exactTimers sets the timer slack of all threads to 1 ns. With the default slack sleeps end
+// up to 50 µs late. Where setting it is not permitted, the lag shows it.
 func exactTimers() {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/timerslack_ns", os.Getpid()))
 	for _, f := range files {
@@ -66,7 +66,7 @@ func (p *Proof) addSpinner(s *spinner, rest Rest) {
 	}
 }
 
-// maxOpenConns is how many connections this process may open.
+// maxOpenConns returns the number of connections that this process may open.
 func maxOpenConns() int {
 	limit, known := descriptorLimit()
 	if !known || limit > MaxConnections+spareDescriptors {

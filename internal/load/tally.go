@@ -8,29 +8,30 @@ import (
 	"schedlab/internal/record"
 )
 
-// A tally is what became of one client of a closed loop. Times are nanoseconds from the loop's
-// start.
+// A tally counts the requests of one client of a closed loop. Times are nanoseconds from the
+// loop's start.
 type tally struct {
 	asked   bool   // it sent a request
 	active  bool   // one of its requests ended in the measured time, or was cut off
 	replied bool   // it got a reply before the measured time ended
 	waiting bool   // it has sent another request since
-	since   int64  // when it sent that
+	since   int64  // when it sent that request
 	replies uint32 // in the measured time
 
 	firstSent, firstReply int64   // when it sent its first request, and how long the first reply took
 	session               Session // the present one; Began is -1 before its first request
 }
 
-// wait notes a request sent at that time that has no reply yet.
+// wait notes that a request was sent at time sent and has no reply yet.
 func (t *tally) wait(sent int64) {
 	if !t.waiting {
 		t.waiting, t.since = true, sent
 	}
 }
 
-// addToSession counts a request that ended in the client's session. When the session ended
-// with it, complete or because the connection is gone, it is returned.
+// addToSession counts a request that ended in the client's session. It returns the session
+// and over true when this request ended the session: it was the last of size, or the
+// connection is gone.
 func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Session, over bool) {
 	s := &t.session
 	if s.Began < 0 {
@@ -51,7 +52,7 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 	return ended, true
 }
 
-// tallied counts the requests of a closed loop that ran for took.
+// tallied builds the result of a closed loop that ran for took, from its log.
 func tallied(log *requestLog, a *script, o *ClosedOptions, took time.Duration) (res ClosedResult) {
 	from, to := int64(o.Warmup), int64(o.Warmup+o.Duration)
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
@@ -115,7 +116,8 @@ func (r *ClosedResult) count(t *tally, q record.Request) {
 	}
 }
 
-// cutOff counts a request, sent at that time, that was in flight when the measured time ended.
+// cutOff counts a request that was sent at time sent and was in flight when the measured time,
+// from until to, ended.
 func (r *ClosedResult) cutOff(sent, from, to int64) {
 	r.Cut.Requests++
 	if sent < from {
@@ -127,13 +129,13 @@ func (r *ClosedResult) cutOff(sent, from, to int64) {
 	r.Cut.Squares += under * under
 }
 
-// fullTurns is how many turns clients must have had on average before one without any
-// counts as starved: of a server that picks the next client at random, one in e^10 would
-// have had none by chance.
+// fullTurns is the average number of turns per client from which on a client without any
+// counts as starved. If a server picks the next client at random, one client in e^10 has had
+// no turn by chance.
 const fullTurns = 10
 
-// connections counts the replies of each client, and the clients that starved. A client with
-// a pipeline gets depth replies in one turn.
+// connections counts the replies per client, and the clients that starved. A client with a
+// pipeline gets depth replies in one turn. from is the start of the measured time.
 func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
 	live, replies, silent := 0, 0, 0
 	for i := range clients {

@@ -18,8 +18,9 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// A Target is one request to repeat. The URL is absolute, http or https. Header names are
-// sent as they are spelled; Host overrides the URL's host.
+// A Target is one request to repeat. URL is absolute, http or https. Header names are sent
+// as they are spelled; a Host header overrides the URL's host. Connection, Content-Length,
+// Transfer-Encoding and X-Vegeta-Seq are set by the engine and refused in Header.
 type Target struct {
 	Method string
 	URL    string
@@ -32,7 +33,8 @@ const (
 	maxTargetLine = 64<<10 - 1 // vegeta's scanner silently stops at a longer line
 )
 
-// LogTargets are the different requests of an access log, with paths for URLs: see At.
+// LogTargets returns the different requests of an access log, one target each. Their URLs are
+// paths: use At to add the server.
 func LogTargets(l *arrivals.AccessLog) []Target {
 	targets := make([]Target, len(l.Requests))
 	for i, r := range l.Requests {
@@ -41,7 +43,8 @@ func LogTargets(l *arrivals.AccessLog) []Target {
 	return targets
 }
 
-// At returns t with the same path and query on the server at addr, host:port.
+// At returns t with its path and query moved to the server at addr, host:port. It leaves an
+// https URL as it is.
 func (t Target) At(addr string) Target {
 	if strings.HasPrefix(t.URL, "/") {
 		t.URL = "http://" + addr + t.URL
@@ -53,8 +56,8 @@ func (t Target) At(addr string) Target {
 
 // ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
 // header lines, then optionally "@file" naming the body, then an empty line. It refuses
-// requests that the engines cannot send, and files beyond 10 MiB. With an addr, host:port, the
-// targets are at that server whatever host the file names, and "METHOD /path" is enough.
+// requests that the engines cannot send, and files beyond 10 MiB. When addr, host:port, is not
+// empty, it replaces the hosts that the file names, and a line may be just "METHOD /path".
 func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxTargetFile+1))
 	if err != nil {
@@ -90,8 +93,8 @@ func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 	return targets, nil
 }
 
-// WriteTargets writes targets as vegeta reads them and returns the format's name: http, or
-// json where a target has a body, which the format http wants in a file.
+// WriteTargets writes targets as vegeta reads them and returns the format's name. That is
+// http, or json when a target has a body: the format http takes bodies only from files.
 func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 	var b bytes.Buffer
 	format = vegeta.HTTPTargetFormat
@@ -124,17 +127,17 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
-	url        []byte // the target's, without its fragment
+	url        []byte // the target's URL without its fragment
 	line       []byte // method and request target, "GET /work"
-	query      byte   // what joins a demand to line, '?' or '&'; 0 takes none
+	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
 	body       []byte
-	bodiless   bool // HEAD: the reply has no body whatever its head says
+	bodiless   bool // HEAD: the reply has no body, even with a Content-Length
 	tls        bool // https
-	idempotent bool // may be repeated when a stale connection swallowed it
+	idempotent bool // may be sent again when a stale connection lost it
 }
 
-// workPath is the path whose targets take a demand.
+// workPath is the one path that takes a demand.
 const workPath = "/work"
 
 // template renders t and returns the host:port to dial.
@@ -189,7 +192,7 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 	tp.head = append(tp.head, fields...)
 	switch t.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		// What net/http's Transport repeats too.
+		// net/http's Transport repeats the same methods.
 		tp.idempotent = true
 		tp.bodiless = t.Method == http.MethodHead
 	}
@@ -226,12 +229,13 @@ func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	return append(b, tp.body...)
 }
 
-// demandURL is the URL of a request with demand d.
+// demandURL returns the URL of a request with demand d.
 func (tp *template) demandURL(d arrivals.Demand) string {
 	return string(tp.demand(slices.Clip(tp.url), d))
 }
 
-// demand appends d as query parameters, where the target takes one.
+// demand appends d to b as query parameters. It appends nothing when d is zero or the target
+// takes no demand.
 func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
 	if tp.query == 0 || d == (arrivals.Demand{}) {
 		return b
@@ -247,8 +251,8 @@ func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
 	return b
 }
 
-// templates renders all targets, which must name one server. With demanded, a
-// target that already states a demand is refused.
+// templates renders all targets. It returns an error unless they name the same server, and,
+// when demanded is true, for a target that already states a demand.
 func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr string, err error) {
 	if len(targets) == 0 {
 		return nil, "", errors.New("no targets; give at least one")

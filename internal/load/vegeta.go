@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Stamp says which time a vegeta result begins at.
+// A Stamp selects the time at which a vegeta result begins.
 type Stamp int
 
 // ScheduledStamp gives response time, the honest figure. SentStamp gives the
@@ -25,17 +25,17 @@ const (
 	SentStamp
 )
 
-// A VegetaWriter writes the requests of an attack in vegeta's binary format,
-// readable by `vegeta report` and its kin. Each result's Timestamp is the
-// request's scheduled (or sent) time and its Latency lasts from there to its end.
-// Requests without a reply have code 0 and their outcome as error; those never
+// A VegetaWriter writes the requests of an attack in vegeta's binary format, which
+// `vegeta report` and vegeta's other commands read. Each result's Timestamp is the
+// request's scheduled (or sent) time, and its Latency lasts from there to its end.
+// Requests without a reply have code 0 and their outcome as error. Requests never
 // sent are left out.
 //
 // It writes whole results only, several at a time and at most 200 ms late, so that the
 // file of a killed process can be read. It is not safe for concurrent use.
 type VegetaWriter struct {
 	Start time.Time // of the attack; set it before the first Write
-	Which []uint32  // as the trace's
+	Which []uint32  // the trace's Which
 
 	w        io.Writer
 	buffered bytes.Buffer
@@ -53,8 +53,8 @@ const (
 	flushEvery = 200 * time.Millisecond
 )
 
-// NewVegetaWriter writes results called name to w. Targets are those of the
-// attack: they give method, URL and bytes sent.
+// NewVegetaWriter returns a writer to w of the results of an attack called name. The attack's
+// targets give method, URL and bytes sent. The caller calls Flush at the end.
 func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*VegetaWriter, error) {
 	tps, _, err := templates(targets, true, false)
 	if err != nil {
@@ -65,7 +65,7 @@ func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*V
 	return v, nil
 }
 
-// Write takes request number seq of the attack.
+// Write adds request number seq of the attack. It may only buffer it; see Flush.
 func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if r.Sent < 0 {
 		return nil
@@ -97,7 +97,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	return v.Flush()
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered results.
 func (v *VegetaWriter) Flush() error {
 	v.flushed = time.Now()
 	if _, err := v.buffered.WriteTo(v.w); err != nil {
@@ -106,7 +106,8 @@ func (v *VegetaWriter) Flush() error {
 	return nil
 }
 
-// vegetaError is what vegeta counts as an error: no reply, or a bad status.
+// vegetaError returns the error that vegeta would report: the outcome of a request without a
+// reply, or a bad status; "" for a good reply.
 func vegetaError(r record.Request) string {
 	switch {
 	case r.Outcome != record.Answered:

@@ -21,14 +21,14 @@ import (
 )
 
 // vegeta starts with firstWorkers goroutines and adds one whenever all are busy, up to
-// maxWorkers: a server that answers nothing must not exhaust the generator's memory. From then
-// on requests are sent late.
+// maxWorkers. The limit keeps a server that answers nothing from exhausting the generator's
+// memory. At the limit requests are sent late.
 const (
 	firstWorkers = 64
 	maxWorkers   = arrivals.MaxBurst
 )
 
-// attackVegeta is Attack with vegeta's attacker and net/http's client.
+// attackVegeta runs Attack with vegeta's attacker and net/http's client.
 func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
 	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
 		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
@@ -75,8 +75,8 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	return res, nil
 }
 
-// anyTarget is the vegeta.Targeter. vegeta calls it from many goroutines, in any order, so
-// RoundTrip chooses the real target, by the request's number.
+// anyTarget implements vegeta.Targeter with a placeholder. vegeta calls it from many
+// goroutines, in any order, so RoundTrip chooses the real target, by the request's number.
 func anyTarget(t *vegeta.Target) error {
 	t.Method, t.URL = http.MethodGet, "/"
 	return nil
@@ -89,7 +89,7 @@ type vegetaAttack struct {
 	script   *script
 	http     *http.Transport
 	start    time.Time // set by the first Pace
-	moments  int       // how many of Moments were called
+	moments  int       // calls of Moment so far
 	requests []record.Request
 	stamps   []record.Stamps
 
@@ -97,8 +97,8 @@ type vegetaAttack struct {
 }
 
 // Pace implements vegeta.Pacer. vegeta calls it for each hit, in order and from one
-// goroutine, so Pace itself sleeps until the arrival and never returns a wait: vegeta's own
-// pause is time.Sleep, which an idle Go process ends up to a millisecond late.
+// goroutine. Pace itself sleeps until the arrival and never returns a wait, because vegeta's
+// own pause is time.Sleep, which ends up to a millisecond late in an idle Go process.
 func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, stop bool) {
 	if hits == 0 {
 		a.start = time.Now()
@@ -120,8 +120,8 @@ func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, s
 // longestSleep bounds how late a cancelled attack is noticed.
 const longestSleep = 100 * time.Millisecond
 
-// sleepUntil sleeps until a time from the attack's start. It reports whether the attack goes
-// on.
+// sleepUntil sleeps until at, a time from the attack's start. It reports whether the attack
+// goes on.
 func (a *vegetaAttack) sleepUntil(at time.Duration) bool {
 	for a.ctx.Err() == nil {
 		early := at - time.Since(a.start)
@@ -133,11 +133,11 @@ func (a *vegetaAttack) sleepUntil(at time.Duration) bool {
 	return false
 }
 
-// Rate implements vegeta.Pacer. The attacker does not ask for it.
+// Rate implements vegeta.Pacer. The attacker does not call it.
 func (a *vegetaAttack) Rate(time.Duration) float64 { return 0 }
 
-// RoundTrip implements http.RoundTripper. It sends the request of the trace with hit's
-// number, and reads the whole reply. No two calls have the same number.
+// RoundTrip implements http.RoundTripper. It sends the trace's request with hit's number and
+// reads the whole reply. No two calls have the same number. It may be called concurrently.
 func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	seq, err := strconv.Atoi(hit.Header.Get("X-Vegeta-Seq"))
 	if err != nil || seq >= len(a.requests) {
@@ -167,7 +167,7 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// exchange sends request number seq and reads its reply, with a body of n bytes.
+// exchange sends request number seq and reads its reply. n is the length of the reply's body.
 func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
 	t := a.Targets[targetOf(uint64(seq), a.Trace.Which, len(a.Targets))]
 	url := a.script.template(uint64(seq)).demandURL(a.script.demand(seq))
@@ -179,7 +179,7 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
 		return nil, 0, err
 	}
-	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
+	if resp.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection
 		n, err = io.Copy(io.Discard, resp.Body)
 	}
 	resp.Body.Close()
@@ -187,8 +187,8 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	return resp, n, err
 }
 
-// outcome is the outcome of a request that ended with err. connected says that it had a
-// connection.
+// outcome returns the outcome of a request that ended with err. connected is true when the
+// request got a connection.
 func (a *vegetaAttack) outcome(ctx context.Context, err error, connected bool) record.Outcome {
 	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		a.exhausted.Add(1)

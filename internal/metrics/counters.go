@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A series is a metric whose value somebody else counts.
+// A series is a metric that is counted outside this package and read at each scrape.
 type series struct {
 	*prometheus.Desc
 	kind prometheus.ValueType
@@ -25,7 +25,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) series {
 	return series{prometheus.NewDesc("schedlab_"+name, help, labels, m.labels), prometheus.GaugeValue}
 }
 
-// A reading collects the series that one look at their counts gives.
+// A reading is a collector of the series that one reading of their counters gives.
 type reading struct {
 	series  []series
 	collect func(tell func(s series, value float64, labels ...string))
@@ -45,9 +45,9 @@ func (r reading) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// WatchConnections adds the connection counters, all read under one lock, so that
-// accepted = done + rejected + dropped + open holds in every scrape, and what a model
-// counts of its requests beside the answered ones.
+// WatchConnections adds the connection counters and a model's request counters. counts must read
+// all its values under one lock, so that accepted = done + rejected + dropped + open holds in
+// every scrape. Answered requests are not among the request counters: Observe counts them.
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
 	accepted := m.counter("connections_accepted_total", "Connections accepted from the kernel.")
 	done := m.counter("connections_done_total", "Connections served and closed, those closed idle included.")
@@ -92,16 +92,16 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 	}})
 }
 
-// codes are the statuses a handler or model may answer; any other is counted as
-// "other". The set is a label's, so it is closed.
+// codes lists the statuses that a handler or model may answer. Any other is counted as "other".
+// The set is closed, because it is a label.
 var codes = [...]int{200, 204, 400, 404, 405, 408, 413, 431, 500, 503, 507}
 
-// answers counts answered requests by route and code: about 5 ns each, nothing
-// allocated, no lock. Note: as many counters of client_golang are a thousand
-// objects for every garbage collection to mark, which cost a net/http server that
-// collects 70 times a second 0.8 % of its CPU; this is one block without pointers.
+// answers counts answered requests by route and code. A count costs about 5 ns, without an
+// allocation or a lock. Note: the same counters in client_golang would be a thousand objects
+// that every garbage collection has to mark. That cost a net/http server with 70 collections a
+// second 0.8 % of its CPU. This is one block without pointers.
 type answers struct {
-	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last for any other code
+	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last element counts any other code
 }
 
 func (a *answers) count(r workload.Route, status int) {
@@ -112,7 +112,7 @@ func (a *answers) count(r workload.Route, status int) {
 	a.counts[r][i].Add(1)
 }
 
-// watch adds them to m.
+// watch adds the counters to m.
 func (a *answers) watch(m *Metrics) {
 	answered := m.counter("requests_total", "Requests answered, by route and status code.", "route", "code")
 	m.register.MustRegister(reading{[]series{answered}, func(tell func(series, float64, ...string)) {
@@ -128,8 +128,8 @@ func (a *answers) watch(m *Metrics) {
 	}})
 }
 
-// WatchSockets adds the accept queues of ln's sockets and their connections,
-// which shows how evenly the kernel deals them out.
+// WatchSockets adds the accept queue and the connections of each of ln's sockets. They show how
+// evenly the kernel distributes connections.
 func (m *Metrics) WatchSockets(ln *model.Listener) {
 	depth := m.gauge("accept_queue_depth", "Connections waiting in the kernel to be accepted.", "listener")
 	limit := m.gauge("accept_queue_limit", "Connections that can wait in the kernel; one more overflows.", "listener")
@@ -148,8 +148,8 @@ func (m *Metrics) WatchSockets(ln *model.Listener) {
 	}})
 }
 
-// WatchProcesses adds how many processes serve now, and how many were started in
-// place of one that ended.
+// WatchProcesses adds the number of processes that serve now, and the number that were started
+// in place of one that ended.
 func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
 	processes := m.gauge("processes", "Processes that serve.")
 	restarts := m.counter("process_restarts_total", "Processes started in place of one that ended.")

@@ -18,8 +18,8 @@ func (m *Metrics) watchSwitches() {
 	}})
 }
 
-// WatchOverflows adds the accept queues' overflows since this call. The kernel
-// counts them for the whole network namespace: another server's are among them.
+// WatchOverflows adds the number of overflows of accept queues since this call. The kernel
+// counts them for the whole network namespace, so overflows of other servers are included.
 func (m *Metrics) WatchOverflows() {
 	before, ok := listenOverflows()
 	if !ok {
@@ -35,7 +35,7 @@ func (m *Metrics) WatchOverflows() {
 	}))
 }
 
-// listenOverflows is the kernel's counter; not ok where it does not tell.
+// listenOverflows returns the kernel's counter; ok is false where the kernel does not report it.
 func listenOverflows() (n float64, ok bool) {
 	self, err := procfs.Self()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package metrics is the Prometheus side of a server: one registry, every
-// child resolved at start-up, closed label sets. It counts nothing itself that
-// a model already counts; it reads.
+// child resolved at start-up, closed label sets. It does not repeat counts that
+// a model keeps already; it reads them at each scrape.
 package metrics
 
 import (
@@ -26,32 +26,35 @@ import (
 	"schedlab/internal/workload"
 )
 
-// Options describe the server whose metrics these are.
+// Options describe the server that the metrics are about.
 type Options struct {
 	Mode    string
 	Axes    mode.Axes
 	Version string
-	// Revision is the commit the program was built from.
+	// Revision is the commit from which the program was built.
 	Revision string
-	// Process is the number of a process that serves for a parent: a label of all its
-	// metrics. "" elsewhere.
+	// Process is the number of a process that serves for a parent. It becomes a label of
+	// all its metrics. "" elsewhere.
 	Process string
-	// Parent says that other processes serve, whose snapshots have what it has not.
+	// Parent is set when other processes do the serving. The registry then has no request
+	// instruments; AddSnapshots adds theirs.
 	Parent bool
 }
 
-// Metrics is the registry of one server and the instruments of its request
-// path. Observe allocates nothing and takes no lock.
+// Metrics is the registry of one server and the instruments of its request path. Observe
+// allocates nothing and takes no lock. Call each method that registers metrics at most once: a
+// second registration panics.
 type Metrics struct {
 	registry *prometheus.Registry
-	register prometheus.Registerer // the registry, or what labels its metrics
-	gatherer prometheus.Gatherer   // what a scrape sees: the registry, and the snapshots of others
+	register prometheus.Registerer // the registry, or a wrapper that adds the label process
+	gatherer prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
 	labels   prometheus.Labels
 	answered answers
 	duration [workload.NumRoutes]prometheus.Observer
 }
 
-// buckets resolve 50 µs to 10 s, five or six a decade.
+// buckets are the upper limits of histogram buckets in seconds, from 50 µs to 10 s, six per
+// decade.
 var buckets = []float64{
 	50e-6, 75e-6, 100e-6, 150e-6, 200e-6, 300e-6, 500e-6, 750e-6,
 	1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 7.5e-3,
@@ -74,8 +77,8 @@ func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 	}
 }
 
-// New makes a registry with the request instruments, the Go scheduler's
-// metrics and the process's.
+// New returns a registry with the request instruments, the metrics of Go's scheduler and those
+// of the process.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
 	m.register, m.gatherer = m.registry, m.registry
@@ -121,7 +124,7 @@ func info(name, help string, labels prometheus.Labels) prometheus.Collector {
 	return g
 }
 
-// Observe counts one answered request.
+// Observe counts one answered request that took that long. It is safe for concurrent use.
 func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 	m.answered.count(r, status)
 	m.duration[r].Observe(took.Seconds())
@@ -146,8 +149,8 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 	}
 }
 
-// QueueWait registers the histogram of queue waits, and the longest, and returns
-// what observes one, for a model to call.
+// QueueWait registers the histogram of queue waits and the gauge of the longest one. It returns
+// a function with which a model observes each wait; it is safe for concurrent use.
 func (m *Metrics) QueueWait() func(time.Duration) {
 	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
 	var longest atomic.Int64
@@ -161,8 +164,8 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	}
 }
 
-// WatchOldest adds how long the oldest job in the model's queue has waited, which
-// read returns at each scrape, 0 for an empty queue.
+// WatchOldest adds the present wait of the oldest job in the model's queue. read is called at
+// each scrape and returns that wait, 0 for an empty queue.
 func (m *Metrics) WatchOldest(read func() time.Duration) {
 	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "schedlab_queue_oldest_wait_seconds", ConstLabels: m.labels,
@@ -170,23 +173,24 @@ func (m *Metrics) WatchOldest(read func() time.Duration) {
 	}, func() float64 { return read().Seconds() }))
 }
 
-// Sojourn registers the histogram of the times that jobs spent with the model's
-// dispatcher and returns what observes one, for a model to call.
+// Sojourn registers the histogram of the times from a job's arrival at the model's dispatcher to
+// the end of its work. It returns a function with which a model observes each time; it is safe
+// for concurrent use.
 func (m *Metrics) Sojourn() func(time.Duration) {
 	return m.times("schedlab_sojourn_seconds",
 		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one.")
 }
 
-// LoopLag registers the histogram of how long event loops kept others waiting,
-// and returns what observes one lag, for a model to call. How many connections
-// each loop has is told by listener: a loop has one of its own.
+// LoopLag registers the histogram of the times for which event loops kept others waiting. It
+// returns a function with which a model observes each lag; it is safe for concurrent use. The
+// connections of each loop are in the metrics by listener, because each loop has one socket.
 func (m *Metrics) LoopLag() func(time.Duration) {
 	return m.times("schedlab_loop_lag_seconds",
 		"Longest turn of an event loop in each 50 ms in which it had something to do: what came meanwhile waited as long.")
 }
 
-// LoopBusy registers the counter of the CPU time that event loops used, and returns what adds
-// to it, for a model to call from any goroutine.
+// LoopBusy registers the counter of the CPU time that event loops used. It returns a function
+// with which a model adds to it, from any goroutine.
 func (m *Metrics) LoopBusy() func(time.Duration) {
 	var busy atomic.Int64
 	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -197,30 +201,31 @@ func (m *Metrics) LoopBusy() func(time.Duration) {
 	return func(d time.Duration) { busy.Add(int64(d)) }
 }
 
-// times registers a histogram of times and returns what observes one.
+// times registers a histogram of times and returns a function that observes one.
 func (m *Metrics) times(name, help string) func(time.Duration) {
 	h := prometheus.NewHistogram(m.histogram(name, help))
 	m.register.MustRegister(h)
 	return func(d time.Duration) { h.Observe(d.Seconds()) }
 }
 
-// writeLimit is the time to receive a scrape. A client that reads more slowly is cut off.
+// writeLimit is the time in which a client must receive a scrape. A slower client is cut off.
 const writeLimit = 5 * time.Second
 
-// Handler serves the registry, as OpenMetrics to clients that ask for it. A client that does
-// not read its answer delays no other: the page is complete before it is written.
+// Handler returns a handler that serves the registry, as OpenMetrics to clients that ask for it.
+// The page is complete before it is written, so a client that does not read its answer does not
+// delay others.
 func (m *Metrics) Handler() http.Handler {
 	scrape := promhttp.HandlerFor(prometheus.GathererFunc(m.shared()), promhttp.HandlerOpts{EnableOpenMetrics: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := page{header: w.Header(), status: http.StatusOK}
 		scrape.ServeHTTP(&p, r)
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // a test's writer has none
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // fails only for a test's writer
 		w.WriteHeader(p.status)
-		_, _ = w.Write(p.Bytes()) // the client is gone
+		_, _ = w.Write(p.Bytes()) // fails when the client has gone
 	})
 }
 
-// A page is an answer that is yet to be written.
+// A page buffers an answer. It implements http.ResponseWriter.
 type page struct {
 	bytes.Buffer
 	header http.Header
@@ -230,10 +235,10 @@ type page struct {
 func (p *page) Header() http.Header    { return p.header }
 func (p *page) WriteHeader(status int) { p.status = status }
 
-// shared returns a function that reads the registry. One reading runs at a time and is for all
-// who came before it began, so that everybody waits for two readings at most.
+// shared returns a function that reads the registry. One reading runs at a time, and all callers
+// that came before it began get its result. So no caller waits for more than two readings.
 func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
-	var turn, mu sync.Mutex // of a reading, and of next
+	var turn, mu sync.Mutex // turn is held during a reading; mu guards next
 	var next func() ([]*dto.MetricFamily, error)
 	var renew func()
 	renew = func() {
@@ -241,7 +246,7 @@ func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
 			turn.Lock()
 			defer turn.Unlock()
 			mu.Lock()
-			renew() // who comes from now on wants newer values
+			renew() // callers from now on get the next reading
 			mu.Unlock()
 			return m.gatherer.Gather()
 		})
@@ -255,10 +260,11 @@ func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
 	}
 }
 
-// A Snapshot is the values of one process's registry, encoded for another process.
+// A Snapshot holds the values of one process's registry, encoded for another process: Prometheus
+// protocol buffers, each with its length before it.
 type Snapshot []byte
 
-// Snapshot returns the registry's present values.
+// Snapshot returns the registry's present values, without added snapshots.
 func (m *Metrics) Snapshot() (Snapshot, error) {
 	families, err := m.registry.Gather()
 	if err != nil {
@@ -290,9 +296,8 @@ func (s Snapshot) Gather() (families []*dto.MetricFamily, err error) {
 	}
 }
 
-// AddSnapshots puts the snapshots that read returns into every scrape from now on. Their
-// series carry the label process. read is called once for each reading of the registry,
-// before it.
+// AddSnapshots adds the snapshots that read returns to every scrape from now on. Their series
+// must carry the label process. read is called once before each reading of the registry.
 func (m *Metrics) AddSnapshots(read func() []Snapshot) {
 	m.gatherer = prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		var all prometheus.Gatherers

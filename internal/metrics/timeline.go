@@ -9,8 +9,8 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// phases observes where requests' time went when somebody looks, and not while
-// they are served: a scrape takes what a timeline has gained since the last.
+// phases observes the phases of requests. It does so in a scrape and not while requests are
+// served: each scrape reads the stamps that the timeline has gained since the last.
 type phases struct {
 	ring *timeline.Ring
 	lost prometheus.Counter

@@ -1,4 +1,5 @@
-// Package mode says what a scheduling model is, as far as both halves must know it.
+// Package mode describes the scheduling models for the two halves of the program, the one that
+// serves and the one that measures.
 package mode
 
 import (
@@ -8,95 +9,99 @@ import (
 	"time"
 )
 
-// Axes are the coordinates of a scheduling model. Every mode is one point.
+// Axes are the coordinates of a scheduling model. Every mode is one point. In a mode's
+// description an axis may list alternatives, separated by |.
 type Axes struct {
 	Stack    string `json:"stack"`    // nethttp | fasthttp
 	Accept   string `json:"accept"`   // how connections leave the kernel
-	Unit     string `json:"unit"`     // what is dispatched: connection | request
-	Executor string `json:"executor"` // what it runs on
-	Queue    string `json:"queue"`    // where it waits
-	Overflow string `json:"overflow"` // what happens when it cannot
-	Thread   string `json:"thread"`   // free | locked
+	Unit     string `json:"unit"`     // the thing that is dispatched: connection | burst | request | inline
+	Executor string `json:"executor"` // what serves a unit, such as fixed (workers) or loop
+	Queue    string `json:"queue"`    // the kind of queue in which a unit waits
+	Overflow string `json:"overflow"` // the policy for a unit that finds the queue full
+	Thread   string `json:"thread"`   // whether the executor is locked to a thread: free | locked
 }
 
-// String is the full tuple on one line.
+// String returns all coordinates on one line.
 func (a Axes) String() string {
 	return fmt.Sprintf("stack=%s accept=%s unit=%s executor=%s queue=%s overflow=%s thread=%s",
 		a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
 }
 
-// A Mode is a named point on the axes, with all that other packages need to know of it: none
-// of them asks for a mode's name.
+// A Mode is a named point on the axes. Its fields hold all that other packages need to know about
+// it, so that none of them depends on a mode's name.
 type Mode struct {
-	Name     string
-	Summary  string
+	Name     string // the value of --mode
+	Summary  string // one line for lists
 	Axes     Axes
-	Imitates string
-	Wins     string
-	Starves  string
-	// Flags are the serve flags that only some modes have, this one among them.
+	Imitates string // the real servers or libraries that it stands for
+	Wins     string // the loads on which it does well
+	Starves  string // the clients or requests that it makes wait, and when
+	// Flags lists the flags of serve that this mode has and some other modes do not.
 	Flags []string
-	// Station is the queueing station that an ideal scheduler of this kind would be:
-	// pool, per-worker, loops or goroutines, as queueing.Kind names them. "": none of
-	// these, and theory has no prediction for the mode. Its workers are --workers, or
-	// --listeners in a mode without those, or one.
+	// Station is the queueing station that models an ideal scheduler of this kind: pool,
+	// per-worker, loops or goroutines, as queueing.Kind names them. "" means none of these,
+	// so that theory has no prediction for the mode. The station's number of servers is
+	// --workers, or --listeners in a mode without workers, or one.
 	Station string
 	Loops   bool // connections live on event loops, one for each socket
-	// Threads is "connection" or "worker" if each of them has an operating-system thread of its
-	// own, which are limited in number; else "".
+	// Threads is "connection" or "worker" if each of them has a separate operating-system
+	// thread, so that the limit on threads applies; else "".
 	Threads string
-	// Processes says that the mode is several processes.
+	// Processes is set when the mode runs several processes.
 	Processes bool
 	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
-	// Adaptive says that the queue refuses requests that waited too long, under every
+	// Adaptive is set when the queue refuses requests that waited too long, under every
 	// overflow policy, and serves the newest first under overload.
 	Adaptive bool
 	Sized    bool // `schedlab size` may test its advice with the mode
-	// Overflow is the policy when none is given; "" without a queue.
+	// Overflow is the default policy; "" without a queue.
 	Overflow string
-	// Depth is the queue's depth for a number of workers when none is given;
-	// nil without a queue.
+	// Depth returns the default depth of the queue for a number of workers; nil without a
+	// queue.
 	Depth func(workers int) int
-	// LeastDepth is the depth the queue must have.
+	// LeastDepth is the smallest depth that the queue may have.
 	LeastDepth int
 	PowerOfTwo bool // the queue's depth must be a power of two
-	// Without names, for some of its traits, the mode that differs in that trait alone: it
-	// shows what the trait costs (package explain).
+	// Without maps some of the mode's traits, such as Inline, to the name of the mode that
+	// lacks just that trait. A comparison with it shows the cost of the trait (package
+	// explain).
 	Without map[string]string
-	// Check reports what the mode's server would refuse of an arm's flags; nil: not known here.
+	// Check returns the error with which the mode's server would refuse an arm's flags; nil
+	// where this is not known.
 	Check func(flags map[string]string) error
 }
 
-// The traits that [Mode.Without] knows.
+// The traits that are keys of [Mode.Without].
 const (
 	Inline      = "inline"       // handlers run on the loop that reads
-	Locked      = "locked"       // each worker or connection has a thread of its own
-	SharedQueue = "shared queue" // all workers take from one, under a lock
-	OwnSockets  = "own sockets"  // each listener has its connections, however the kernel deals them out
+	Locked      = "locked"       // each worker or connection is locked to a thread
+	SharedQueue = "shared queue" // all workers take from one queue, under a lock
+	OwnSockets  = "own sockets"  // each acceptor has a socket, and gets the connections that the kernel gives to it
 	OneAcceptor = "one acceptor"
 	HandOff     = "hand-off"     // requests go from the goroutine that reads to a worker and back
 	NewestFirst = "newest first" // goroutines wait for sockets, and Go's poller wakes the newest first
 )
 
-// Has reports whether a serve flag means something to the mode.
+// Has reports whether the mode has that flag of serve, given without dashes. It is for flags that
+// only some modes have.
 func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
-// Allows reports whether the mode can have that overflow policy.
+// Allows reports whether the mode supports that overflow policy.
 func (m Mode) Allows(overflow string) bool {
 	return slices.Contains(strings.Split(m.Axes.Overflow, "|"), overflow)
 }
 
-// QueuesRequests reports whether a request is put on a queue by the goroutine of its
-// connection, which must run beside the handlers to fill the queue.
+// QueuesRequests reports whether the goroutine of a connection puts each request on a queue. This
+// goroutine needs CPU time while handlers run, or it cannot fill the queue.
 func (m Mode) QueuesRequests() bool {
 	return m.Axes.Unit == "request" && m.Depth != nil && !m.Loops
 }
 
-// DefaultWait is how long a request may wait for its turn in a mode that bounds the wait,
-// unless told otherwise.
+// DefaultWait is the default for the longest wait for a turn, in a mode that bounds the wait.
 const DefaultWait = 100 * time.Millisecond
 
-// Wait is how long a request waits for its turn when no flag says so; 0: for ever.
+// Wait returns the mode's default for the longest wait for a turn; 0, for ever, if the mode does
+// not bound the wait.
 func (m Mode) Wait() time.Duration {
 	if m.Has("wait") {
 		return DefaultWait

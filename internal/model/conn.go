@@ -9,13 +9,13 @@ import (
 )
 
 // A Conn is an accepted connection in every mode without event loops. It embeds the TCP
-// connection itself, so ReadFrom, CloseWrite and SyscallConn stay. It has a Close of its own,
-// which counts, a Read that notes which bytes have been answered, and a Write for the
-// timeline. Any goroutine may close it.
+// connection, so ReadFrom, CloseWrite and SyscallConn stay. It overrides Close, to count the
+// connection, Read, to note which bytes have been answered, and Write, for the timeline. Any
+// goroutine may close it.
 type Conn struct {
 	*net.TCPConn
 	entry
-	framing *framing // nil: not watched
+	framing *framing // nil: framing is not watched
 }
 
 // An openConn is an open connection as the ledger and the drain see it. Any
@@ -26,25 +26,26 @@ type openConn interface {
 	net.Conn
 }
 
-// An entry is what the ledger and the drain know of a connection, of either kind.
+// An entry holds the state of a connection, of either kind, that the ledger and the drain use.
 type entry struct {
 	listener *Listener
-	socket   *socket       // the one that accepted it
-	read     atomic.Uint64 // bytes
+	socket   *socket       // the socket that accepted it
+	read     atomic.Uint64 // bytes read
 	answered atomic.Uint64 // bytes read by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
-	linger   atomic.Bool // the client may still be sending when it is closed
+	linger   atomic.Bool // the client may still be sending when the connection is closed
 	fate     atomic.Uint32
-	waiting  atomic.Int64 // since when it waits for a worker, by the timeline's clock; 0: it does not
+	waiting  atomic.Int64 // start of its wait for a worker, on the timeline's clock; 0: it does not wait
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
 	stamps   *stamps      // nil: nothing is stamped
-	answers  int          // so far, where they are limited; only the goroutine that serves it counts
-	hangUp   atomic.Bool  // it is to be closed, unannounced, once what was read is answered
+	answers  int          // answers so far, counted where they are limited, by the goroutine that serves it
+	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
 }
 
 func (e *entry) ledgerEntry() *entry { return e }
 
-// A fate says how a connection ends: its kind, and above reasonShift the Reason.
+// A fate tells how a connection ends. The low reasonShift bits hold one of these kinds, the
+// bits above them the Reason.
 const (
 	served uint32 = iota
 	rejected
@@ -53,16 +54,16 @@ const (
 	reasonShift = 8
 )
 
-// unanswered is more bytes than can be read.
+// unanswered is a value of answered that no number of bytes read can reach.
 const unanswered = math.MaxUint64
 
-// Read counts what is read.
+// Read reads from the connection and counts the bytes.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.hangsUp() {
 		return 0, io.EOF
 	}
 	n, err := c.receive(p)
-	if n > 0 { // net/http breaks off one read for each request
+	if n > 0 { // net/http interrupts one read for each request
 		c.read.Add(uint64(n))
 		if c.framing != nil {
 			c.framing.scan(p[:n])
@@ -71,7 +72,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// receive reads, and stamps the read.
+// receive reads into p and stamps the read.
 func (c *Conn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil {
 		return c.TCPConn.Read(p)
@@ -88,8 +89,8 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write stamps the requests that wait for it. It shows the framing the answers that no handler
-// made, and how many bytes had been read before each.
+// Write stamps the requests that wait for this write, and writes p. It also tells the framing
+// about answers that no handler made, and how many bytes had been read before the write.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
@@ -101,22 +102,22 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.TCPConn.Write(p)
 }
 
-// beginRequest says that a request is served. That changes something only when the request
-// was read together with the one before, so that all bytes seemed answered.
+// beginRequest notes that a request is being served. This matters only when the request was
+// read together with the one before, so that all bytes seemed answered.
 func (e *entry) beginRequest() {
 	if e.answered.Load() == e.read.Load() {
 		e.answered.Store(unanswered)
 	}
 }
 
-// hasUnanswered reports whether something was read that is not answered yet.
+// hasUnanswered reports whether bytes were read that are not answered yet.
 func (e *entry) hasUnanswered() bool { return e.answered.Load() != e.read.Load() }
 
-// hangsUp reports whether the server closes the connection now without having announced it. Its
-// next Read then reports [io.EOF]: to the HTTP library it looks as if the client had closed it.
+// hangsUp reports whether the server closes the connection now without having announced it. The
+// next Read then returns [io.EOF]: to the HTTP library it looks as if the client had closed.
 func (e *entry) hangsUp() bool { return e.hangUp.Load() && !e.hasUnanswered() }
 
-// markAnswered says that every request read so far is answered.
+// markAnswered notes that every request read so far is answered.
 func (e *entry) markAnswered() { e.answered.Store(e.read.Load()) }
 
 // Close closes the socket once and counts it.
@@ -132,30 +133,31 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// What a client may still send after a refusal, and for how long.
+// After a refusal a client may still send lingerBytes, for lingerTime.
 const (
 	lingerTime  = 250 * time.Millisecond
 	lingerBytes = 4 << 20
 )
 
-// discardInput closes our side and reads what the client still sends: closing a socket with
-// unread bytes resets it, and the reset overtakes the answer (RFC 9112 §9.6).
+// discardInput closes our side and reads the bytes that the client still sends. Closing a
+// socket with unread bytes resets it, and the reset overtakes the answer (RFC 9112 §9.6).
 func (c *Conn) discardInput() {
 	if c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
-	// How it ends does not matter: the socket is closed next.
+	// An error does not matter: the socket is closed next.
 	_, _ = io.Copy(io.Discard, io.LimitReader(c.TCPConn, lingerBytes))
 }
 
-// reject marks the connection as refused with an answer; drop, as closed without one. Both
-// are called before Close.
+// reject marks the connection as refused with an answer, drop as closed without one. Call
+// either before Close.
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
-// cutOff closes a connection at the end of a drain's time. With a request in flight it counts
-// as dropped, unless it was turned away before, and cutOff reports true; an idle one counts
-// as done. Where the kernel does not say which it is, it counts as dropped.
+// cutOff closes a connection at the end of a drain's time. A connection with a request in
+// flight counts as dropped, unless it was turned away before, and cutOff reports true. An idle
+// one counts as done. If the kernel cannot tell the two apart, the connection counts as
+// dropped.
 func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
 	e.linger.Store(false) // there is no time left to discard input
@@ -165,9 +167,10 @@ func cutOff(c openConn) bool {
 }
 
 // isIdle reports whether no byte of a request has come since the last answer, so that closing c
-// loses nothing the client has sent. Note: it asks the kernel for the bytes received, because
-// any time may pass between a read and its count, and the states that HTTP libraries report
-// are late (net/http: once a head is complete) or early (fasthttp: before its first byte).
+// loses nothing that the client has sent. Note: isIdle asks the kernel for the bytes received,
+// because any time may pass between a read and its count. The states that HTTP libraries
+// report are late (net/http: once a head is complete) or early (fasthttp: before its first
+// byte).
 func isIdle(c openConn) bool {
 	idle := true // closed already
 	c.control(func(fd int) {
@@ -177,8 +180,8 @@ func isIdle(c openConn) bool {
 	return idle
 }
 
-// isGone reports whether the client has closed c, or its sending side: the kernel does not
-// distinguish these. It is false off Linux.
+// isGone reports whether the client has closed c or only its sending side; the kernel does not
+// distinguish these. Off Linux it always reports false.
 func isGone(c openConn) (gone bool) {
 	c.control(func(fd int) { gone = hungUp(fd) })
 	return gone

@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// Serve runs m on l until ctx is done, or the socket fails, and then drains, in
-// this order: it accepts the connections that already wait in the kernel and stops
-// accepting, answers everything with Connection: close, closes idle connections after a
-// short grace, and drops the rest. It returns when every connection is closed and every
-// goroutine of m has ended, within timeout: the last part of it, [handlerTime], is for
-// handlers whose connections were cut. If a handler needs longer, Serve returns an error
-// without waiting for it.
+// Serve runs m on l until ctx is done, or the socket fails, and then drains. A drain accepts
+// the connections that already wait in the kernel and stops accepting, answers every request
+// with Connection: close, closes idle connections after a short grace, and at the end drops
+// the rest.
+//
+// Serve returns when every connection is closed and every goroutine of m has ended, at most
+// timeout after the drain began. The last part of timeout, [handlerTime], is for handlers
+// that still run after their connections were cut. If a handler needs longer, Serve returns an
+// error without waiting for it.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	served := make(chan error, 1)
 	go func() {
@@ -35,9 +37,9 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	return d, err
 }
 
-// A Drain says how a server ended: how many connections were cut with a request in flight,
-// and how long the drain took.
+// A Drain reports how a drain went. Took is its duration.
 type Drain struct {
+	// Forced is the number of connections that were cut with a request in flight.
 	Forced int
 	Took   time.Duration
 }
@@ -46,8 +48,8 @@ type Drain struct {
 // connection is closed: a quarter, at most a second.
 func handlerTime(timeout time.Duration) time.Duration { return min(timeout/4, time.Second) }
 
-// drain drains for length, then cuts what is left, and returns how many connections it cut
-// with a request in flight.
+// drain drains for at most length and then cuts the connections that are left. It returns how
+// many of them had a request in flight.
 func (l *Listener) drain(length time.Duration) (forced int) {
 	l.draining.Store(true)
 	var ignoring error
@@ -83,7 +85,7 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 	}
 }
 
-// isClosed reports whether a channel that is only ever closed has been.
+// isClosed reports whether c is closed. Nothing must ever be sent on c.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -93,7 +95,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// force closes the sockets and every open connection.
+// force closes the sockets and every open connection. It returns the number of connections
+// that had a request in flight.
 func (l *Listener) force() (forced int) {
 	l.cut.Store(true)
 	l.stopAccepting()

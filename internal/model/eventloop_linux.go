@@ -24,9 +24,9 @@ import (
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
-	lagged, worked func(time.Duration) // nil: not at all
+	lagged, worked func(time.Duration) // see Config; nil: not called
 	reverse        bool                // newest of a batch of events first, as Go runs goroutines that wait for sockets
-	unclocked      int                 // turns since one's CPU time was read
+	unclocked      int                 // turns since the CPU time of a turn was last read
 	raw            syscall.RawConn     // the listening socket
 	epoll          int
 	wake           int     // an eventfd
@@ -34,7 +34,7 @@ type eventLoop struct {
 	events         [maxBatch]unix.EpollEvent
 	conns          []*loopConn // by descriptor
 	open           int         // connections of the loop
-	lastSerial     int32       // connections so far; numbers them, because descriptors are used again
+	lastSerial     int32       // number of the newest connection: descriptors are used again, serials are not
 	idleCoroutines []*coroutine
 	ready          []*loopConn // readable, but waiting for their turn
 	wheel          wheel
@@ -45,7 +45,7 @@ type eventLoop struct {
 	poller         goPoller
 	spareMessages  []message
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	messages []message
 	asleep   bool
 }
@@ -54,17 +54,18 @@ const (
 	maxBatch = 128
 	// longestWait bounds a wait for events, so that a drain and a closed socket are noticed.
 	longestWait = wheelTick
-	// wakeEvent and listenerEvent are in an event in the place of a descriptor.
+	// An event of wake or of the listening socket carries one of these instead of a descriptor.
 	wakeEvent, listenerEvent = -1, -2
 )
 
 // A message is sent to the loop by another goroutine, about a connection.
 type message struct {
 	conn *loopConn
-	done bool // a worker has computed its request; otherwise the connection has been closed
+	done bool // true: a worker has computed its request; false: the connection has been closed
 }
 
-// start opens the loop's descriptors. The loop will serve s until that is closed.
+// start opens the loop's descriptors. The loop will serve the connections of s until s is
+// closed.
 func (l *eventLoop) start(s *socket) error {
 	l.socket, l.epoll, l.wake = s, -1, -1
 	var err error
@@ -83,7 +84,7 @@ func (l *eventLoop) start(s *socket) error {
 	l.wheel.begin(l.clock())
 	l.conns = nil
 	binary.NativeEndian.PutUint64(l.wakeup[:], 1)
-	// Watched edge-triggered, every write to it is an event and it need never be read.
+	// It is watched edge-triggered, so every write is an event and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (l *eventLoop) start(s *socket) error {
 func (l *eventLoop) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asleep = false // no sender may write to the descriptor any more: its number may be used again
+	l.asleep = false // no sender may write to l.wake any more: the descriptor may be used again
 	_ = l.poller.file.Close()
 	for _, fd := range []int{l.epoll, l.wake} {
 		if fd >= 0 {
@@ -139,14 +140,15 @@ func (l *eventLoop) loop() error {
 	return nil
 }
 
-// clockedTurns is the number of turns after which the CPU time of one is read, which takes
-// four system calls: some 50 ns for each turn. A prime: turns that alternate must not be met
-// in step.
+// clockedTurns is the number of turns from one reading of a turn's CPU time to the next. A
+// reading takes four system calls, so on average some 50 ns per turn. The number is prime so
+// that the readings do not fall into step with turns that alternate.
 const clockedTurns = 31
 
-// clockTurn is turn, and reports its CPU time for itself and the turns before it whose CPU
-// time was not read. The clock is a thread's: when the turn ends on another thread than it
-// began on, one of the next is read instead.
+// clockTurn runs turn and measures its CPU time. It reports that time multiplied by the number
+// of turns since the last report, as an estimate for all of them. The clock belongs to a
+// thread: if the turn ends on another thread than it began on, a later turn is measured
+// instead.
 func (l *eventLoop) clockTurn(events []unix.EpollEvent) {
 	thread, before := threadCPU()
 	l.turn(events)
@@ -156,8 +158,8 @@ func (l *eventLoop) clockTurn(events []unix.EpollEvent) {
 	}
 }
 
-// threadCPU is the CPU time of the calling thread, and its number. The goroutine may change
-// its thread between any two calls, so it is held on one for both of them.
+// threadCPU returns the number of the calling thread and its CPU time. A goroutine may change
+// its thread between any two calls, so threadCPU locks it to one thread for both.
 func threadCPU() (thread int, used time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -166,7 +168,8 @@ func threadCPU() (thread int, used time.Duration) {
 	return unix.Gettid(), time.Duration(t.Nano())
 }
 
-// poll waits for events.
+// poll waits for events and returns them. It returns at once when messages or connections
+// already wait for the loop.
 func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	wait := l.maxWait()
 	if wait == 0 {
@@ -177,9 +180,10 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 	return l.events[:n], err
 }
 
-// turn handles events and messages, and accepts last: one connection, so that a single loop
-// under load serves a connection before it accepts the next; or as many as had events and
-// stay open, so that many kept connections do not hold back new ones.
+// turn handles events and messages, and then accepts connections. Usually it accepts one, so
+// that a single loop under load serves a connection before it accepts the next. When more
+// connections had events and stay open, it accepts up to that number, so that many kept
+// connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
 	acceptReady, stay := false, 0
 	if l.reverse {
@@ -199,8 +203,8 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			}
 		}
 	}
-	// Epoll reports in turn: with more ready connections than a batch holds, the listening socket
-	// comes up once in many turns.
+	// Epoll reports ready descriptors in rotation. With more of them than a batch holds, the
+	// listening socket is reported only once in many turns.
 	acceptReady = acceptReady || l.accepting.waiting && len(events) == maxBatch
 	l.receiveMessages()
 	for waiting := len(l.ready); waiting > 0; waiting-- {
@@ -215,7 +219,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 	}
 }
 
-// tick ends waits whose deadline has passed, and reports the lag.
+// tick ends the waits that are past their deadline, and reports the lag.
 func (l *eventLoop) tick(now time.Duration) {
 	l.wheel.advance(now, (*loopConn).expire)
 	if l.lagged != nil && l.longest > 0 {
@@ -224,8 +228,8 @@ func (l *eventLoop) tick(now time.Duration) {
 	}
 }
 
-// maxWait is how long the loop may wait for events. It marks the loop as asleep unless that
-// is 0.
+// maxWait returns how long the loop may wait for events. Unless that is 0, it also marks the
+// loop as asleep.
 func (l *eventLoop) maxWait() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,7 +287,7 @@ func (l *eventLoop) add(fd int) {
 	l.socket.Ledger.accept(c)
 	c.readBy = l.now + l.limits.HeaderTimeout
 	l.wheel.arm(c, c.readBy)
-	// As on every mode's connections; other options are inherited from the listener.
+	// Every mode sets NODELAY on its connections; other options are inherited from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, readEvents, c.fd, c.serial))
 	cut := l.socket.cut.Load() // force may have run before c was in the ledger
@@ -309,10 +313,10 @@ func (l *eventLoop) forget(c *loopConn) {
 	l.open--
 }
 
-// A goPoller lets a loop wait for its events as any goroutine waits for a socket: Go's own
-// poller watches the loop's epoll. If the thread waited in a system call, it would keep its P
-// from the workers it has just woken until sysmon takes it away and wakes another thread
-// (docs/decisions/0007).
+// A goPoller lets a loop wait for its events in the way in which any goroutine waits for a
+// socket: Go's own poller watches the loop's epoll. If the thread waited in a system call
+// instead, it would keep its P from the workers that it has just woken, until sysmon takes the
+// P away and wakes another thread (docs/decisions/0007).
 type goPoller struct {
 	file     *os.File // a second descriptor of the loop's epoll
 	raw      syscall.RawConn
@@ -327,7 +331,7 @@ func (l *eventLoop) openPoller() error {
 	if err != nil {
 		return os.NewSyscallError("fcntl", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // or Go's poller would not take it
+	if err := unix.SetNonblock(fd, true); err != nil { // Go's poller takes only non-blocking files
 		_ = unix.Close(fd)
 		return os.NewSyscallError("fcntl", err)
 	}
@@ -343,8 +347,8 @@ func (l *eventLoop) openPoller() error {
 	return nil
 }
 
-// pollNow looks for events without waiting, in a raw system call that Go's scheduler does not
-// see.
+// pollNow returns the number of events that are ready, without waiting. It is a raw system
+// call that Go's scheduler does not see.
 func (l *eventLoop) pollNow() (int, syscall.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), maxBatch, 0, 0, 0)
 	if errno != 0 {
@@ -353,8 +357,8 @@ func (l *eventLoop) pollNow() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// pollWait waits for events, at most for wait and often less: setting a deadline costs as much
-// as a system call, so the deadline of an earlier wait is kept.
+// pollWait waits for events, for at most wait and often less. Setting a deadline costs about one
+// system call, so pollWait keeps the deadline of an earlier wait while that is sooner.
 func (l *eventLoop) pollWait(wait time.Duration) (int, error) {
 	p := &l.poller
 	if now := l.clock(); p.deadline == 0 || p.deadline > now+wait {
@@ -376,14 +380,14 @@ func (l *eventLoop) pollWait(wait time.Duration) (int, error) {
 	return p.n, nil
 }
 
-// An acceptState is what a loop knows of its listening socket.
+// An acceptState is a loop's state of its listening socket.
 type acceptState struct {
 	paused     bool          // the socket is not watched: at the connection cap, or after a failure
-	waiting    bool          // connections may wait there: epoll said so, and it was not found empty since
+	waiting    bool          // connections may wait: epoll reported some, and no accept has found the queue empty since
 	closed     bool          // accepting has ended
-	retryAt    time.Duration // when a failed accept is tried again, by the loop's clock
+	retryAt    time.Duration // time to retry after a failed accept, by the loop's clock
 	backoff    time.Duration
-	emptySince time.Duration // since when a drain has found the accept queue empty; 0: not yet
+	emptySince time.Duration // time at which a drain first found the accept queue empty; 0: not yet
 }
 
 // watchListener registers the listening socket with epoll.
@@ -391,12 +395,12 @@ func (l *eventLoop) watchListener(op int, events uint32) error {
 	return control(l.socket.tcp, func(fd int) error { return l.watch(op, fd, events, listenerEvent, 0) })
 }
 
-// modifyListener changes the events watched for. It fails when the socket is closed, which
-// the next turn notices.
+// modifyListener changes the events watched for on the listening socket. It fails when the
+// socket is closed; the next turn notices that.
 func (l *eventLoop) modifyListener(events uint32) { _ = l.watchListener(unix.EPOLL_CTL_MOD, events) }
 
-// pauseAccepting stops watching the listening socket: a connection that waits there would end
-// every wait of the loop at once.
+// pauseAccepting stops watching the listening socket. Otherwise a connection that waits there
+// would end every wait of the loop at once.
 func (l *eventLoop) pauseAccepting() {
 	if !l.accepting.paused {
 		l.accepting.paused = true
@@ -442,7 +446,7 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 		if err != nil && draining {
 			l.closeWhenEmpty(now)
 		}
-	case errors.Is(err, unix.ECONNABORTED), errors.Is(err, unix.EINTR): // the next is tried in the next turn
+	case errors.Is(err, unix.ECONNABORTED), errors.Is(err, unix.EINTR): // the next turn tries again
 	case temporary(err):
 		d.backoff = min(max(2*d.backoff, firstBackoff), longBackoff)
 		d.retryAt = now + d.backoff
@@ -458,7 +462,8 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 	return err == nil
 }
 
-// closeWhenEmpty closes the socket once a drain has found its accept queue empty for a while.
+// closeWhenEmpty closes the socket once a drain has found its accept queue empty for
+// emptyQueueWait.
 func (l *eventLoop) closeWhenEmpty(now time.Duration) {
 	d := &l.accepting
 	if d.emptySince == 0 {

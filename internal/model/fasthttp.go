@@ -11,8 +11,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A fasthttpEngine reads, parses and answers requests with fasthttp. The models that embed it
-// decide on which goroutine.
+// A fasthttpEngine reads, parses and answers requests with fasthttp. The model that embeds it
+// decides on which goroutine this happens.
 type fasthttpEngine struct {
 	*requests
 	server *fasthttp.Server
@@ -32,8 +32,8 @@ func newFasthttpEngine(cfg Config) fasthttpEngine {
 	return e
 }
 
-// newServer has the settings of every fasthttp server: with the limits of cfg, and without
-// timeouts.
+// newServer returns a fasthttp server with the settings that all share: the size limits of cfg,
+// and no timeouts.
 func newServer(cfg Config) *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:                         serverName,
@@ -41,22 +41,22 @@ func newServer(cfg Config) *fasthttp.Server {
 		MaxRequestBodySize:           cfg.MaxBody,
 		SecureErrorLogMessage:        true,
 		Logger:                       DebugLog{cfg.Log},
-		DisablePreParseMultipartForm: true, // a body is bytes to every handler, whatever it calls itself
+		DisablePreParseMultipartForm: true, // handlers take every body as bytes, whatever its Content-Type
 	}
 }
 
-// track notes when a connection's requests are answered.
+// track marks a connection's requests as answered when it becomes idle.
 func track(nc net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle {
 		nc.(openConn).ledgerEntry().markAnswered()
 	}
 }
 
-// noLength is what fasthttp calls the length of a body that was not announced.
+// noLength is fasthttp's ContentLength when the request announces no body.
 const noLength = -2
 
-// limitBody sets the body's own timeout for a request that has one. A client of HTTP/1.0 must
-// not be sent 100 Continue (RFC 9110 §15.2).
+// limitBody sets the body timeout for a request that has a body. It also removes Expect from a
+// request of HTTP/1.0, which must not be sent 100 Continue (RFC 9110 §15.2).
 func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if !h.IsHTTP11() {
 		h.Del(fasthttp.HeaderExpect)
@@ -67,7 +67,7 @@ func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestCo
 	return fasthttp.RequestConfig{ReadTimeout: e.limits.BodyTimeout}
 }
 
-// answer is fasthttp's handler.
+// answer is the handler for fasthttp: it runs the request and copies the answer to ctx.
 func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	x := exchanges.Get().(*workload.Exchange)
 	defer exchanges.Put(x)
@@ -114,16 +114,16 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// seqHeader carries a request's number in its trace.
+// seqHeader is the header that carries a request's number in its trace.
 const seqHeader = "X-Vegeta-Seq"
 
 const unsupportedCoding = "unsupported transfer coding\n"
 
-// end ends a connection on which fasthttp failed to read the next request. A client that sent
-// nothing gets no answer, as in every mode.
+// end ends a connection on which fasthttp failed to read the next request. In every mode, a
+// client that sent nothing gets no answer.
 func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
 	if c := ctx.Conn().(openConn); c.ledgerEntry().read.Load() == 0 {
-		_ = c.Close() // so that fasthttp's answer is not sent
+		_ = c.Close() // keeps fasthttp from sending its answer
 		return
 	}
 	e.refuseBad(ctx, err)
@@ -146,7 +146,7 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
-	if op == nil || op.Timeout() { // otherwise the connection failed, and nobody gets the answer
+	if op == nil || op.Timeout() { // otherwise the connection failed, and no answer arrives
 		r.tally.refuse(status)
 	}
 	ctx.SetStatusCode(status)
@@ -154,7 +154,7 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetBodyString(body)
 }
 
-// view is b as a string without a copy, valid as long as the request.
+// view returns b as a string without a copy. The string is valid as long as the request.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // fasthttpModel is fasthttp's own scheduling: an elastic pool of workers. The worker that
@@ -170,9 +170,9 @@ func newFasthttp(cfg Config) Model {
 	return m
 }
 
-// Serve waits for the connections itself: fasthttp's Serve returns while its workers still
-// serve. One of fasthttp's goroutines is left: it looks for idle workers every ten seconds
-// and ends at its next look.
+// Serve waits for the connections itself, because fasthttp's Serve returns while its workers
+// still serve. One of fasthttp's goroutines outlives Serve: it looks for idle workers every
+// ten seconds and ends at its next look.
 func (m *fasthttpModel) Serve(l *Listener) error {
 	err := m.server.Serve(l)
 	m.conns.Wait()

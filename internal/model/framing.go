@@ -8,34 +8,34 @@ import (
 )
 
 // A framing watches the bytes of a connection for request heads with ambiguous framing: two
-// readers could take the body to end at different places. It is for net/http, which removes
-// the conflicting fields before a handler runs and keeps the connection
-// (go.dev/issue/80942), so that it takes the rest of such a body for a request.
+// readers could disagree about where the body ends. It is for net/http, which removes the
+// conflicting fields before a handler runs and keeps the connection (go.dev/issue/80942). It
+// then takes the rest of such a body for a request.
 //
-// It sees lines, not requests. After the first body of a connection, lines of a body may look
-// like such a head, and then the connection closes without need. It misses no ambiguous
-// head. A line costs some 5 ns.
+// A framing sees lines, not requests. After the first body of a connection, lines of a body may
+// look like an ambiguous head, and then the connection closes without need. No ambiguous head
+// is missed. A line costs some 5 ns.
 type framing struct {
-	coded         atomic.Bool  // a transfer coding was named
-	ambiguous     atomic.Bool  // together with a length, with no empty line between them
-	ambiguousHead atomic.Bool  // so, before any body: it was a head for certain
+	coded         atomic.Bool  // a line named a transfer coding
+	ambiguous     atomic.Bool  // lines named a coding and a length, with no empty line between them
+	ambiguousHead atomic.Bool  // ambiguous, and before any body, so the lines certainly were a head
 	codedHead     atomic.Int32 // the first head, counted from 1, that names a coding before any body; 0: none
-	tooManyLines  atomic.Bool  // more lines without an empty one than a head may have
+	tooManyLines  atomic.Bool  // more lines came without an empty one than a head may have
 
 	// Used by the connection's goroutine.
 	serving         bool   // a handler has a request
-	requests        int32  // that reached the handler
+	requests        int32  // requests that reached the handler
 	readBeforeWrite uint64 // bytes read before the last write
 	tally           *tally
 
 	// Used by the goroutine that reads.
-	block    lineKinds                     // among the lines since the last empty one
-	lines    int32                         // since then
-	heads    int32                         // that have ended, before the first body
-	bodies   bool                          // what follows may be a body
-	tail     [len(transferCoding) + 1]byte // the beginning of a line whose end has not come
+	block    lineKinds                     // kinds seen since the last empty line
+	lines    int32                         // lines since the last empty line
+	heads    int32                         // heads that have ended before the first body
+	bodies   bool                          // the next lines may belong to a body
+	tail     [len(transferCoding) + 1]byte // the beginning of an incomplete line
 	tailLen  int
-	skipLine bool // the rest of the line is skipped: its beginning has been looked at
+	skipLine bool // skip the rest of the line: its beginning has been read
 }
 
 type lineKinds uint8
@@ -56,9 +56,9 @@ func (f *framing) requestBegan() {
 	f.requests++
 }
 
-// flaw is what the lines show to be wrong with r, the request that began last. A length
-// together with a coding can only be in the first request that has a coding. HTTP/1.0 has no
-// codings: net/http ignores one there.
+// flaw returns the flaw that the lines show in r, the request that began last. Only the first
+// request with a coding can also have a length. HTTP/1.0 has no codings, so net/http ignores
+// one there.
 func (f *framing) flaw(r *http.Request) flaw {
 	switch {
 	case len(r.TransferEncoding) > 0 && f.ambiguousHead.Load():
@@ -71,7 +71,7 @@ func (f *framing) flaw(r *http.Request) flaw {
 	return noFlaw
 }
 
-// fields counts the fields of a head: those that net/http shows, and Host.
+// fields returns the number of fields in a head. net/http shows all of them but Host.
 func fields(r *http.Request) int {
 	n := 1
 	for _, values := range r.Header {
@@ -80,7 +80,7 @@ func fields(r *http.Request) int {
 	return n
 }
 
-// countOwnAnswer counts an answer that net/http sends by itself, without a handler.
+// countOwnAnswer counts an answer that net/http sends without calling a handler.
 func (f *framing) countOwnAnswer(answer []byte) {
 	const status = len("HTTP/1.1 ")
 	if f.serving || len(answer) < status+3 {
@@ -94,7 +94,7 @@ func (f *framing) countOwnAnswer(answer []byte) {
 // mustClose reports whether the connection must close after r (RFC 9112 §6.1).
 func (f *framing) mustClose(r *http.Request) bool {
 	if !r.ProtoAtLeast(1, 1) {
-		return f.coded.Load() && f.codedHead.Load() <= f.requests // a coding in a later head is of a later request
+		return f.coded.Load() && f.codedHead.Load() <= f.requests // a coding in a later head belongs to a later request
 	}
 	return len(r.TransferEncoding) > 0 && f.ambiguous.Load()
 }
@@ -130,14 +130,14 @@ func (f *framing) scan(p []byte) {
 	}
 }
 
-// count counts a line of what may be a head: the request line and the fields.
+// count counts a line that may belong to a head: the request line or a field.
 func (f *framing) count() {
 	if f.lines++; f.lines == maxFields+2 {
 		f.tooManyLines.Store(true)
 	}
 }
 
-// begin looks at the beginning of a line, or at all of it (whole).
+// begin examines the beginning of a line, or all of it when whole is true.
 func (f *framing) begin(line []byte, whole bool) {
 	f.skipLine = !whole
 	if whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// goroutineModel is a goroutine per connection with fasthttp's parser, and an acceptor for each
-// of the listener's sockets. It is the control: with one socket it differs from fasthttp in
-// scheduling only, and from nethttp in the HTTP stack only. Of several sockets the kernel
-// chooses one by a hash of the client's address and port, not by who has time, so connections
-// spread unevenly.
+// goroutineModel runs a goroutine per connection with fasthttp's parser, and an acceptor for
+// each of the listener's sockets. It is the control: with one socket it differs from fasthttp
+// in scheduling only, and from nethttp in the HTTP stack only. With several sockets the kernel
+// chooses one by a hash of the client's address and port, not by load, so connections spread
+// unevenly.
 type goroutineModel struct {
 	fasthttpEngine
-	// locked gives every connection an operating-system thread that is made for it and ends
-	// with it. The sockets stay non-blocking under Go's poller, so this is a thread per
-	// goroutine, not blocking reads. The cost is making the thread, and waking it: some 5 µs
-	// for each time its goroutine waited.
+	// locked gives every connection an operating-system thread that is created for it and
+	// ends with it. The sockets stay non-blocking under Go's poller, so this is a thread per
+	// goroutine, not blocking reads. It costs the creation of the thread, and some 5 µs to
+	// wake it after each wait of its goroutine.
 	locked bool
 }
 
@@ -39,8 +39,8 @@ func (m *goroutineModel) Serve(l *Listener) error {
 	})
 }
 
-// onGoroutines calls serve with every connection that l accepts, each on a goroutine of its
-// own, and returns when l is closed and all of them have returned.
+// onGoroutines calls serve for every connection that l accepts, each on a new goroutine. It
+// returns when l is closed and every call of serve has returned.
 func onGoroutines(l *Listener, serve func(*Conn)) error {
 	failed := make([]error, len(l.sockets))
 	var acceptors, conns sync.WaitGroup
@@ -74,14 +74,15 @@ func eachConn(l acceptor, f func(*Conn)) error {
 // An acceptor is a Listener or one of its sockets.
 type acceptor interface{ Accept() (net.Conn, error) }
 
-// spareThreads are for the runtime, the admin listener and system calls.
+// spareThreads is the number of threads allowed for the runtime, the admin listener and system
+// calls.
 const spareThreads = 1000
 
 // usualThreads is the number of threads at which Go ends the process by default.
 const usualThreads = 10_000
 
-// allowThreads raises that limit to n. It never lowers it: a process above its limit ends at
-// once.
+// allowThreads raises Go's limit of usualThreads threads to n. It never lowers the limit,
+// because a process above its limit ends at once.
 func allowThreads(n int) {
 	if n > usualThreads {
 		debug.SetMaxThreads(n)

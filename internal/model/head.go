@@ -7,18 +7,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A head is what fasthttp's parser does not report of a request: whether a strict reader
-// would refuse its head, and whether the client wants the connection closed (a token in any
-// case and place, RFC 9110 §7.6.1; fasthttp sees a lone "close" only). It also holds the two
-// fields that this package reads: fasthttp takes some 40 ns to find each.
+// A head holds what fasthttp's parser does not report about a request: whether a strict reader
+// would refuse its head, and whether the client wants the connection closed. (That is a token
+// in any case and place, RFC 9110 §7.6.1; fasthttp sees only a lone "close".) It also holds
+// the two fields that this package reads, because fasthttp takes some 40 ns to find each.
 type head struct {
 	flaw   flaw
 	closes bool
-	seq    string // of seqHeader; valid as long as the request
+	seq    string // value of seqHeader; valid as long as the request
 	timing bool   // timingHeader is present and not empty
 }
 
-// A flaw is a reason to refuse a request whose head fasthttp accepts.
+// A flaw is a reason to refuse a request although fasthttp, or net/http, accepts its head.
 type flaw uint8
 
 const (
@@ -42,11 +42,12 @@ var refusals = [...]struct {
 	wrongVersion:     {fasthttp.StatusHTTPVersionNotSupported, "unsupported protocol version\n"},
 }
 
-// maxFields bounds the lines of a head, as nginx and Apache httpd do.
+// maxFields is the largest number of fields in a head. nginx and Apache httpd have such a
+// limit too.
 const maxFields = 100
 
 // inspect reads a request's head again, after fasthttp. It costs some 55 ns for a usual head,
-// and allocates only for a target that is no path.
+// and allocates only for a target that is not a path.
 func inspect(req *fasthttp.RequestHeader) head {
 	var h head
 	var coded, sized, hosted bool
@@ -118,7 +119,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 	return h
 }
 
-// isTarget reports whether a request's target is valid: a path whose escapes are complete, an
+// isTarget reports whether a request's target is valid: a path with complete escapes, an
 // asterisk, an authority or a URL (RFC 9112 §3.2).
 func isTarget(req *fasthttp.RequestHeader) bool {
 	target := view(req.RequestURI())
@@ -149,7 +150,7 @@ func isHex(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
 }
 
-// hostBytes are allowed in a host and its port (RFC 3986 §3.2.2).
+// hostBytes lists the bytes that a host and its port may contain (RFC 3986 §3.2.2).
 const hostBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-.:;=[]_~"
 
 var inHost = func() (set [256]bool) {

@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// received is the number of bytes the kernel has received on a connection so far.
+// received returns the number of bytes that the kernel has received on a connection so far.
 func received(fd int) (uint64, error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -31,8 +31,8 @@ func hungUp(fd int) bool {
 	return err == nil && n > 0
 }
 
-// acceptQueue is how many connections wait on a listening socket, and the limit: for such a
-// socket tcpi_unacked and tcpi_sacked hold these.
+// acceptQueue returns the number of connections that wait on a listening socket, and the
+// queue's limit. For a listening socket tcpi_unacked and tcpi_sacked hold these.
 func acceptQueue(fd int) (depth, limit int, err error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -41,9 +41,9 @@ func acceptQueue(fd int) (depth, limit int, err error) {
 	return int(info.Unacked), int(info.Sacked), nil
 }
 
-// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can
-// be emptied for good: closing the socket resets the connections that wait there, requests
-// included. A client that is ignored tries again after a second and is then refused.
+// ignoreNew makes the kernel ignore new handshakes, so that the accept queue can be emptied for
+// good. Without it, closing the socket would reset the connections that wait there, and their
+// requests. A client that is ignored tries again after a second and is then refused.
 func ignoreNew(fd int) error {
 	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
 	program := []unix.SockFilter{
@@ -56,8 +56,8 @@ func ignoreNew(fd int) error {
 		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
 
-// dealAtRandom makes the kernel draw one of n sockets that share the address of fd for each
-// new connection.
+// dealAtRandom makes the kernel choose at random, for each new connection, one of the n
+// sockets that share the address of fd.
 func dealAtRandom(fd, n int) error {
 	const random = -0x1000 + 56 // SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h
 	return chooseSocket(fd, []unix.SockFilter{
@@ -67,20 +67,21 @@ func dealAtRandom(fd, n int) error {
 	})
 }
 
-// dealToFirst makes it choose the one that was opened first.
+// dealToFirst makes the kernel choose the socket that was opened first.
 func dealToFirst(fd int) error {
 	return chooseSocket(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
 }
 
-// chooseSocket gives the sockets that share the address of fd a program whose result is the
-// number of the one that a new connection goes to, in the order in which they were opened.
+// chooseSocket installs a program that the kernel runs for each new connection to the address
+// of fd. Its result is the index of the socket that gets the connection, in the order in which
+// the sockets were opened.
 func chooseSocket(fd int, program []unix.SockFilter) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF,
 		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
 
-// kernelStamps reads a connection together with the kernel's stamp of when its last byte came
-// in (SO_TIMESTAMPNS). It is used by one reader at a time.
+// kernelStamps reads a connection together with the time at which the kernel received the last
+// byte (SO_TIMESTAMPNS). Only one reader may use it at a time.
 type kernelStamps struct {
 	raw     syscall.RawConn // of a Conn
 	attempt func(fd uintptr) bool
@@ -92,13 +93,13 @@ type kernelStamps struct {
 	control [64]byte
 }
 
-// askKernelStamps has the kernel note when bytes come in, on a listening socket
-// and those it accepts.
+// askKernelStamps makes the kernel stamp the arrival of bytes, on a listening socket and on the
+// connections that it accepts.
 func askKernelStamps(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
-// read is a Read of c, with when it was done.
+// read reads from c, and returns the times of the read.
 func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err error) {
 	if len(p) == 0 {
 		return 0, readTimes{}, nil
@@ -107,7 +108,7 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 		if k.raw, err = c.SyscallConn(); err != nil {
 			return 0, readTimes{}, err
 		}
-		k.attempt = k.try // made once: it would be allocated each time
+		k.attempt = k.try // made once, because each method value is an allocation
 	}
 	k.message(p)
 	err = k.raw.Read(k.attempt)
@@ -123,9 +124,9 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	return k.n, k.times(k.n), nil
 }
 
-// try reads once and reports whether there was something to read, or an error. Go's scheduler
-// sees the call, as it sees the read of a connection without stamps: an unseen one wakes no
-// sysmon, and the server would use less CPU time than it does unstamped
+// try reads once and reports whether it got bytes or an error. Go's scheduler sees the call,
+// just as it sees the read of a connection without stamps. A call that it does not see wakes no
+// sysmon, and the server would use less CPU time with stamps than without
 // (docs/findings-syscalls.md).
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
@@ -151,7 +152,8 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&k.head)
 }
 
-// times are when the kernel received the last of the n bytes just read, and now.
+// times returns the time at which the kernel received the last of the n bytes just read, and
+// the present time.
 func (k *kernelStamps) times(n int) readTimes {
 	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
 		return readTimes{}
@@ -165,13 +167,14 @@ func (k *kernelStamps) times(n int) readTimes {
 	return readTimes{received: min(stamp.Nano()-wall.ahead(now), now), returned: now}
 }
 
-// wall relates the kernel's stamps, which are times of day, to the timeline's clock.
+// wall converts the kernel's stamps, which are times of day, to the timeline's clock.
 var wall timeOfDay
 
-// A timeOfDay is how far the time of day is ahead of the timeline's clock. The two are compared
-// again after a millisecond, because somebody may set the time of day; to read both for every
-// request would cost as much as a stamp. A comparison during which the thread lost its CPU is
-// wrong by that time, and is used for its own request only.
+// A timeOfDay holds how far the time of day is ahead of the timeline's clock, in nanoseconds.
+// The two clocks are compared again after a millisecond, because the time of day may be set
+// meanwhile. A comparison for every request would cost another stamp. If the thread loses its
+// CPU during a comparison, the result is wrong by that time, so it is used for the present
+// request only. A timeOfDay is safe for concurrent use.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
 func (w *timeOfDay) ahead(now int64) int64 {
@@ -179,7 +182,7 @@ func (w *timeOfDay) ahead(now int64) int64 {
 		t := time.Now()
 		gap := t.UnixNano() - timeline.At(t)
 		if timeline.Now()-now > mostBetween {
-			return gap // for this request alone
+			return gap // used for this request only
 		}
 		w.gap.Store(gap)
 		w.compared.Store(now)
@@ -187,7 +190,7 @@ func (w *timeOfDay) ahead(now int64) int64 {
 	return w.gap.Load()
 }
 
-// mostBetween is the longest that reading the clocks may take, in nanoseconds.
+// mostBetween is the longest time, in nanoseconds, that reading the two clocks may take.
 const mostBetween = 10_000
 
 const sizeofTimespec = int(unsafe.Sizeof(unix.Timespec{}))

@@ -17,7 +17,7 @@ type noLoop struct{ *requests }
 func newLoop(cfg Config) Model        { return noLoop{newRequests(cfg)} }
 func newLoopOffload(cfg Config) Model { return noLoop{newRequests(cfg)} }
 
-// Serve fails.
+// Serve always returns an error.
 func (noLoop) Serve(*Listener) error { return errLinuxOnly }
 
 // kernelStamps exist on Linux only.

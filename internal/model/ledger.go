@@ -9,7 +9,7 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A Reason says why a connection was turned away. The set is closed: it is a
+// A Reason tells why a connection was turned away. The set is closed, because a Reason is a
 // metric label.
 type Reason uint8
 
@@ -18,8 +18,8 @@ type Reason uint8
 const (
 	QueueFull    Reason = iota // no place in the queue
 	ShedBusy                   // no place in the queue, and too many refusals in progress to answer
-	ProcessDied                // the process that had it ended without a drain
-	Unanswered                 // no place in the queue, and the policy is not to say so
+	ProcessDied                // its process ended without a drain
+	Unanswered                 // no place in the queue, and the policy is to give no answer
 	Evicted                    // it had waited longest in a full queue
 	Stale                      // it had waited too long in the queue
 	DrainTimeout               // a drain cut it with a request in flight
@@ -39,19 +39,19 @@ func (r Reason) String() string {
 //
 //	Accepted == Done + ΣRejected + ΣDropped + Open
 //
-// in every reading, because connection events change a [Ledger] under one lock.
+// This holds in every reading, because connection events change a [Ledger] under one lock.
 type Counts struct {
 	Accepted uint64             // connections the kernel handed over
 	Done     uint64             // served and closed
 	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
 	Dropped  [numReasons]uint64 // closed without an answer, by reason
 	Open     uint64             // accepted and not yet closed, counted independently
-	// GaveUp is how many of Done their client had closed, or closed for sending, when a
-	// worker took them.
+	// GaveUp is the part of Done that the client had closed, or closed for sending, by the
+	// time that a worker took it.
 	GaveUp uint64
 }
 
-// Plus is the sum of two readings of different servers.
+// Plus returns the sum of two readings of different servers.
 func (c Counts) Plus(d Counts) Counts {
 	c.Accepted += d.Accepted
 	c.Done += d.Done
@@ -64,10 +64,10 @@ func (c Counts) Plus(d Counts) Counts {
 	return c
 }
 
-// A Ledger counts connections: each once when it is accepted and once when
-// its socket is closed, whatever the model does between. It is safe for
-// concurrent use; an event costs one short lock, and there are two events per
-// connection and none per request.
+// A Ledger counts connections: each once when it is accepted and once when its socket is
+// closed, whatever the model does between. It is safe for concurrent use. An event costs one
+// short lock; there are two events per connection and none per request. The zero value is
+// empty and ready to use.
 type Ledger struct {
 	mu     sync.Mutex
 	open   map[openConn]struct{}
@@ -124,7 +124,8 @@ func (l *Ledger) close(c openConn) {
 	}
 }
 
-// SocketCounts are the connections of one listening socket.
+// SocketCounts counts the connections of one listening socket: those accepted so far and
+// those open now.
 type SocketCounts struct{ Accepted, Open uint64 }
 
 // SocketCounts returns one consistent reading of the connections of every socket, in the
@@ -139,13 +140,13 @@ func (l *Listener) SocketCounts() []SocketCounts {
 	return counts
 }
 
-// startWait says that the connection, or a request of it, waits for a worker since at, by the
-// timeline's clock; endWait, that the wait is over.
+// startWait notes that the connection, or a request on it, has been waiting for a worker since
+// at, by the timeline's clock. endWait notes the end of the wait.
 func (e *entry) startWait(at int64) { e.waiting.Store(at) }
 func (e *entry) endWait()           { e.waiting.Store(0) }
 
-// OldestWait is the longest time that a connection, or its request, has been waiting for a
-// worker by now; 0 when none waits. It looks at every open connection, so it is for a scrape
+// OldestWait returns the age of the longest present wait of a connection, or its request, for
+// a worker; 0 when none waits. It looks at every open connection, so call it once per scrape
 // and not for each request.
 func (l *Ledger) OldestWait() time.Duration {
 	now := timeline.Now()
@@ -158,12 +159,12 @@ func (l *Ledger) OldestWait() time.Duration {
 	return time.Duration(now - oldest)
 }
 
-// minGaveUpWait is the shortest wait after which the kernel is asked whether the client has
-// given up, which costs a system call.
+// minGaveUpWait is the shortest wait after which the server asks the kernel whether the client
+// has given up. The question costs a system call.
 const minGaveUpWait = 10 * time.Millisecond
 
-// tookConn ends the wait of a connection that a worker takes, and notes whether its client has
-// given up meanwhile.
+// tookConn ends the wait of a connection when a worker takes it. It notes whether the client
+// has given up meanwhile.
 func tookConn[C openConn](c C, wait time.Duration) {
 	e := c.ledgerEntry()
 	e.endWait()
@@ -172,8 +173,8 @@ func tookConn[C openConn](c C, wait time.Duration) {
 	}
 }
 
-// tookRequest ends the wait of a request of c that a worker takes, and counts it if its client
-// has given up meanwhile.
+// tookRequest ends the wait of a request on c when a worker takes it. It counts the request if
+// the client has given up meanwhile.
 func (r *requests) tookRequest(c openConn, wait time.Duration) {
 	c.ledgerEntry().endWait()
 	if wait >= minGaveUpWait && isGone(c) {

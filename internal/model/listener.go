@@ -21,40 +21,41 @@ import (
 // MPTCP; NODELAY on and keep-alive probes off; a bounded send buffer.
 type Socket struct {
 	Addr     string
-	Backlog  int // length of the kernel's accept queue, of each socket; 0 takes net.core.somaxconn
-	MaxConns int // connections open at a time, over all sockets; at the cap accepting stops
-	// Sockets share the address by SO_REUSEPORT, and the kernel deals connections
-	// out among them by a hash of the client's address; 0 and 1 are one socket.
+	Backlog  int // length of each socket's accept queue in the kernel; 0: net.core.somaxconn
+	MaxConns int // largest number of open connections, over all sockets; at this cap accepting stops
+	// Sockets is the number of sockets that share the address by SO_REUSEPORT. The kernel
+	// distributes connections among them by a hash of the client's address. 0 means 1.
 	Sockets int
-	// Random deals connections out among them at random instead, on Linux.
+	// Random makes the kernel choose the socket at random instead. Linux only.
 	Random bool
-	// Pause is how long an acceptor sleeps between two connections, and First gives all
-	// connections to the first of several sockets, unless Random: planted faults.
+	// Pause and First are planted faults. Pause is how long an acceptor sleeps between two
+	// connections. First gives all connections to the first of several sockets, unless
+	// Random is set.
 	Pause time.Duration
 	First bool
 	// Shared lets other processes of this user listen on the address as well.
 	Shared bool
 	// Timeline collects the stamps of every request; nil: nothing is stamped.
-	// KernelStamps adds when the kernel received its bytes, on Linux.
+	// KernelStamps adds the time at which the kernel received the bytes. Linux only.
 	Timeline     *timeline.Ring
 	KernelStamps bool
 }
 
-// sendBuffer bounds what a client that does not read can hold in the kernel:
-// without it Linux grows the buffer to 4 MB a connection.
+// sendBuffer limits the kernel memory, in bytes, that a client can hold by not reading.
+// Without it Linux grows the buffer to 4 MB per connection.
 const sendBuffer = 256 << 10
 
 const (
 	firstBackoff   = 5 * time.Millisecond
 	longBackoff    = time.Second
-	emptyQueueWait = time.Millisecond       // an accept queue that stays empty for this long is taken as empty for good
-	grace          = 250 * time.Millisecond // answering Connection: close before idle connections are closed
+	emptyQueueWait = time.Millisecond       // during a drain, an accept queue that stays empty for this long counts as empty for good
+	grace          = 250 * time.Millisecond // from the start of a drain until it closes idle connections
 	drainTick      = 5 * time.Millisecond
 )
 
-// A Listener accepts connections for one model, counts them, caps their number,
-// survives running out of descriptors, and drains. It is one socket, or
-// several that share an address. Accept is safe for concurrent use.
+// A Listener accepts connections for one model, counts them, caps their number, survives
+// running out of descriptors, and drains. It has one socket, or several that share an address.
+// Its methods are safe for concurrent use.
 type Listener struct {
 	Ledger
 	sockets     []*socket
@@ -72,18 +73,18 @@ type Listener struct {
 	kernelStamps bool
 }
 
-// A socket is one listening socket of a Listener, with an accept queue of its own.
+// A socket is one listening socket of a Listener. Each has its own accept queue.
 type socket struct {
 	*Listener
 	tcp    *net.TCPListener
-	ready  *os.File // says when a connection waits; nil with a single socket
+	ready  *os.File // becomes readable when a connection waits; nil with a single socket
 	closed chan struct{}
 	close  sync.Once
 	counts SocketCounts // guarded by the Ledger's lock
 }
 
-// Listen opens the sockets. warn is called with rare events, as a message and key-value pairs
-// like slog's; it may be nil.
+// Listen opens the sockets. It calls warn for rare events, with a message and key-value pairs
+// like slog's; warn may be nil.
 func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
 	return onFreePort(s.Addr, func() (*Listener, error) { return s.listenAll(ctx, warn) })
 }
@@ -121,7 +122,7 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		if err := l.setBacklog(ln, s.Backlog); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		s.Addr = ln.Addr().String() // the others take the port the first one got
+		s.Addr = ln.Addr().String() // the other sockets take the port that the first one got
 	}
 	if err := l.deal(s); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -164,29 +165,28 @@ func (s Socket) listen(ctx context.Context, shared bool) (*net.TCPListener, erro
 	return ln.(*net.TCPListener), nil
 }
 
-// Addr is the address listened on, with the port the kernel chose.
+// Addr returns the address listened on, with the port that the kernel chose.
 func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 
-// Backlog is the accept queue's length as the kernel has it.
+// Backlog returns the length of each accept queue, read back from the kernel; 0 off Linux.
 func (l *Listener) Backlog() int { return l.backlog }
 
-// MaxConns is the cap on open connections.
+// MaxConns returns the cap on open connections.
 func (l *Listener) MaxConns() int { return cap(l.slots) }
 
-// Sockets is the number of listening sockets.
+// Sockets returns the number of listening sockets.
 func (l *Listener) Sockets() int { return len(l.sockets) }
 
-// Draining reports whether the server has been told to stop, so that answers
-// should end their connection.
+// Draining reports whether a drain has begun, so that answers should end their connection.
 func (l *Listener) Draining() bool { return l.draining.Load() }
 
-// Accept waits for the next connection on the first socket, an *[Conn]. It
-// returns [net.ErrClosed] once a drain has emptied the accept queue, and no
-// other error while the socket is healthy: at the connection cap it waits, and
-// when descriptors or memory run out it backs off and tries again.
+// Accept waits for the next connection on the first socket and returns it as a *[Conn]. It
+// returns [net.ErrClosed] once a drain has emptied the accept queue, and no other error while
+// the socket is healthy. At the connection cap it waits; when descriptors or memory run out it
+// backs off and tries again.
 func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
 
-// Accept is [Listener.Accept] on this socket.
+// Accept does the same as [Listener.Accept], on this socket.
 func (s *socket) Accept() (net.Conn, error) {
 	time.Sleep(s.pause)
 	s.await()
@@ -218,16 +218,16 @@ func (s *socket) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// warnFull says that accepting stops at the cap.
+// warnFull warns that accepting has stopped at the cap.
 func (l *Listener) warnFull() {
 	if !l.Draining() && l.fullWarning.allow() {
 		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", l.MaxConns())
 	}
 }
 
-// await waits until a connection waits, or a drain begins. Only then does one of
-// several sockets take one of the slots: taken before, the slot would be missing to the
-// other sockets until a connection comes to this one.
+// await returns when a connection waits on this socket, or a drain begins. Only then does one
+// of several sockets take a slot. If it took the slot before, the other sockets could not use
+// that slot until a connection comes to this one.
 func (s *socket) await() {
 	if s.ready == nil || s.Draining() {
 		return
@@ -236,7 +236,7 @@ func (s *socket) await() {
 	if err != nil {
 		return
 	}
-	// It fails when a drain or a close wakes it. The accept that follows notices.
+	// Read fails when a drain or a close wakes it. The accept that follows notices.
 	_ = raw.Read(func(fd uintptr) bool {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)
@@ -254,7 +254,8 @@ func (s *socket) accept() (*net.TCPConn, error) {
 		case err == nil:
 			return tc, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// A drain's deadline: it may have passed before the queue was looked at.
+			// The deadline is the drain's. It may have passed before accept looked at
+			// the queue.
 			if q, err := readQueue(s.tcp); err != nil || q.Waiting == 0 {
 				return nil, net.ErrClosed
 			}
@@ -273,7 +274,7 @@ func (s *socket) accept() (*net.TCPConn, error) {
 	}
 }
 
-// temporary reports whether an accept error goes away by itself.
+// temporary reports whether an accept error can pass, so that it is worth trying again.
 func temporary(err error) bool {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
 		if errors.Is(err, e) {
@@ -298,7 +299,7 @@ func (l *Listener) stopAccepting() {
 // stop closes the socket. The last one closes allClosed.
 func (s *socket) stop() {
 	s.close.Do(func() {
-		close(s.closed) // first: whoever finds the socket closed must be able to see that this was intended
+		close(s.closed) // first, so that a goroutine that finds the socket closed sees that this was intended
 		s.tcp.Close()
 		if s.ready != nil {
 			_ = s.ready.Close()
@@ -314,12 +315,13 @@ func (l *Listener) release(c openConn) {
 	<-l.slots
 }
 
-// errLinuxOnly says that this kernel does not report something. A backlog then cannot be read
-// back, and a drain waits for connections or cuts them at its timeout.
+// errLinuxOnly is returned where this kernel cannot report a socket's state. The backlog then
+// cannot be read back, and a drain waits for connections or cuts them at its timeout.
 var errLinuxOnly = errors.New("only Linux tells this of a socket")
 
-// setBacklog calls listen(2) again, the only way to choose the queue's length
-// after Go has opened the socket, and reads back what the kernel made of it.
+// setBacklog sets the length of the accept queue, and reads back the length that the kernel
+// chose. It calls listen(2) again, the only way to set the length after Go has opened the
+// socket.
 func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
 	if want > 0 {
 		if err := control(ln, func(fd int) error { return unix.Listen(fd, want) }); err != nil {
@@ -340,8 +342,8 @@ func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
 	return nil
 }
 
-// An AcceptQueue is the kernel's queue of connections that are not accepted yet.
-// It holds one more than its limit before it overflows.
+// An AcceptQueue describes the kernel's queue of connections that are not accepted yet, in
+// connections. It holds one more than Limit before it overflows.
 type AcceptQueue struct{ Waiting, Limit int }
 
 // readQueue reads a listening socket's accept queue. It costs about 1.5 µs.
@@ -353,14 +355,14 @@ func readQueue(ln *net.TCPListener) (q AcceptQueue, err error) {
 	return q, err
 }
 
-// AcceptQueue reads the accept queue of the i-th socket; ok is false when that socket is
-// closed.
+// AcceptQueue reads the accept queue of socket i, from 0. ok is false when that socket is
+// closed, and off Linux.
 func (l *Listener) AcceptQueue(i int) (q AcceptQueue, ok bool) {
 	q, err := readQueue(l.sockets[i].tcp)
 	return q, err == nil
 }
 
-// control calls f with the listening socket.
+// control calls f with the descriptor of the listening socket.
 func control(ln *net.TCPListener, f func(fd int) error) error {
 	raw, err := ln.SyscallConn()
 	if err != nil {
@@ -370,33 +372,33 @@ func control(ln *net.TCPListener, f func(fd int) error) error {
 	return errors.Join(raw.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
 }
 
-// A BacklogError says that the kernel cut the accept queue short.
+// A BacklogError reports that the kernel made the accept queue shorter than wanted.
 type BacklogError struct{ Want, Got int }
 
 func (e *BacklogError) Error() string {
 	return fmt.Sprintf("backlog %d is above the kernel's limit %d; lower --backlog or raise net.core.somaxconn", e.Want, e.Got)
 }
 
-// A Reservation holds an address without listening on it, for other processes of
-// this user to listen on ([Socket.Shared]) and for nobody else. It gets no
-// connections. It is closed with Close.
+// A Reservation holds an address without listening on it. Only other processes of this user
+// can listen on the address meanwhile ([Socket.Shared]). A Reservation gets no connections.
+// The caller closes it with Close.
 type Reservation struct {
 	ln      *net.TCPListener
 	addr    net.Addr
 	backlog int
 }
 
-// Reserve takes the address, after it has checked that nobody else has it, and finds out what
-// length of accept queue the kernel allows.
+// Reserve reserves the address, and finds out which length of accept queue the kernel allows.
+// It fails when another socket already listens on the address.
 func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
 	return onFreePort(s.Addr, func() (*Reservation, error) { return s.reserve(ctx) })
 }
 
-// portChoices is how often the kernel is asked for a port that stays free.
+// portChoices is the number of ports that are tried before giving up.
 const portChoices = 10
 
-// onFreePort tries again when the kernel was to choose the port and another process took it
-// before it was listened on.
+// onFreePort calls try. If addr lets the kernel choose the port, it calls try again when
+// another process took the chosen port before the listen.
 func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 	for range portChoices {
 		got, err = try()
@@ -418,17 +420,17 @@ func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
 		return nil, err
 	}
 	r := &Reservation{ln: l.sockets[0].tcp, addr: l.Addr(), backlog: l.Backlog()}
-	// A listening socket that is shut down listens no more, but keeps an address that
-	// was asked for by its port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
+	// After a shutdown the socket no longer listens, but it keeps an address that was bound
+	// with an explicit port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
 	if err := control(r.ln, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("reserving %s: %w", addr, err), l.Close())
 	}
 	return r, nil
 }
 
-// probe returns the address with its port when nobody listens on it. A socket with
-// SO_REUSEPORT shares its address with any other such socket of this user: only one without
-// it finds out that the address is taken.
+// probe returns the address with its port, or an error if another socket listens on it. A
+// socket with SO_REUSEPORT shares its address with any other such socket of this user. Only a
+// socket without SO_REUSEPORT can find out that the address is taken.
 func (s Socket) probe(ctx context.Context) (addr string, err error) {
 	free, err := s.listen(ctx, false)
 	if err != nil {
@@ -438,20 +440,20 @@ func (s Socket) probe(ctx context.Context) (addr string, err error) {
 	return free.Addr().String(), nil
 }
 
-// Addr is the address held, with the port the kernel chose.
+// Addr returns the reserved address, with the port that the kernel chose.
 func (r *Reservation) Addr() net.Addr { return r.addr }
 
-// Backlog is the length the accept queue of a socket on the address will have.
+// Backlog returns the accept queue length that a socket on the address will have.
 func (r *Reservation) Backlog() int { return r.backlog }
 
-// Close gives the address up.
+// Close frees the address.
 func (r *Reservation) Close() error { return r.ln.Close() }
 
 // warnEvery is the shortest time between two warnings of the same state.
 const warnEvery = 10 * time.Second
 
-// A warnLimiter allows a warning at most once in [warnEvery]. It is safe for concurrent use,
-// and setting the machine's clock does not disturb it.
+// A warnLimiter allows at most one warning per [warnEvery]. It is safe for concurrent use, and
+// setting the machine's clock does not disturb it.
 type warnLimiter struct{ last atomic.Pointer[time.Time] }
 
 func (s *warnLimiter) allow() bool {
@@ -462,14 +464,14 @@ func (s *warnLimiter) allow() bool {
 	return s.last.CompareAndSwap(last, new(time.Now()))
 }
 
-// A DebugLog takes what an HTTP library logs about broken clients, and logs it at level debug:
-// it is of no use in general, and clients must not be able to fill a disk.
+// A DebugLog logs the messages of an HTTP library about broken clients, at level debug. They are
+// seldom of use, and clients must not be able to fill a disk with them.
 type DebugLog struct{ *slog.Logger }
 
-// Printf is fasthttp's way to log.
+// Printf implements fasthttp.Logger.
 func (d DebugLog) Printf(format string, args ...any) { d.Debug(fmt.Sprintf(format, args...)) }
 
-// Write takes one message of package log.
+// Write logs one message of package log.
 func (d DebugLog) Write(p []byte) (int, error) {
 	d.Debug(string(p))
 	return len(p), nil

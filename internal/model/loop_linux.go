@@ -9,11 +9,11 @@ import (
 	"schedlab/internal/workload"
 )
 
-// loopModel is event loops, one for each of the listener's sockets. No connection has a
+// loopModel runs event loops, one for each of the listener's sockets. No connection has a
 // goroutine, and a handler runs on the loop that read its request. A handler that waits
 // makes every connection of its loop wait.
 type loopModel struct {
-	fasthttpEngine // every loop has a copy, with a server of its own
+	fasthttpEngine // every loop makes its own engine and server, and shares this one's tally and clock
 	cfg            Config
 	offload        func(*workload.Exchange, openConn) // runs a connection's request; nil: handlers run inline
 }
@@ -46,12 +46,12 @@ func (m *loopModel) Serve(l *Listener) error {
 }
 
 // newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
-// its connections in a map under a lock, so each loop has a server of its own.
+// its connections in a map under a lock, so each loop gets a separate server.
 func (m *loopModel) newEventLoop() *eventLoop {
 	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.cfg), lagged: m.cfg.Lagged, worked: m.cfg.Worked, reverse: m.cfg.Reverse}
 	l.server.ConnState = trackLoop
-	// A loop sets deadlines itself, and only when it has to wait: fasthttp reads the clock
-	// for each. Only the body's is left to fasthttp; a request without a body has none.
+	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
+	// clock for each deadline. fasthttp sets only the deadline for a request's body.
 	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
 	l.requests.tally, l.epoch, l.zero = m.tally, m.epoch, m.zero
 	if m.offload != nil {
@@ -60,9 +60,9 @@ func (m *loopModel) newEventLoop() *eventLoop {
 	return l
 }
 
-// offloadModel is event loops that read, parse and write, and a fixed number of workers
-// behind one bounded queue that run handlers. While a worker has its request a connection
-// is suspended, and its loop serves others.
+// offloadModel runs event loops that read, parse and write, and a fixed number of workers
+// behind one bounded queue that run handlers. While a worker runs a connection's request the
+// connection is suspended, and its loop serves others.
 type offloadModel struct {
 	*loopModel
 	pool      dispatch.Dispatcher[*loopConn]
@@ -95,8 +95,8 @@ func (m *offloadModel) Serve(l *Listener) error {
 
 func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
 
-// dispatch has a worker compute x, a request of c. With --overflow block the loop, and every
-// connection on it, waits for a place in the queue.
+// dispatch hands x, a request on c, to a worker, and suspends c until x is computed. With
+// --overflow block the loop, and every connection on it, waits for a place in the queue.
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)

@@ -20,9 +20,9 @@ import (
 // serves it: where the socket would block they suspend the coroutine. Any goroutine may call
 // Close.
 //
-// Between two requests no coroutine serves it, unless the loop has few connections: a Read
-// that would wait for the first byte of a request reports [io.EOF], which fasthttp takes for
-// the end, and the Close that follows leaves the socket open.
+// Between two requests no coroutine serves it, unless the loop has few connections. A Read
+// that would wait for the first byte of a request returns [io.EOF]. fasthttp then ends the
+// connection, but the Close that follows leaves the socket open.
 type loopConn struct {
 	entry
 	mu     sync.Mutex // held while the descriptor is used, and to close it
@@ -30,47 +30,47 @@ type loopConn struct {
 	fd     int32
 	serial int32 // the number of the connection in its loop
 
-	// What follows belongs to the loop's goroutine.
+	// Only the loop's goroutine uses the fields below.
 	serving      *coroutine
 	awaits       awaits
-	readable     bool // until a read says otherwise
+	readable     bool // set by an event, cleared by a short or empty read
 	writable     bool
-	hungUp       bool               // the client has closed its side: after a short read there may be an end to read
+	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
 	watchesWrite bool               // epoll watches for writing as well
-	expired      bool               // what it waited for did not come in time
+	expired      bool               // its wait passed the deadline
 	begun        bool               // fasthttp has begun the first request of this coroutine
-	parked       bool               // Close is to leave the socket open: no request is in flight
+	parked       bool               // Close leaves the socket open, because no request is in flight
 	computed     bool               // the worker has computed its request
-	reads        int                // since it last waited
-	exchange     *workload.Exchange // the request that a worker has
+	reads        int                // reads since it last waited
+	exchange     *workload.Exchange // the request that was handed to a worker
 
 	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
-	tick            int64         // its slot in the wheel; 0: none
+	tick            int64         // the wheel's tick at which it is looked at; 0: not in the wheel
 	earlier, later  *loopConn     // neighbours in the slot
 }
 
-// awaits is what a connection waits for.
+// awaits tells the event that a connection waits for.
 type awaits uint8
 
 const (
 	notWaiting     awaits = iota // it is running
 	forRequest                   // for the first byte of a request, without a coroutine
-	forNextRequest               // for the same, with its coroutine
+	forNextRequest               // for the first byte of a request, with its coroutine
 	forRead
 	forWrite
-	forTurn   // for its turn: others go first
-	forWorker // for its request to be computed
-	forgotten // closed and forgotten
+	forTurn   // for its turn, while others go first
+	forWorker // for a worker to compute its request
+	forgotten // it is closed and no longer in the loop
 )
 
-// readEvents are the events watched for on every connection. Writing is watched only after a
-// write found the socket's buffer full.
+// readEvents is the set of events watched for on every connection. Writing is watched only
+// after a write found the socket's buffer full.
 const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
-// maxReads is how often a connection is read before others get their turn.
+// maxReads is the number of reads from a connection before others get their turn.
 const maxReads = 16
 
-// handleEvents notes events, and resumes the connection if it waited for them.
+// handleEvents notes events, and resumes the connection if it was waiting for one of them.
 func (c *loopConn) handleEvents(events uint32) {
 	const failed = unix.EPOLLHUP | unix.EPOLLERR
 	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|failed) != 0 {
@@ -90,7 +90,8 @@ func (c *loopConn) handleEvents(events uint32) {
 	}
 }
 
-// handleMessage handles what another goroutine has sent: computed, or closed.
+// handleMessage handles a message from another goroutine: the request was computed or, when
+// computed is false, the connection was closed.
 func (c *loopConn) handleMessage(computed bool) {
 	switch {
 	case computed:
@@ -105,7 +106,7 @@ func (c *loopConn) handleMessage(computed bool) {
 	}
 }
 
-// expire ends a wait whose deadline has passed.
+// expire ends the connection's wait when its deadline has passed.
 func (c *loopConn) expire() {
 	if c.awaits == forRequest {
 		c.shut()
@@ -116,7 +117,7 @@ func (c *loopConn) expire() {
 	c.resume()
 }
 
-// deadline is the end of the present wait for the client, 0 if there is none.
+// deadline returns the deadline of the present wait for the client, 0 if there is none.
 func (c *loopConn) deadline() time.Duration {
 	switch c.awaits {
 	case forRequest, forNextRequest, forRead:
@@ -133,7 +134,8 @@ func (c *loopConn) resume() {
 	c.serving.resume()
 }
 
-// wait suspends the coroutine. When it returns, what it waited for need not have happened.
+// wait suspends the coroutine until the event happens, the deadline passes or the connection is
+// closed. The caller must check which.
 func (c *loopConn) wait(what awaits) {
 	c.awaits = what
 	c.reads = 0
@@ -143,16 +145,18 @@ func (c *loopConn) wait(what awaits) {
 	c.serving.yield(struct{}{})
 }
 
-// late reports whether the deadline of reading has passed, by the clock of the loop's turn.
-// The wheel expires connections that wait; one whose client sends without pause never waits.
+// late reports whether the deadline of reading has passed, by the clock of the loop's turn. It
+// is needed because the wheel expires only connections that wait. If a client sends without
+// pause its connection never waits.
 func (c *loopConn) late() bool { return c.readBy != 0 && c.loop.now > c.readBy }
 
-// Read returns what has come, and counts it as [Conn.Read] does.
+// Read returns the bytes that have come, or waits for some. It counts them as [Conn.Read]
+// does.
 func (c *loopConn) Read(p []byte) (int, error) {
 	for {
 		switch {
 		case c.expired || c.late():
-			c.expired = false // the answer has a deadline of its own
+			c.expired = false // the answer gets a new deadline
 			return 0, timedOut("read")
 		case c.closed.Load():
 			return 0, net.ErrClosed
@@ -165,7 +169,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			}
 			continue
 		case !c.readable:
-			if c.readBy == 0 { // the clock is only read when a head comes in pieces
+			if c.readBy == 0 { // so the clock is read only for a head that comes in pieces
 				c.readBy = c.loop.clock() + c.loop.limits.HeaderTimeout
 			}
 			c.wait(forRead)
@@ -182,7 +186,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			if c.stamps != nil {
 				c.stamps.noteRead(at)
 			}
-			c.readable = n == len(p) || c.hungUp // epoll has reported the last byte, and will report nothing more
+			c.readable = n == len(p) || c.hungUp // after hungUp epoll reports nothing more
 			c.read.Add(uint64(n))
 			return n, nil
 		case err == unix.EAGAIN:
@@ -196,12 +200,12 @@ func (c *loopConn) Read(p []byte) (int, error) {
 	}
 }
 
-// maxKeptCoroutines is how many connections of a loop keep their coroutine and buffers between
-// two requests, which saves each request some 0.25 µs.
+// maxKeptCoroutines is the number of connections of a loop that keep their coroutine and
+// buffers between two requests. This saves each request some 0.25 µs.
 const maxKeptCoroutines = 128
 
-// awaitNextRequest waits for the next request with the coroutine kept. It reports false, and
-// does not wait, if c has to give its coroutine back.
+// awaitNextRequest waits for the next request and keeps the coroutine meanwhile. It reports
+// false, and does not wait, if c must give its coroutine back.
 func (c *loopConn) awaitNextRequest() bool {
 	l := c.loop
 	if l.keptCoroutines == maxKeptCoroutines || c.read.Load() == 0 {
@@ -250,7 +254,7 @@ func (c *loopConn) waitWritable() error {
 	if c.writeBy == 0 {
 		c.writeBy = c.loop.clock() + c.loop.limits.WriteTimeout
 	}
-	if !c.watchesWrite { // when it is changed, epoll reports what has become ready meanwhile
+	if !c.watchesWrite { // after the change epoll also reports that the socket became writable before it
 		c.watchesWrite = true
 		if err := c.loop.watch(unix.EPOLL_CTL_MOD, int(c.fd), readEvents|unix.EPOLLOUT, c.fd, c.serial); err != nil {
 			return os.NewSyscallError("epoll_ctl", err)
@@ -262,7 +266,7 @@ func (c *loopConn) waitWritable() error {
 	return nil
 }
 
-// receive reads what has come, and when it came if the kernel's stamps are asked for.
+// receive reads into p. With the kernel's stamps it also returns the times of the read.
 func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
 		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
@@ -273,11 +277,11 @@ func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
 	return n, k.times(n), err
 }
 
-// transfer reads or writes the socket while it is open. The lock is contended in a drain only
-// and costs some 10 ns. The call cannot block, so it is raw, hidden from Go's scheduler: a
-// busy loop's thread, which has not entered the scheduler for 10 ms, would lose its P in
-// every ordinary system call, thousands of times a second. A read with stamps is as raw as one
-// without.
+// transfer reads or writes the socket while it is open. The lock is contended only in a drain
+// and costs some 10 ns. The call cannot block, so it is raw: Go's scheduler does not see it. In
+// an ordinary system call the thread of a busy loop, which has not entered the scheduler for
+// 10 ms, would lose its P, thousands of times a second. Reads with stamps and without are
+// equally raw.
 func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
 	c.mu.Lock()
 	if c.closed.Load() {
@@ -296,7 +300,8 @@ func timedOut(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
 
-// Close closes the socket once and counts it, and sends the loop a message.
+// Close closes the socket once, counts it, and sends the loop a message. It returns
+// [net.ErrClosed] when the socket was closed before.
 func (c *loopConn) Close() error {
 	if !c.shut() {
 		return net.ErrClosed
@@ -305,7 +310,8 @@ func (c *loopConn) Close() error {
 	return nil
 }
 
-// shut is Close for the loop's goroutine. It reports whether the socket was open.
+// shut closes the socket without a message; the loop's goroutine calls it directly. It reports
+// whether the socket was open.
 func (c *loopConn) shut() bool {
 	c.mu.Lock()
 	if !c.closed.CompareAndSwap(false, true) {
@@ -318,7 +324,7 @@ func (c *loopConn) shut() bool {
 	return true
 }
 
-// discardInput is [Conn.discardInput] that waits on the loop.
+// discardInput does the same as [Conn.discardInput], but suspends the coroutine while it waits.
 func (c *loopConn) discardInput() {
 	halfClosed := false
 	c.control(func(fd int) { halfClosed = unix.Shutdown(fd, unix.SHUT_WR) == nil })
@@ -338,10 +344,11 @@ func (c *loopConn) control(f func(fd int)) {
 	}
 }
 
-// LocalAddr is the server's address.
+// LocalAddr returns the server's address.
 func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
-// RemoteAddr asks the kernel for the client's address: only error messages need it.
+// RemoteAddr returns the client's address. It asks the kernel each time, because only error
+// messages need the address.
 func (c *loopConn) RemoteAddr() net.Addr {
 	addr := new(net.TCPAddr)
 	c.control(func(fd int) {
@@ -355,24 +362,24 @@ func (c *loopConn) RemoteAddr() net.Addr {
 	return addr
 }
 
-// SetReadDeadline bounds every later Read.
+// SetReadDeadline sets the deadline of every later Read.
 func (c *loopConn) SetReadDeadline(t time.Time) error {
 	c.readBy = c.loop.clockAt(t)
 	return nil
 }
 
-// SetWriteDeadline bounds every later Write.
+// SetWriteDeadline sets the deadline of every later Write.
 func (c *loopConn) SetWriteDeadline(t time.Time) error {
 	c.writeBy = c.loop.clockAt(t)
 	return nil
 }
 
-// SetDeadline bounds both.
+// SetDeadline sets both deadlines.
 func (c *loopConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// clockAt is t by the loop's clock, 0 for the zero time.
+// clockAt returns t by the loop's clock, 0 for the zero time.
 func (l *eventLoop) clockAt(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
@@ -381,9 +388,9 @@ func (l *eventLoop) clockAt(t time.Time) time.Duration {
 }
 
 // A coroutine serves connections of its loop, one after the other, each until it has no more
-// requests, and yields to the loop where a socket would block. Switching there and back costs
+// requests. Where a socket would block it yields to the loop. Switching there and back costs
 // some 0.1 µs and does not involve the scheduler. A handler must not lock its thread: Go ends
-// the process when a coroutine is resumed in another state of locking than it was made in.
+// the process when a coroutine is resumed with another locking state than at its creation.
 type coroutine struct {
 	conn   *loopConn
 	resume func() (struct{}, bool)
@@ -391,7 +398,7 @@ type coroutine struct {
 	yield  func(struct{}) bool
 }
 
-// maxIdleCoroutines is how many unused coroutines a loop keeps.
+// maxIdleCoroutines is the number of unused coroutines that a loop keeps.
 const maxIdleCoroutines = 64
 
 func (l *eventLoop) newCoroutine() *coroutine {
@@ -417,7 +424,7 @@ func (l *eventLoop) newCoroutine() *coroutine {
 // serveConn serves the requests that have come on c, until none is left or c has to wait.
 func (l *eventLoop) serveConn(c *loopConn) {
 	var co *coroutine
-	if n := len(l.idleCoroutines); n > 0 { // the one used last: its stack is in the cache
+	if n := len(l.idleCoroutines); n > 0 { // take the one used last: its stack is in the cache
 		co, l.idleCoroutines = l.idleCoroutines[n-1], l.idleCoroutines[:n-1]
 	} else {
 		co = l.newCoroutine()
@@ -428,7 +435,8 @@ func (l *eventLoop) serveConn(c *loopConn) {
 	c.resume()
 }
 
-// served leaves c to wait for its next request, or forgets it.
+// served ends a coroutine's service of c. If c is parked it waits for its next request;
+// otherwise the loop forgets it.
 func (l *eventLoop) served(c *loopConn) {
 	c.serving = nil
 	if !c.parked || c.closed.Load() {
@@ -440,10 +448,10 @@ func (l *eventLoop) served(c *loopConn) {
 	l.wheel.arm(c, c.readBy)
 }
 
-// An httpConn is a loopConn as fasthttp sees it.
+// An httpConn is the view of a loopConn that fasthttp gets. Only its Close differs.
 type httpConn struct{ *loopConn }
 
-// Close does nothing while the connection waits for a request.
+// Close closes the connection, but does nothing when it is parked to wait for a request.
 func (c httpConn) Close() error {
 	if c.parked {
 		return nil
@@ -462,7 +470,7 @@ func trackLoop(nc net.Conn, state fasthttp.ConnState) {
 	c := nc.(httpConn).loopConn
 	switch state {
 	case fasthttp.StateActive:
-		if c.begun { // for the first request fasthttp reports this before its first byte
+		if c.begun { // fasthttp reports the first request before its first byte
 			c.beginRequest()
 		}
 		c.begun = true
@@ -473,9 +481,10 @@ func trackLoop(nc net.Conn, state fasthttp.ConnState) {
 }
 
 // A wheel holds the deadlines of a loop's connections: a ring of lists, one for each tick. A
-// connection moves only when its deadline becomes earlier. When it becomes later, as with
-// each request, that is noticed when the old tick comes, so a request costs the wheel
-// nothing. (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6.)
+// connection moves at once only when its deadline becomes earlier. When the deadline becomes
+// later, as with each request, the wheel notices it at the old tick, so a request costs the
+// wheel nothing. (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987,
+// scheme 6.)
 type wheel struct {
 	slots [wheelSlots]*loopConn
 	now   int64 // the last tick that was handled
@@ -486,13 +495,13 @@ const (
 	wheelSlots = 1024
 )
 
-// begin sets the wheel to the clock.
+// begin sets the wheel to the clock's time.
 func (w *wheel) begin(now time.Duration) { w.now = int64(now / wheelTick) }
 
 // due reports whether a tick has passed.
 func (w *wheel) due(now time.Duration) bool { return int64(now/wheelTick) > w.now }
 
-// arm makes advance look at c when by has passed, at most a tick later.
+// arm makes advance look at c at most one tick after by.
 func (w *wheel) arm(c *loopConn, by time.Duration) {
 	tick := min(max(int64(by/wheelTick), w.now)+1, w.now+wheelSlots-1)
 	if c.tick != 0 && c.tick <= tick {
@@ -507,7 +516,7 @@ func (w *wheel) arm(c *loopConn, by time.Duration) {
 	*head = c
 }
 
-// disarm takes c out.
+// disarm takes c out of the wheel.
 func (w *wheel) disarm(c *loopConn) {
 	if c.tick == 0 {
 		return
@@ -523,8 +532,8 @@ func (w *wheel) disarm(c *loopConn) {
 	c.tick, c.earlier, c.later = 0, nil, nil
 }
 
-// advance calls expire for every connection whose deadline has passed, and arms again those
-// whose deadline has become later.
+// advance moves the wheel to now. It calls expire for every connection that is past its
+// deadline, and arms a connection again when its deadline has become later.
 func (w *wheel) advance(now time.Duration, expire func(*loopConn)) {
 	for end := int64(now / wheelTick); w.now < end; {
 		w.now++

@@ -12,33 +12,32 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Model serves connections under one scheduling discipline. Serve accepts
-// from l until Accept returns [net.ErrClosed] and returns nil when every
-// connection it took is closed and every goroutine it started has ended.
-// Another error means that l failed. It is called once. Use [Serve] to run a
-// model with a graceful drain.
+// A Model serves connections under one scheduling discipline. Its method Serve accepts from l
+// until Accept returns [net.ErrClosed]. It returns nil when every connection that it accepted
+// is closed and every goroutine that it started has ended. Another error means that l failed.
+// It is called once. Use the function [Serve] to run a model with a graceful drain.
 type Model interface {
 	Serve(l *Listener) error
-	// Queue is the model's own queue, nil if it has none.
+	// Queue returns the model's own queue, nil if it has none.
 	Queue() dispatch.Queue
-	// Requests counts what reached the model; safe at any time.
+	// Requests returns the counts of requests so far. It is safe for concurrent use.
 	Requests() RequestCounts
 }
 
-// A Config is what every model is given.
+// A Config holds the settings and the callbacks of a model.
 type Config struct {
 	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
 	Waited  func(time.Duration)                                    // called with each wait in the model's queue; nil: not called
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
-	Worked  func(time.Duration)                                    // called now and then with the CPU time of an event loop since the last call, estimated; concurrently; nil: not called
+	Worked  func(time.Duration)                                    // called now and then, concurrently, with the estimated CPU time of an event loop since the last call; nil: not called
 	Limits
-	dispatch.Settings               // of workers and their queue, where the mode has them
-	Executor          dispatch.Kind // Ring, or the mode's own
+	dispatch.Settings               // settings of the workers and their queue, if the mode has them
+	Executor          dispatch.Kind // Ring, or Shared for the mode's own executor
 	Reverse           bool          // loops serve the newest of a batch of ready connections first
-	Wait              time.Duration // longest wait for a turn, where the mode bounds it; 0: none
-	CloseAfter        int           // answers on one connection, the last of which says Connection: close; 0: no limit
-	Silently          bool          // the last answer says nothing, and the connection closes once what was read by then is answered
+	Wait              time.Duration // longest wait for a turn, where the mode bounds it; 0: no wait
+	CloseAfter        int           // number of answers on one connection, the last with Connection: close; 0: no limit
+	Silently          bool          // the last answer does not announce the close, which comes once all bytes read are answered
 	Log               *slog.Logger  // rare events only, never requests
 }
 
@@ -52,7 +51,7 @@ type Limits struct {
 	MaxBody       int           // bytes of a request body; more is answered 413
 }
 
-// DefaultLimits are the values of every mode unless told otherwise.
+// DefaultLimits returns the limits that every mode has by default.
 func DefaultLimits() Limits {
 	return Limits{
 		HeaderTimeout: 5 * time.Second,
@@ -64,8 +63,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// serverName is the Server header of every mode.
+// serverName is the value of the Server header in every mode.
 const serverName = "schedlab"
 
-// retryAfter is what a refusal asks its client to wait, in seconds.
+// retryAfter is the wait, in seconds, that a refusal asks of its client.
 const retryAfter = "1"

@@ -9,7 +9,8 @@ import (
 	"schedlab/internal/mode"
 )
 
-// A Mode is a mode with what makes its model; of a mode of several processes, the model of one.
+// A Mode is a mode together with the constructor of its model. For a mode of several processes
+// New makes the model of one process.
 type Mode struct {
 	mode.Mode
 	New func(Config) Model
@@ -19,20 +20,21 @@ func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Ax
 	return mode.Axes{Stack: stack, Accept: accept, Unit: unit, Executor: executor, Queue: queue, Overflow: overflow, Thread: thread}
 }
 
-// anyOverflow are the policies of a queue that can have them all.
+// anyOverflow lists all overflow policies, for a queue that supports every one.
 const anyOverflow = "block|reject|drop|drop-oldest|codel"
 
 var poolFlags = []string{"workers", "queue-depth", "overflow"}
 
-// withPool are the flags of a mode whose pool can have every policy, and more.
+// withPool returns the flags of a mode with a pool that supports every overflow policy, with
+// more in between.
 func withPool(more ...string) []string {
 	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
 }
 
-// longQueue is a queue for connections: it can hold a burst of them.
+// longQueue returns the default depth of a queue of connections: enough for a burst of them.
 func longQueue(int) int { return 1024 }
 
-// Modes returns every mode, in the order they are shown.
+// Modes returns every mode, in the order in which they are shown.
 func Modes() []Mode {
 	return []Mode{
 		{mode.Mode{
@@ -259,7 +261,7 @@ func Modes() []Mode {
 	}
 }
 
-// Lookup finds a mode by name.
+// Lookup returns the mode of that name. Its error lists the names.
 func Lookup(name string) (Mode, error) {
 	modes := Modes()
 	names := make([]string, len(modes))

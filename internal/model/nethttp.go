@@ -17,8 +17,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// nethttpModel is net/http as it comes: a goroutine per connection, and during a keep-alive
-// request a second one that watches for the client to hang up.
+// nethttpModel runs net/http unchanged: a goroutine per connection and, during a keep-alive
+// request, a second one that watches for the client to hang up.
 type nethttpModel struct {
 	*requests
 	server *http.Server
@@ -27,7 +27,7 @@ type nethttpModel struct {
 	bodies sync.Pool
 }
 
-// headSlack is what net/http adds to MaxHeaderBytes by itself.
+// headSlack is the number of bytes that net/http adds to MaxHeaderBytes.
 const headSlack = 4096
 
 func newNethttp(cfg Config) Model {
@@ -64,7 +64,7 @@ func (m *nethttpModel) serveOn(l net.Listener) error {
 	return err
 }
 
-// track counts goroutines, and notes when a connection's requests are answered.
+// track counts open connections, and notes when a connection's requests are answered.
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -72,8 +72,8 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c := nc.(*Conn)
 		c.framing.serving = false
-		// Not all bytes read by now: the second goroutine may have read the first byte of
-		// the client's next request.
+		// This may be less than all bytes read by now: the second goroutine may have read
+		// the first byte of the client's next request.
 		c.answered.Store(c.framing.readBeforeWrite)
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
@@ -93,7 +93,8 @@ var (
 	}()
 )
 
-// field is Header.Get for a name in canonical form; Get would canonicalise it again.
+// field returns the first value of a header, like Header.Get. name must be in canonical form;
+// Get would canonicalise it again.
 func field(h http.Header, name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]
@@ -101,7 +102,7 @@ func field(h http.Header, name string) string {
 	return ""
 }
 
-// ServeHTTP is net/http's handler.
+// ServeHTTP implements http.Handler: it runs the request and writes the answer.
 func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*workload.Exchange)
 	defer exchanges.Put(x)
@@ -109,7 +110,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Method = r.Method
 	x.Path, x.Query = target(r.RequestURI)
 	c := r.Context().Value(connKey{}).(*Conn)
-	if x.Query != "" || c.stamps != nil { // /work draws its demand by the number
+	if x.Query != "" || c.stamps != nil { // /work draws its demand from the request's number
 		x.Seq = field(r.Header, seqHeader)
 	}
 	c.framing.requestBegan()
@@ -145,8 +146,8 @@ var bodyErrors = map[int]string{
 	http.StatusRequestEntityTooLarge: "request body too large\n",
 }
 
-// readBody reads the whole body into buf and returns 0, or the status to
-// answer instead.
+// readBody reads the whole body into buf and returns 0. If it fails it returns the status with
+// which to refuse the request.
 func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]byte) int {
 	if r.ContentLength > int64(m.limits.MaxBody) {
 		return http.StatusRequestEntityTooLarge
@@ -177,7 +178,7 @@ func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]b
 	}
 }
 
-// sniffless is the size up to which net/http works out Content-Length itself.
+// sniffless is the size of a body, in bytes, up to which net/http sets Content-Length itself.
 const sniffless = 2048
 
 func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
@@ -207,15 +208,15 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 	}
 }
 
-// gateModel is net/http with a bounded number of connections in service. It is no pool:
-// net/http still makes a goroutine for each connection in service. Connections are accepted,
-// and counted, as they come, and then wait at the gate, first come first served.
+// gateModel runs net/http with a bounded number of connections in service. It is not a pool:
+// net/http still makes a goroutine for each connection in service. Connections are accepted
+// and counted as they come, and then wait at the gate, first come first served.
 type gateModel struct {
 	*nethttpModel
 	waited   func(time.Duration)
 	places   chan struct{}
 	waiting  atomic.Int64
-	maxConns atomic.Int64 // the cap on open connections, and so on those that wait
+	maxConns atomic.Int64 // the cap on open connections, in service and waiting
 }
 
 func newGate(cfg Config) Model {
@@ -259,7 +260,7 @@ func (m *gateModel) Serve(l *Listener) error {
 
 func (m *gateModel) Queue() dispatch.Queue { return (*gateQueue)(m) }
 
-// A gateListener hands out connections as places for them become free.
+// A gateListener returns accepted connections to net/http as places become free.
 type gateListener struct {
 	*Listener
 	gate     *gateModel
@@ -280,7 +281,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// gateQueue is the gate as a queue: its places are the workers.
+// gateQueue presents the gate as a queue. The gate's places count as workers.
 type gateQueue gateModel
 
 func (g *gateQueue) Depth() int    { return int(g.waiting.Load()) }

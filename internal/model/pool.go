@@ -12,8 +12,8 @@ import (
 )
 
 // poolModel has a fixed number of workers, to which a dispatcher hands whole connections. A
-// worker keeps a connection until it closes, so of keep-alive clients only as many as there
-// are workers are served at a time: the others starve until the idle timeout frees a worker.
+// worker keeps a connection until it closes. When there are more keep-alive clients than
+// workers, the others starve until the idle timeout frees a worker.
 type poolModel struct {
 	fasthttpEngine
 	pool      dispatch.Dispatcher[*Conn]
@@ -21,7 +21,7 @@ type poolModel struct {
 	refuser   *refuser
 }
 
-// poolOver makes a pool on that kind of dispatcher.
+// poolOver returns the constructor of a pool with that kind of dispatcher.
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		e := newFasthttpEngine(cfg)
@@ -35,7 +35,7 @@ func poolOver(kind dispatch.Kind) func(Config) Model {
 	}
 }
 
-// lockedPool is a pool whose workers are operating-system threads.
+// lockedPool makes a pool with its workers locked to operating-system threads.
 func lockedPool(cfg Config) Model {
 	cfg.Locked = true
 	return poolOver(dispatch.Shared)(cfg)
@@ -59,8 +59,8 @@ func (m *poolModel) serveConn(c *Conn) {
 
 func (m *poolModel) Queue() dispatch.Queue { return m.pool }
 
-// options are a mode's settings for a dispatcher. took is called with each job that is to be
-// run, and its wait.
+// options returns the options of a mode's dispatcher. took is called with each job that will
+// run, and the job's wait in the queue.
 func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
 	if cfg.Locked {
 		allowThreads(cfg.Workers + spareThreads)
@@ -75,16 +75,16 @@ func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse
 	return dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited}
 }
 
-// stallTime is how long a wait for a place in the queue may last before it is logged.
+// stallTime is the wait for a place in the queue after which a warning is logged.
 const stallTime = time.Second
 
-// A submitter hands jobs to a dispatcher, and logs a warning when the overflow policy is to
-// block and a job waits long for a place in the queue. It is safe for concurrent use where
-// the dispatcher's Put is.
+// A submitter hands jobs to a dispatcher. If the overflow policy is to block, it logs a warning
+// when a job waits long for a place in the queue. It is safe for concurrent use if the
+// dispatcher's Put is.
 type submitter[T any] struct {
 	pool    dispatch.Dispatcher[T]
-	what    string // what waits when the queue is full
-	queues  int    // the number of queues that share the places
+	what    string // the thing that waits when the queue is full, for the warning
+	queues  int    // number of queues among which Capacity is divided
 	blocks  bool   // the policy is to block
 	log     *slog.Logger
 	limiter warnLimiter
@@ -94,7 +94,7 @@ func newSubmitter[T any](cfg Config, pool dispatch.Dispatcher[T], what string) *
 	return &submitter[T]{pool: pool, what: what, queues: 1, blocks: cfg.Overflow == dispatch.Block, log: cfg.Log}
 }
 
-// submit queues job. A timer runs only while a queue may be full.
+// submit queues job. It starts a timer only when a queue may be full.
 func (e *submitter[T]) submit(job T) {
 	if !e.blocks || (e.pool.Depth()+1)*e.queues <= e.pool.Capacity() {
 		e.pool.Put(job)
@@ -112,9 +112,9 @@ func (e *submitter[T]) warn() {
 	}
 }
 
-// A refuser answers connections that no worker is to serve: it reads the request, answers 503
-// with Retry-After and closes. Without reading first, the kernel would reset connections whose
-// clients are still sending.
+// A refuser answers connections that no worker will serve: it reads the request, answers 503
+// with Retry-After and closes. If it did not read first, the kernel would reset the connection
+// of a client that is still sending.
 type refuser struct {
 	server *fasthttp.Server
 	slots  chan struct{}
@@ -124,8 +124,8 @@ type refuser struct {
 }
 
 const (
-	refuserSlots   = 256             // refusals at a time; beyond them a connection is closed at once
-	refusalTimeout = 1 * time.Second // for reading the request, and for writing the refusal
+	refuserSlots   = 256             // most refusals at a time; further connections are closed at once
+	refusalTimeout = 1 * time.Second // for reading the request, and again for writing the refusal
 )
 
 func newRefuser(cfg Config, r *requests) *refuser {
@@ -142,7 +142,8 @@ func newRefuser(cfg Config, r *requests) *refuser {
 	return s
 }
 
-// turnAway takes c over from a dispatcher and returns at once.
+// turnAway refuses c, a connection that a dispatcher did not run, or leaves it unanswered. It
+// returns at once.
 func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	c.endWait()
 	if why == dispatch.Dropped {
@@ -152,7 +153,7 @@ func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	s.refuse(c, reasons[why])
 }
 
-// refuse answers c with a refusal.
+// refuse answers c with a refusal, on a new goroutine. With all slots taken it closes c at once.
 func (s *refuser) refuse(c *Conn, why Reason) {
 	select {
 	case s.slots <- struct{}{}:
@@ -170,13 +171,13 @@ func (s *refuser) refuse(c *Conn, why Reason) {
 
 func (s *refuser) wait() { s.active.Wait() }
 
-// leaveUnanswered gives c no answer and closes it when its client does, or after longest.
+// leaveUnanswered gives c no answer. It closes c when the client does, or after longest.
 func leaveUnanswered(c openConn, longest time.Duration) {
 	e := c.ledgerEntry()
 	e.drop(Unanswered)
 	unread := make([]byte, 512)
 	for err := c.SetReadDeadline(time.Now().Add(longest)); err == nil; _, err = c.Read(unread) {
-		e.markAnswered() // a drain need not wait for it
+		e.markAnswered() // so that a drain does not wait for it
 	}
 	c.Close()
 }

@@ -8,9 +8,9 @@ import (
 	"schedlab/internal/workload"
 )
 
-// requestModel reads, parses and writes on a goroutine per connection and has a
-// dispatcher hand each request to one of a fixed number of workers. A request
-// that is refused is answered 503 with Retry-After on the live connection.
+// requestModel reads, parses and writes on a goroutine per connection. A dispatcher hands each
+// request to one of a fixed number of workers. A request that is refused is answered 503 with
+// Retry-After, and its connection stays open.
 type requestModel struct {
 	goroutineModel
 	pool      dispatch.Dispatcher[*call]
@@ -27,8 +27,8 @@ type call struct {
 	why     dispatch.Why
 }
 
-// requestsOver makes a model of requests on that kind of dispatcher, unless
-// another executor is asked for.
+// requestsOver returns the constructor of a requestModel with that kind of dispatcher. Another
+// Executor in the Config replaces it.
 func requestsOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
@@ -52,7 +52,8 @@ func (m *requestModel) Serve(l *Listener) error {
 
 func (m *requestModel) Queue() dispatch.Queue { return m.pool }
 
-// dispatch runs on the connection's goroutine, compute on a worker.
+// dispatch hands x to a worker and waits until it is done. It runs on the connection's
+// goroutine, compute on a worker.
 func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
 	c.x, c.conn, c.refused = x, conn, false

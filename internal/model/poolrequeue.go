@@ -16,10 +16,10 @@ import (
 )
 
 // requeueModel has a fixed number of workers that serve a connection for one burst: the
-// requests that were readable when its turn came. Between bursts the connection waits for its
-// next request without a worker, on a goroutine of its own that also watches the timeouts, so
-// neither idle clients nor slow heads occupy a worker. A request whose body comes slowly, or
-// whose answer is read slowly, does.
+// requests that were readable when its turn came. Each connection also has a goroutine, which
+// waits between bursts for the next request and watches the timeouts. So neither idle clients
+// nor slow heads occupy a worker. A body that comes slowly, or an answer that is read slowly,
+// does.
 type requeueModel struct {
 	fasthttpEngine
 	pool      dispatch.Dispatcher[*burstConn]
@@ -46,7 +46,8 @@ func (m *requeueModel) Serve(l *Listener) error {
 
 func (m *requeueModel) Queue() dispatch.Queue { return m.pool }
 
-// serveBursts waits for the connection's bursts and queues each, until it is closed.
+// serveBursts waits for each of the connection's bursts and queues it, until the connection is
+// closed.
 func (m *requeueModel) serveBursts(conn *Conn) {
 	c := &burstConn{Conn: conn, back: make(chan bool, 1)}
 	c.check = c.peek
@@ -60,7 +61,7 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 		switch {
 		case c.served && len(c.buffered) == 0:
 			by = time.Now().Add(m.limits.IdleTimeout)
-		case c.served: // and a part of the next head has come
+		case c.served: // a part of the next head has come
 			by = time.Now().Add(m.limits.HeaderTimeout)
 		}
 		if !c.await(by) {
@@ -77,8 +78,8 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 	}
 }
 
-// endWaiting closes a connection whose next request has not come in time. If a part of its
-// head has, it answers first; that never waits, so it needs no worker.
+// endWaiting closes a connection when its next request has not come in time. If a part of the
+// head has come, endWaiting answers first. This never waits, so it needs no worker.
 func (m *requeueModel) endWaiting(c *burstConn) {
 	if len(c.buffered) == 0 || c.closed.Load() {
 		c.Conn.Close()
@@ -100,18 +101,18 @@ func (m *requeueModel) turnAway(c *burstConn, why dispatch.Why) {
 	c.back <- false
 }
 
-// A burstConn is a connection while a worker serves a burst. Where it would wait for a request
-// Read reports [io.EOF], which fasthttp takes for the end, and the Close that follows leaves
-// the socket open.
+// A burstConn is a connection that is served in bursts. Where it would have to wait for a
+// request, Read returns [io.EOF]. fasthttp then ends the connection, but the Close that follows
+// leaves the socket open.
 type burstConn struct {
 	*Conn
 	back     chan bool // from the worker: whether the connection is still open
 	buffered []byte    // bytes read and kept for the next burst
-	fresh    bool      // nothing has been read in this burst
+	fresh    bool      // no read has been made in this burst
 	begun    bool      // fasthttp has begun the first request of this burst
 	served   bool      // a request was answered in this burst
-	parked   bool      // Close is to leave the socket open
-	late     bool      // the timeout has passed: nothing but buffered is to be read
+	parked   bool      // Close leaves the socket open
+	late     bool      // the timeout has passed: Read returns only buffered
 
 	raw    syscall.RawConn
 	check  func(fd uintptr) bool // peek, made once
@@ -121,9 +122,9 @@ type burstConn struct {
 
 var endOfHead = []byte("\r\n\r\n")
 
-// Read returns what has come, without what follows the last whole head: so a client that
+// Read returns the bytes that have come, up to the end of the last whole head. So a client that
 // sends all the time waits for its turn like the others, and one that sends a head in pieces
-// occupies no worker. It waits only in the middle of a request.
+// occupies no worker. Read waits only in the middle of a request.
 func (c *burstConn) Read(p []byte) (int, error) {
 	if c.late {
 		n := copy(p, c.buffered)
@@ -147,7 +148,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 		more, err = c.receive(p[n:])
 		n += more
 	}
-	whole := 0 // where the last whole head ends: a body may contain an empty line, which does no harm
+	whole := 0 // end of the last whole head; an empty line in a body may be taken for it, which does no harm
 	if i := bytes.LastIndex(p[searched:n], endOfHead); i >= 0 {
 		whole = searched + i + len(endOfHead)
 	}
@@ -157,7 +158,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	}
 	c.fresh = false
 	switch {
-	case n > 0: // an error will come again
+	case n > 0: // the next read will return an error again
 		c.read.Add(uint64(n))
 		return n, nil
 	case err == nil:
@@ -167,7 +168,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// Close does nothing between two bursts.
+// Close closes the connection, but does nothing between two bursts.
 func (c *burstConn) Close() error {
 	if c.parked {
 		return nil
@@ -175,14 +176,15 @@ func (c *burstConn) Close() error {
 	return c.Conn.Close()
 }
 
-// await waits until there is something for a worker to read. It reports false when nothing
-// came in time, or when either side has closed the connection.
+// await waits until there are bytes for a worker to read. It reports false when none came by
+// then, or when either side has closed the connection.
 func (c *burstConn) await(by time.Time) bool {
 	return c.SetReadDeadline(by) == nil && c.raw.Read(c.check) == nil && (!c.ended || len(c.buffered) > 0)
 }
 
-// peek reports whether a read would not wait. It must ask the socket every time: the runtime
-// has reset its readiness when it calls, and reports nothing that arrived before.
+// peek reports whether a read would return at once. It must ask the socket every time, because
+// the runtime resets its readiness before it calls peek and does not report bytes that arrived
+// earlier.
 func (c *burstConn) peek(fd uintptr) bool {
 	for {
 		n, _, err := unix.Recvfrom(int(fd), c.peeked[:], unix.MSG_PEEK)
@@ -198,7 +200,7 @@ func trackBurst(nc net.Conn, state fasthttp.ConnState) {
 	c := nc.(*burstConn)
 	switch state {
 	case fasthttp.StateActive:
-		if c.begun { // for the first request fasthttp reports this before its first byte
+		if c.begun { // fasthttp reports the first request before its first byte
 			c.beginRequest()
 		}
 		c.begun = true

@@ -16,13 +16,14 @@ import (
 	"schedlab/internal/workload"
 )
 
-// requests takes every request from its HTTP library to the handler and back: it counts, takes
-// the time, recovers panics, and closes connections in a drain. It allocates nothing.
+// requests takes every request from its HTTP library to the handler and back. It counts the
+// request, measures its time, recovers panics, and closes connections in a drain. It allocates
+// nothing.
 type requests struct {
 	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
-	queues  bool                               // in run a request may wait for a worker
-	most    int                                // answers on one connection; 0: no limit
-	silent  bool                               // the last one does not say that the connection closes
+	queues  bool                               // run may make a request wait for a worker
+	most    int                                // most answers on one connection; 0: no limit
+	silent  bool                               // the last answer does not announce the close
 	handle  func(*workload.Exchange)
 	observe func(workload.Route, int, time.Duration)
 	log     *slog.Logger
@@ -36,18 +37,18 @@ type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
 	shed                     [numReasons]atomic.Uint64
-	refused                  [len(refusalCodes) + 1]atomic.Uint64 // the last one: any other code
+	refused                  [len(refusalCodes) + 1]atomic.Uint64 // by refusalCodes; the last element counts any other code
 }
 
-// refusalCodes are the statuses of requests that reach no handler. The set is a
-// metric's label, so it is closed.
+// refusalCodes lists the statuses of requests that reach no handler. The set is closed, because
+// it is a metric label.
 var refusalCodes = [...]int{400, 408, 413, 417, 431, 501, 505}
 
 // RefusalCodes returns the codes in the order of [RequestCounts.Refused]; the last
 // is 0, for any other.
 func RefusalCodes() []int { return append(refusalCodes[:], 0) }
 
-// refuse counts a request that was answered with that status and reached no handler.
+// refuse counts a request that was answered with status and reached no handler.
 func (t *tally) refuse(status int) {
 	i := slices.Index(refusalCodes[:], status)
 	if i < 0 {
@@ -66,18 +67,19 @@ func newRequests(cfg Config) *requests {
 	return r
 }
 
-// RequestCounts is one reading of the requests. Every one started is answered (a whole answer
-// went to the HTTP library, and was observed), aborted (its connection was cut meanwhile) or in
-// flight. Those shed were started but not run: they were answered with a refusal, or aborted.
-// Those refused were not started: they were malformed, too large or too late.
+// RequestCounts is one reading of the request counters. A started request is answered (a whole
+// answer went to the HTTP library, and was observed), aborted (its connection was cut
+// meanwhile, or it was left unanswered) or in flight. A shed request was started but not run: it
+// was answered with a refusal, or aborted. A refused request was not started: it was malformed,
+// too large or too late.
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
-	GaveUp                   uint64                        // run although the client had gone when the wait for a worker ended
-	Shed                     [numReasons]uint64            // by reason
-	Refused                  [len(refusalCodes) + 1]uint64 // by [RefusalCodes]
+	GaveUp                   uint64                        // requests run although the client had gone when the wait for a worker ended
+	Shed                     [numReasons]uint64            // by reason, in the order of [Reasons]
+	Refused                  [len(refusalCodes) + 1]uint64 // by status, in the order of [RefusalCodes]
 }
 
-// Plus is the sum of two readings of different models.
+// Plus returns the sum of two readings of different models.
 func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
 	c.Started += d.Started
 	c.Aborted += d.Aborted
@@ -92,7 +94,8 @@ func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
 	return c
 }
 
-// Requests returns the counts; answered requests are the observer's to count.
+// Requests returns the counts. It does not count answered requests: the observer does. It is
+// safe for concurrent use.
 func (r *requests) Requests() RequestCounts {
 	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load(), GaveUp: r.gaveUp.Load()}
 	for i := range r.shed {
@@ -104,16 +107,17 @@ func (r *requests) Requests() RequestCounts {
 	return c
 }
 
-// Queue is nil: a model with a queue has a method of its own.
+// Queue returns nil. A model with a queue overrides it.
 func (r *requests) Queue() dispatch.Queue { return nil }
 
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
 
-// clock is the time since the model was made. It reads one clock where time.Now reads two, at
-// half the cost.
+// clock returns the time since the model was made. It costs half of time.Now, because it reads
+// one clock where time.Now reads two.
 func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 
-// serve runs x, which came on conn and was parsed at began, and leaves its answer in x.
+// serve runs x and leaves its answer in x. The request came on conn and was parsed at began, on
+// the model's clock.
 func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duration) {
 	r.started.Add(1)
 	c := conn.ledgerEntry()
@@ -125,7 +129,8 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	if r.queues {
 		c.startWait(r.zero + int64(began))
 	}
-	// While an execution trace is taken it marks the request; else this reads one flag.
+	// The region marks the request in an execution trace. Without a trace it costs the reading
+	// of one flag.
 	region := trace.StartRegion(context.Background(), "request")
 	r.run(x, conn)
 	region.End()
@@ -172,8 +177,8 @@ func ended(x *workload.Exchange) {
 	}
 }
 
-// enqueued and dequeued stamp a request that passes a queue. Whoever takes it out runs it at
-// once.
+// enqueued stamps a request that enters a queue, and dequeued one that leaves it. A request
+// that leaves the queue runs at once.
 func enqueued(x *workload.Exchange) {
 	if x.Stamped {
 		x.Queued = timeline.Now()
@@ -187,13 +192,14 @@ func dequeued(x *workload.Exchange) {
 	}
 }
 
-// noAnswer is the status of a request that is to be left unanswered.
+// noAnswer is the status of a request that gets no answer.
 const noAnswer = 0
 
-// reasons are a dispatcher's reasons as they are counted here.
+// reasons maps a dispatcher's reasons to the Reasons under which they are counted.
 var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
 
-// turnAway makes x the refusal of a request of c that a dispatcher did not run.
+// turnAway turns x into a refusal, and counts it. x is a request on c that a dispatcher did not
+// run.
 func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) {
 	c.ledgerEntry().endWait()
 	r.shed[reasons[why]].Add(1)
@@ -206,24 +212,24 @@ func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) 
 	x.RetryAfter = retryAfter
 }
 
-// decline makes x the answer to a request that reaches no handler, after which its
-// connection closes.
+// decline turns x into the answer to a request that reaches no handler, and counts it. The
+// connection closes after the answer.
 func (r *requests) decline(x *workload.Exchange, status int, body string) {
 	r.tally.refuse(status)
 	refuse(x, status, body)
 	x.Close = true
 }
 
-// refuse makes x an error answer.
+// refuse turns x into an error answer.
 func refuse(x *workload.Exchange, status int, body string) {
 	x.Status = status
 	x.ContentType = "text/plain; charset=utf-8"
 	x.Out = []byte(body)
 }
 
-// target splits a request target into path and query, without the scheme and
-// authority of the absolute form. Nothing is decoded: two spellings of a path
-// are two paths, on every stack.
+// target splits a request target into path and query. It removes the scheme and authority of
+// the absolute form. It decodes nothing, so two spellings of a path are two paths, on every
+// stack.
 func target(uri string) (path, query string) {
 	if len(uri) > 0 && uri[0] != '/' {
 		uri = originForm(uri)

@@ -7,14 +7,14 @@ import (
 	"schedlab/internal/workload"
 )
 
-// semaphoreModel runs handlers on their connection's own goroutine, a bounded
-// number of them at a time. A request that gets no turn in time is answered 503
-// with Retry-After on the live connection.
+// semaphoreModel runs handlers on the goroutines of their connections, a bounded number at a
+// time. A request that gets no turn in time is answered 503 with Retry-After, and its
+// connection stays open.
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
 	late  dispatch.Why // the reason counted for a request that gets no turn
-	conns atomic.Int64 // the cap on connections, and so on requests that wait
+	conns atomic.Int64 // the cap on connections, which also bounds the requests that wait
 }
 
 func newSemaphore(cfg Config) Model {
@@ -49,6 +49,6 @@ func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 
 func (m *semaphoreModel) Queue() dispatch.Queue { return m }
 
-// Capacity is the number of requests that can wait: one for each connection
-// that is not being served.
+// Capacity returns the number of requests that can wait: one for each connection that is not
+// being served.
 func (m *semaphoreModel) Capacity() int { return max(0, int(m.conns.Load())-m.Workers()) }

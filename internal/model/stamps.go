@@ -8,23 +8,24 @@ import (
 	"schedlab/internal/workload"
 )
 
-// stamps are a connection's part of the timeline: stamps that belong to no request yet, and the
-// requests whose answers are not written. Only reads are stamped by more than one goroutine:
-// net/http has a second one that reads.
+// stamps is a connection's part of the timeline. It holds the stamps that belong to no request
+// yet, and the requests that wait for their answers to be written. Only reads are stamped by
+// more than one goroutine: net/http has a second one that reads. All times are nanoseconds on
+// the timeline's clock.
 type stamps struct {
 	ring   *timeline.Ring
 	kernel *kernelStamps // nil: not used
 
 	first    atomic.Int64 // the first read since the last write
 	last     atomic.Int64 // the newest read
-	received atomic.Int64 // the kernel's, of the newest read
+	received atomic.Int64 // the kernel's stamp of the newest read
 
-	accept                int64              // when it was accepted; 0: the first request has it
-	queued, taken         int64              // of the connection, since its last request
-	read, receivedAtBegin int64              // of the request that is served: its first read, and received when it began
+	accept                int64              // time of the accept; 0 once the first request has taken it
+	queued, taken         int64              // wait of the connection in a queue since its last request
+	read, receivedAtBegin int64              // first read of the request in service, and received when that request began
 	unflushed             int                // requests since the last write
-	pending               []timeline.Server  // answered but not written
-	inline                [1]timeline.Server // room for pending where nothing is pipelined
+	pending               []timeline.Server  // requests answered but not written
+	inline                [1]timeline.Server // room for pending when no requests are pipelined
 }
 
 // stamp begins the timeline of a connection that has just been accepted.
@@ -40,8 +41,9 @@ func (l *Listener) stamp(e *entry) {
 	e.stamps = s
 }
 
-// readTimes say when bytes were read: received is the kernel's stamp on them, 0 if there is
-// none; returned is when the read returned, 0 if the clock was not read.
+// readTimes holds the times of a read, in nanoseconds on the timeline's clock. received is the
+// time at which the kernel received the bytes, 0 if there is no stamp. returned is the time at
+// which the read returned, 0 if the clock was not read.
 type readTimes struct{ received, returned int64 }
 
 // noteRead stamps a read that has just returned bytes.
@@ -59,8 +61,8 @@ func (s *stamps) noteRead(at readTimes) {
 	}
 }
 
-// enqueue says that the connection joined a queue at that time, before anything was read from
-// it; dequeue, that it leaves the queue now.
+// enqueue notes that the connection joined a queue at that time, before its next request was
+// read. dequeue notes that it leaves the queue now.
 func (e *entry) enqueue(at int64) {
 	e.startWait(at)
 	if e.stamps != nil {
@@ -74,10 +76,10 @@ func (e *entry) dequeue() {
 	}
 }
 
-// begin fixes when a request that is served now was read: the read of its first byte, or in a
-// pipeline the read that completed it. The first request of a connection that was queued gets
-// the connection's wait. The time is at most x.Begun, because net/http's second goroutine may
-// have read from the next request since.
+// begin determines when the request that is served now was read: at the read of its first byte
+// or, in a pipeline, at the read that completed it. It limits that time to x.Begun, because
+// net/http's second goroutine may have read from the next request since. The first request
+// after a connection's wait in a queue gets that wait.
 func (s *stamps) begin(x *workload.Exchange) {
 	if s.taken != 0 {
 		x.Queued, x.Taken = s.queued, s.taken
@@ -91,13 +93,13 @@ func (s *stamps) begin(x *workload.Exchange) {
 	s.receivedAtBegin = s.received.Load()
 }
 
-// answered keeps the stamps of a request that has its answer until that is written.
+// answered keeps the stamps of a request that has its answer, until the answer is written.
 func (s *stamps) answered(x *workload.Exchange) {
 	r := timeline.Server{
 		Seq: number(x.Seq), Accept: s.accept, Received: s.receivedAtBegin, Read: s.read,
 		Enqueue: x.Queued, Dequeue: x.Taken, Begin: x.Begun, End: x.Ended,
 	}
-	if r.End == 0 { // it was not run: its queue refused it
+	if r.End == 0 { // its queue refused it, so it did not run
 		r.End = timeline.Now()
 		r.Begin, r.Dequeue, x.Ended = r.End, r.End, r.End
 	}
@@ -109,10 +111,11 @@ func (s *stamps) answered(x *workload.Exchange) {
 	s.pending = append(s.pending, r)
 }
 
-// flush stamps the write that begins now on every request that waits for it.
+// flush stamps every pending request with the time of the write that begins now, and puts it
+// into the timeline.
 func (s *stamps) flush() {
 	if len(s.pending) == 0 {
-		return // the rest of an answer, or a 100 Continue
+		return // the write is the rest of an answer, or a 100 Continue
 	}
 	now := timeline.Now()
 	for i := range s.pending {
@@ -123,7 +126,7 @@ func (s *stamps) flush() {
 	s.first.Store(0) // before the client can have the answer, and ask again
 }
 
-// number is a request's number in its trace.
+// number parses a request's number in its trace; timeline.Unnumbered if seq is not a number.
 func number(seq string) uint64 {
 	if seq == "" || len(seq) > 18 {
 		return timeline.Unnumbered
@@ -138,12 +141,12 @@ func number(seq string) uint64 {
 	return n
 }
 
-// timingHeader, with any value, asks for an answer's Server-Timing, which people
-// and browsers can read (W3C Server Timing).
+// timingHeader is the request header that, with any value, asks for Server-Timing in the answer.
+// People and browsers can read Server-Timing (W3C Server Timing).
 const timingHeader = "X-Server-Timing"
 
-// serverTiming is how long the handler and the queue before it took, in milliseconds. The time
-// to write the answer is not known yet.
+// serverTiming returns the durations of the wait in the queue and of the handler, in
+// milliseconds. The time to write the answer is not known yet.
 func serverTiming(x *workload.Exchange) string {
 	var queue, service int64
 	if x.Taken != 0 {

@@ -20,13 +20,13 @@ import (
 const (
 	adminConns   = 64
 	adminHeader  = 5 * time.Second
-	adminWrite   = 5 * time.Second // pprof adds the seconds that a profile takes
+	adminWrite   = 5 * time.Second // pprof extends this by the duration of a profile
 	adminIdle    = 30 * time.Second
 	adminMaxHead = 16 << 10
 )
 
-// admin is the private side: metrics, health, profiles. It shares nothing with
-// the data listener, so it answers when that one is full.
+// admin is the private side of a server: metrics, health, profiles. It shares nothing with the
+// data listener, so it answers even when the data listener is full.
 type admin struct {
 	ln     net.Listener
 	server *http.Server
@@ -68,8 +68,8 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	}}, nil
 }
 
-// contended serves the profile of locks or of what blocks. With ?rate= and ?seconds= the
-// runtime samples at that rate for these seconds only; otherwise it samples nothing.
+// contended serves the mutex or the block profile. With ?rate= and ?seconds= the runtime
+// samples at that rate for that time only. Without ?rate= it samples nothing.
 func contended(name string, sample func(rate int)) http.HandlerFunc {
 	var busy sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/connections /debug/timeline (with --stamps)\n")
 }
 
-// healthz answers while the process lives, with what it is.
+// healthz answers 200 while the process lives, with its mode, axes and version.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
@@ -108,7 +108,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// readyz answers 200 while new connections are welcome.
+// readyz answers 200 while the server takes new connections, and 503 before it serves and during
+// a drain.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if s.ln.Draining() {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
@@ -121,19 +122,18 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// A cappedListener holds a bounded number of connections open for an
-// [http.Server], whose ConnState is to be track. At the cap a new connection takes
-// the place of the one that has waited longest of those without a request: who
-// does not finish a head, or stays idle, keeps nobody out. While all have a request
-// Accept waits.
+// A cappedListener limits the number of open connections of an [http.Server]. The server's
+// ConnState must be track. At the cap a new connection takes the place of the connection that
+// has been without a request the longest. So a client that does not finish a head, or stays
+// idle, does not keep others out. While every connection has a request, Accept waits.
 type cappedListener struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
-	change  sync.Cond // a place is free, or closed
+	change  sync.Cond // signalled when a connection changes state or the listener closes
 	open    map[net.Conn]struct{}
-	waiting []net.Conn // of the open ones those without a request, longest first
+	waiting []net.Conn // open connections without a request, the longest waiting first
 	closed  bool
 }
 
@@ -169,12 +169,12 @@ func (l *cappedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// track takes note of a connection's state.
+// track notes the new state of a connection.
 func (l *cappedListener) track(c net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.open[c]; !ok {
-		return // it had to make room
+		return // it was closed to make room
 	}
 	switch state {
 	case http.StateActive: // its head is complete
@@ -187,7 +187,7 @@ func (l *cappedListener) track(c net.Conn, state http.ConnState) {
 	l.change.Signal()
 }
 
-// forget gives c's place away. l.mu is held.
+// forget frees c's place. The caller holds l.mu.
 func (l *cappedListener) forget(c net.Conn) {
 	delete(l.open, c)
 	l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })

@@ -15,19 +15,21 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A Child is one process of a prefork server, as it knows itself. Its parent asks it for
-// reports and stops it through a socket; when the parent ends, so does the child.
+// A Child represents, in a process of a prefork server, the process itself and its link to the
+// parent. The parent asks for reports and stops the child through a socket. When the parent
+// ends, so does the child.
 type Child struct {
 	Index int
 	conn  net.Conn
 }
 
-// orphanLife is the time a child has to answer requests in flight when its parent is gone.
+// orphanLife is the time that a child has for requests in flight after its parent has gone.
 const orphanLife = 500 * time.Millisecond
 
 var errOrphan = errors.New("the parent process is gone")
 
-// NewChild takes over the descriptor that a prefork parent left to its child.
+// NewChild returns the Child with that index. fd is the descriptor of the socket to the parent;
+// NewChild takes it over. It returns an error if fd is not such a socket.
 func NewChild(index int, fd uintptr) (*Child, error) {
 	f := os.NewFile(fd, "parent")
 	if f == nil {
@@ -41,12 +43,12 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 	return &Child{Index: index, conn: conn}, nil
 }
 
-// reporter has the methods that a parent calls in its child by net/rpc, some of them at the
-// same time.
+// A reporter has the methods that a parent calls in its child by net/rpc. Calls may be
+// concurrent.
 type reporter struct {
 	server  *Server
 	stop    context.CancelFunc
-	drained chan struct{} // closed once nothing will change any more
+	drained chan struct{} // closed when the drain has ended and no count will change any more
 	forced  int           // connections that the drain cut; set before drained is closed
 
 	mu  sync.Mutex
@@ -55,23 +57,23 @@ type reporter struct {
 
 // An Order asks a child for a [Report].
 type Order struct {
-	Wait bool // until the next tick, or the end of the drain
-	Full bool // with requests and metrics
+	Wait bool // report at the next tick, or at the end of the drain
+	Full bool // report requests and metrics too
 }
 
 // A Report is a child's counts at one moment.
 type Report struct {
-	Seq    uint64 // counts up with the moments: replies may overtake each other
+	Seq    uint64 // grows with each report, because replies may overtake each other
 	Counts model.Counts
-	Final  bool // the child has drained, and nothing will change any more
-	Forced int  // connections that the drain cut
+	Final  bool // the child has drained, and no count will change any more
+	Forced int  // connections that the drain cut with a request in flight
 
 	Full     bool // the fields below are set
 	Requests model.RequestCounts
 	Metrics  metrics.Snapshot
 }
 
-// Report reads the counts. A final report is always full.
+// Report fills to with the present counts. A final report is always full.
 func (r *reporter) Report(o Order, to *Report) error {
 	if o.Wait {
 		select {
@@ -100,13 +102,13 @@ func (r *reporter) Report(o Order, to *Report) error {
 	return nil
 }
 
-// Stamps are the newest stamps of a child, oldest first.
+// Stamps holds the newest stamps of a child, oldest first.
 type Stamps struct {
 	Newest []timeline.Server
-	Older  uint64 // how many there were before these
+	Older  uint64 // number of requests stamped before these
 }
 
-// Stamps returns the newest n stamps.
+// Stamps fills to with the newest n stamps.
 func (r *reporter) Stamps(n int, to *Stamps) error {
 	to.Newest, to.Older = r.server.ring.Newest(n)
 	return nil
@@ -118,8 +120,8 @@ func (r *reporter) Stop(struct{}, *struct{}) error {
 	return nil
 }
 
-// serveChild is Serve of a prefork server's process. It returns when the parent has the final
-// report, or is gone.
+// serveChild runs Serve in a process of a prefork server. It returns when the parent has the
+// final report, or has gone.
 func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -155,14 +157,14 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	return nil
 }
 
-// childName is under which name a child's methods are called.
+// childName is the net/rpc name of a child's methods.
 const childName = "Child"
 
-// serveCalls answers the parent's calls of methods until it hangs up.
+// serveCalls answers the parent's calls of methods until the parent closes conn.
 func serveCalls(conn net.Conn, methods any) {
 	calls := rpc.NewServer()
 	if err := calls.RegisterName(childName, methods); err != nil {
-		panic(err) // a method that net/rpc cannot call: a bug here
+		panic(err) // a method that net/rpc cannot call is a bug in this package
 	}
 	calls.ServeConn(conn)
 }

@@ -22,20 +22,20 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Fault is planted in a server on purpose: `make test-explain` sees whether explanations
-// name it (docs/explain-pack.md). The zero value is no fault; only the tests' binary makes others.
+// A Fault is planted in a server on purpose: `make test-explain` checks that explanations name
+// it (docs/explain-pack.md). The zero value is no fault; only the tests' binary sets others.
 type Fault struct {
-	Name   string        // as --plant gives it
-	Accept time.Duration // how long an acceptor sleeps between two connections
-	Queue  time.Duration // how long a worker with a job from a shared queue sleeps, under a lock of all workers
-	Lock   time.Duration // how long a request for a key of /kv sleeps, under the key's lock
-	Pin    bool          // of several listeners the first gets all connections
-	// Hog starts to compute until the context is done; wait returns when it has ended.
+	Name   string        // name given to --plant
+	Accept time.Duration // an acceptor sleeps this long between two connections
+	Queue  time.Duration // a worker sleeps this long with each job from a shared queue, under one lock for all workers
+	Lock   time.Duration // a request for a key of /kv sleeps this long, under the key's lock
+	Pin    bool          // the first of several listeners gets all connections
+	// Hog computes in the background until the context is done. wait returns when it has ended.
 	Hog func(context.Context) (wait func(), err error)
 }
 
-// A Config is everything that can be told to a server. Unset numbers take
-// their mode's defaults in [New].
+// A Config holds all settings of a server. [New] replaces numbers that are not set by the
+// defaults of their mode. Default returns the configuration of the command without flags.
 type Config struct {
 	Mode       string
 	Addr       string // data listener, host:port
@@ -47,19 +47,19 @@ type Config struct {
 	Dispatch
 	MaxConns     int           // 0: min(10,000, RLIMIT_NOFILE - 64)
 	Backlog      int           // 0: net.core.somaxconn
-	Listeners    int           // sockets on the address; 0: GOMAXPROCS
-	Deal         string        // how connections are dealt out among them: hash or random; "": hash
-	Batch        string        // in which order a loop serves those that are ready together: in-order or newest-first; "": in-order
-	Processes    int           // of prefork; 0: GOMAXPROCS
+	Listeners    int           // number of sockets on the address; 0: GOMAXPROCS
+	Deal         string        // how the kernel distributes connections among them: hash or random; "": hash
+	Batch        string        // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
+	Processes    int           // number of processes of prefork; 0: GOMAXPROCS
 	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
 	Wait         time.Duration // longest wait for a turn; negative: the mode's default
-	KVLocks      int           // locks that share the keys of /kv; 0: one
-	CloseAfter   int           // answers on one connection, which the server then closes; 0: no limit
-	Silently     bool          // without Connection: close on the last answer
+	KVLocks      int           // number of locks among which the keys of /kv are divided; 0: one
+	CloseAfter   int           // number of answers on one connection, after which the server closes it; 0: no limit
+	Silently     bool          // with CloseAfter: the last answer does not say Connection: close
 	DrainTimeout time.Duration
 	Limits       model.Limits
-	Stamps       string // of every request: "off", "basic", or "full" with the kernel's
-	Timeline     int    // requests whose stamps are kept
+	Stamps       string // stamps on every request: "off", "basic", or "full", which adds the kernel's
+	Timeline     int    // number of requests for which stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
 	Iters float64
@@ -67,16 +67,16 @@ type Config struct {
 	// known difference; 0: 1.
 	PlantCPU          float64
 	Plant             Fault
-	Version, Revision string // of the program, for people
+	Version, Revision string // version and commit of the program, for people
 	Log               *slog.Logger
-	// Spawn makes the command of a prefork server's process: this program with
-	// this configuration and the flags given, which come last.
+	// Spawn makes the command that starts a process of a prefork server: this program
+	// with this configuration, and the given flags last.
 	Spawn func(flags ...string) *exec.Cmd
-	// Child says that this process is one of a prefork server's; nil otherwise.
+	// Child is set in a process of a prefork server, and nil otherwise.
 	Child *Child
 }
 
-// Default is the configuration of `schedlab serve` without flags.
+// Default returns the configuration of `schedlab serve` without flags.
 func Default() Config {
 	return Config{
 		Addr:         "127.0.0.1:8080",
@@ -91,11 +91,12 @@ func Default() Config {
 	}
 }
 
-// reserved descriptors are kept from clients for the admin listener, logs and
-// the runtime.
+// reserved is the number of file descriptors that are kept for the admin listener, logs and the
+// runtime.
 const reserved = 64
 
-// minHead is what every stack can hold: net/http adds 4 KiB to any limit on heads.
+// minHead is the lowest limit on heads, in bytes, that every stack can keep: net/http adds 4 KiB
+// to any limit.
 const minHead = 8 << 10
 
 const (
@@ -104,10 +105,10 @@ const (
 	mostDepth   = 1 << 20
 	leastIters  = 1
 	mostIters   = 100_000
-	mostPlant   = 2 // the caps of /work hold before it
+	mostPlant   = 2 // PlantCPU multiplies a demand that the caps of /work have limited already
 )
 
-// A ConfigError says which setting cannot be, and what to do about it.
+// A ConfigError names a setting that is wrong, and tells what to do about it.
 type ConfigError struct{ msg string }
 
 func (e *ConfigError) Error() string { return e.msg }
@@ -116,7 +117,7 @@ func badConfig(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
-// Check reports the setting that New would refuse.
+// Check returns the error, if any, with which New would refuse c.
 func (c Config) Check() error {
 	_, _, err := c.resolve()
 	return err
@@ -146,7 +147,7 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	return mode, mc, nil
 }
 
-// checkModeFlags refuses flags that only other modes have.
+// checkModeFlags returns an error for a flag that only other modes have.
 func (c *Config) checkModeFlags(mode model.Mode) error {
 	for _, f := range []struct {
 		flag  string
@@ -169,13 +170,13 @@ func (c *Config) checkModeFlags(mode model.Mode) error {
 	return nil
 }
 
-// checkNumbers checks the whole numbers that have a range, and fills in the defaults of those
-// that are 0.
+// checkNumbers checks the ranges of the whole numbers. It replaces a number that is 0 by its
+// default.
 func (c *Config) checkNumbers(mode model.Mode) error {
 	ps := runtime.GOMAXPROCS(0)
 	for _, n := range []struct {
 		flag           string
-		means          bool // something to the mode
+		means          bool // the mode has the flag
 		value          *int
 		initial, least int
 		most           int
@@ -204,7 +205,7 @@ func (c *Config) checkNumbers(mode model.Mode) error {
 	return nil
 }
 
-// checkWatch checks how the server is watched: its timeline and its profiles.
+// checkWatch checks the settings for watching the server: its timeline and its profiles.
 func (c *Config) checkWatch(model.Mode) error {
 	if c.Stamps == "full" && runtime.GOOS != "linux" {
 		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
@@ -218,6 +219,7 @@ func (c *Config) checkWatch(model.Mode) error {
 	return nil
 }
 
+// checkLimits checks the limits on clients, the calibration and the planted CPU demand.
 func (c *Config) checkLimits(model.Mode) error {
 	l := c.Limits
 	for _, d := range []struct {
@@ -252,6 +254,8 @@ func (c *Config) checkLimits(model.Mode) error {
 	return nil
 }
 
+// checkConns checks the number of connections against the descriptor limit, or fills it in. It
+// also checks the backlog and the addresses.
 func (c *Config) checkConns(model.Mode) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -276,7 +280,7 @@ func (c *Config) checkConns(model.Mode) error {
 	return c.checkAddresses()
 }
 
-// checkAddresses checks both listeners' addresses, and that they are two.
+// checkAddresses checks the addresses of both listeners, and that they differ.
 func (c *Config) checkAddresses() error {
 	host, port, err := checkAddress("addr", c.Addr)
 	if err != nil || c.Admin == "off" {
@@ -292,12 +296,14 @@ func (c *Config) checkAddresses() error {
 	return nil
 }
 
-// A host is an address's, spelt in one way where that needs no look-up.
+// A host is the host part of an address. localhost is replaced by 127.0.0.1; other names are not
+// looked up.
 type host string
 
 func (h host) everywhere() bool { return h == "" || net.ParseIP(string(h)).IsUnspecified() }
 
-// checkAddress takes a flag's address apart. A port may have a name, like http.
+// checkAddress splits the address given to a flag into host and port. The port may be a name,
+// like http.
 func checkAddress(flag, addr string) (host, int, error) {
 	name, service, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -322,7 +328,8 @@ const (
 	newestFirst   = "newest-first"
 )
 
-// meansNothing refuses a flag that the mode does not have, and says which do.
+// meansNothing returns the error for a flag that the mode does not have. It names the modes that
+// have the flag.
 func meansNothing(flag string, mode model.Mode) error {
 	var have []string
 	for _, m := range model.Modes() {
@@ -333,7 +340,7 @@ func meansNothing(flag string, mode model.Mode) error {
 	return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", flag, mode.Name, strings.Join(have, ", "))
 }
 
-// checkShares sees to it that every process gets a share of the connections.
+// checkShares checks that every process gets at least one of the connections.
 func (c *Config) checkShares(mode model.Mode) error {
 	if mode.Processes && c.MaxConns < c.Processes {
 		return badConfig("--max-conns %d is below --processes %d, and each process takes its share; raise it or start fewer processes", c.MaxConns, c.Processes)
@@ -341,16 +348,18 @@ func (c *Config) checkShares(mode model.Mode) error {
 	return nil
 }
 
-// A threadLimit is how many threads this process may have, and who says so.
+// A threadLimit is the number of threads that this process may have, and the source of that
+// limit.
 type threadLimit struct {
 	threads int
 	source  string
 }
 
-// otherThreads are left to the runtime and the admin listener.
+// otherThreads is the number of threads kept for the runtime and the admin listener.
 const otherThreads = 100
 
-// threaded is what has a thread of its own, connection or worker; "" for neither.
+// threaded returns "connection" or "worker" if each of them has a separate operating-system
+// thread; "" for neither.
 func (c *Config) threaded(mode model.Mode) string {
 	if c.Locked {
 		return "worker"
@@ -358,8 +367,9 @@ func (c *Config) threaded(mode model.Mode) string {
 	return mode.Threads
 }
 
-// checkThreads refuses more connections, or workers, than threads in a mode that
-// needs one for each, or lowers a number of connections that was not asked for.
+// checkThreads checks that there are enough threads in a mode that needs one for each connection
+// or worker. It returns an error if there are too few. If the user did not ask for the number of
+// connections, it lowers that number instead.
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
 	room, unit := l.threads-otherThreads, c.threaded(mode)
 	switch {
@@ -381,8 +391,8 @@ func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error 
 	return nil
 }
 
-// threadsAllowed is the lowest of the kernel's, the control group's and the user's
-// limits.
+// threadsAllowed returns the lowest of the limits of the kernel, the control group and the
+// user.
 func threadsAllowed() threadLimit {
 	lowest := threadLimit{1 << 30, "the kernel"}
 	consider := func(n uint64, source string) {
@@ -397,18 +407,18 @@ func threadsAllowed() threadLimit {
 		if err != nil {
 			continue
 		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil { // or "max"
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil { // the text may be "max"
 			consider(n, source)
 		}
 	}
 	var processes unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NPROC, &processes) == nil && os.Getuid() != 0 { // root is not held to it
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &processes) == nil && os.Getuid() != 0 { // the limit does not apply to root
 		consider(processes.Cur, "ulimit -u")
 	}
 	return lowest
 }
 
-// warnings are what to beware of in the topology chosen.
+// warnings returns warnings about the chosen topology and about planted faults.
 func (c *Config) warnings(mode model.Mode) (warn []string) {
 	cpus := runtime.NumCPU()
 	if p := runtime.GOMAXPROCS(0); mode.Has("listeners") && c.Listeners > p {

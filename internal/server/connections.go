@@ -13,7 +13,7 @@ import (
 
 const (
 	tick         = 100 * time.Millisecond // between two readings of the connection counters
-	keptReadings = 600                    // a minute of them
+	keptReadings = 600                    // one minute of readings
 )
 
 // A reading is a server's connection counters at one moment:
@@ -32,7 +32,7 @@ type reading struct {
 type history struct {
 	mu    sync.Mutex
 	ring  [keptReadings]reading
-	taken int // ever
+	taken int // number of readings so far
 }
 
 func (h *history) take(at int64, c model.Counts) {
@@ -42,7 +42,7 @@ func (h *history) take(at int64, c model.Counts) {
 	h.taken++
 }
 
-// all are the readings kept, oldest first.
+// all returns the readings that are kept, oldest first.
 func (h *history) all() []reading {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,8 +53,9 @@ func (h *history) all() []reading {
 	return kept
 }
 
-// record reads the counters at once and at every tick until ctx ends. The parent of a fleet knows what
-// its processes told at their tick: it reads half a tick later, and takes the tick's time.
+// record reads the counters at once and then at every tick, until ctx ends. The parent of a fleet
+// has only the counts that its processes reported at their tick. So it reads half a tick later,
+// and stamps the reading with the time of the tick.
 func (h *history) record(ctx context.Context, counts func() model.Counts, fleet bool) {
 	lag := time.Duration(0)
 	if fleet {
@@ -65,8 +66,8 @@ func (h *history) record(ctx context.Context, counts func() model.Counts, fleet 
 	everyTick(ctx, lag, read)
 }
 
-// everyTick calls f lag after every tick, until ctx ends. Ticks are those of the machine's
-// clock, so all processes have the same.
+// everyTick calls f lag after every tick, until ctx ends. Ticks follow the machine's clock, so
+// they come at the same time in all processes.
 func everyTick(ctx context.Context, lag time.Duration, f func()) {
 	timer := time.NewTimer(untilTick(lag))
 	defer timer.Stop()
@@ -81,14 +82,15 @@ func everyTick(ctx context.Context, lag time.Duration, f func()) {
 	}
 }
 
-// untilTick is the time until lag after a tick. It is half a tick at the least: after a late
-// call the next is left out if it is nearer, so that no rate is taken of a very short time.
+// untilTick returns the time until lag after a tick: the next one that is at least half a tick
+// away. After a late call a nearer tick is left out, so that no rate is computed over a very
+// short time.
 func untilTick(lag time.Duration) time.Duration {
 	past := time.Duration(timeline.Now()) - lag
 	return past.Round(tick) + tick - past
 }
 
-// connections answers with the readings kept, oldest first, a line of JSON each.
+// connections answers with the readings that are kept, oldest first, one line of JSON each.
 func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)

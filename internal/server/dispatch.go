@@ -13,26 +13,26 @@ import (
 	"schedlab/internal/model"
 )
 
-// Dispatch are the settings of how a mode's jobs reach its workers.
+// Dispatch holds the settings that decide how jobs reach a mode's workers.
 type Dispatch struct {
-	Queue         string        // of pool-perworker: rr, least or p2c; "": rr
-	Steal         bool          // of pool-perworker: idle workers take from the others' queues
-	Spin          int           // of pool-ring: looks at an empty ring before a worker sleeps
+	Queue         string        // pool-perworker: rr, least or p2c; "": rr
+	Steal         bool          // pool-perworker: idle workers take from the queues of others
+	Spin          int           // pool-ring: how often a worker looks at an empty ring before it sleeps
 	Job           string        // closure or func; "": func
 	Executor      string        // own or ring; "": own
-	Locked        bool          // each worker has an operating-system thread of its own
-	CodelTarget   time.Duration // wait that CoDel stays near; 0: 5 ms
-	CodelInterval time.Duration // for which it must be exceeded; 0: 20 targets, 100 ms at least
+	Locked        bool          // each worker is locked to an operating-system thread
+	CodelTarget   time.Duration // the wait that CoDel keeps to; 0: 5 ms
+	CodelInterval time.Duration // time for which the wait must exceed CodelTarget; 0: 20 targets, but no less than 100 ms
 }
 
 const (
 	mostCodel = time.Minute
-	// intervalTargets is how many targets an interval lasts, as in CoDel's own
-	// defaults of 5 and 100 ms.
+	// intervalTargets is the default interval in targets, as in CoDel's own defaults of
+	// 5 and 100 ms.
 	intervalTargets = 20
 )
 
-// checkQueue checks how the settings of a queue and its workers go together, and fills in
+// checkQueue checks that the settings of a queue and its workers fit together, and fills in
 // their defaults.
 func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
@@ -61,7 +61,7 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	return nil
 }
 
-// setQueue hands the settings, which checkQueue has found good, to a model.
+// setQueue copies the settings to a model's configuration. checkQueue must have accepted them.
 func (c *Config) setQueue(mc *model.Config) {
 	_ = mc.Overflow.Set(c.Overflow)
 	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
@@ -73,6 +73,7 @@ func (c *Config) setQueue(mc *model.Config) {
 	}
 }
 
+// checkOverflow checks that the mode supports the overflow policy.
 func (c *Config) checkOverflow(mode model.Mode) error {
 	if mode.Allows(c.Overflow) {
 		return nil
@@ -83,6 +84,8 @@ func (c *Config) checkOverflow(mode model.Mode) error {
 	return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
 }
 
+// checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
+// never rounds the depth, because that would change the experiment.
 func (c *Config) checkDepth(mode model.Mode) error {
 	depth := c.QueueDepth
 	if mode.PowerOfTwo && bits.OnesCount(uint(depth)) != 1 {
@@ -110,7 +113,7 @@ func (c *Config) checkDepth(mode model.Mode) error {
 	return nil
 }
 
-// powersAround are the powers of two next to n, from below and from above.
+// powersAround returns the powers of two next to n, below and above it.
 func powersAround(n int) (around []string) {
 	above := 1 << bits.Len(uint(n))
 	if n > 0 {
@@ -119,6 +122,7 @@ func powersAround(n int) (around []string) {
 	return append(around, fmt.Sprint(above))
 }
 
+// checkExecutor checks that a ring's depth is a power of two.
 func (c *Config) checkExecutor(model.Mode) error {
 	if c.Executor == "ring" && bits.OnesCount(uint(c.QueueDepth)) != 1 {
 		return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
@@ -126,6 +130,8 @@ func (c *Config) checkExecutor(model.Mode) error {
 	return nil
 }
 
+// checkCodel checks the settings of CoDel and fills in their defaults. It returns an error if one
+// is set but not used.
 func (c *Config) checkCodel(mode model.Mode) error {
 	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
 	for _, f := range []struct {
@@ -152,7 +158,7 @@ func (c *Config) checkCodel(mode model.Mode) error {
 	return nil
 }
 
-// axes are the mode's, moved by the settings.
+// axes returns the mode's axes as the settings change them.
 func (c *Config) axes(mode model.Mode) mode.Axes {
 	a := mode.Axes
 	if mode.Depth == nil {
@@ -174,7 +180,7 @@ func (c *Config) axes(mode model.Mode) mode.Axes {
 	return a
 }
 
-// dispatchWarnings are what to beware of in the settings chosen.
+// dispatchWarnings returns warnings about the chosen settings of queue and workers.
 func (c *Config) dispatchWarnings(mode model.Mode) (warn []string) {
 	p := runtime.GOMAXPROCS(0)
 	if c.threaded(mode) == "worker" && c.Workers > p {
@@ -189,7 +195,7 @@ func (c *Config) dispatchWarnings(mode model.Mode) (warn []string) {
 	return warn
 }
 
-// list is items as one says them.
+// list joins items with commas, and "or" before the last. There must be at least one item.
 func list(items []string) string {
 	if n := len(items) - 1; n > 0 {
 		return strings.Join(items[:n], ", ") + " or " + items[n]

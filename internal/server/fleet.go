@@ -24,8 +24,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A fleet is the parent of a prefork server: it holds the address, keeps its processes
-// running, and adds up what they count. It serves nothing itself.
+// A fleet is the parent of a prefork server. It holds the address, keeps its processes running,
+// and adds up their counts. It serves nothing itself.
 type fleet struct {
 	cfg      Config
 	log      *slog.Logger
@@ -34,10 +34,10 @@ type fleet struct {
 	starting atomic.Int64  // processes that have not served yet
 	complete chan struct{} // closed when every process has served
 
-	mu       sync.Mutex // guards what follows, and the reports of the processes
+	mu       sync.Mutex // guards the fields below, and the reports of the processes
 	running  []*process // by index; nil while there is none
 	gone     model.Counts
-	requests model.RequestCounts // of processes that have ended
+	requests model.RequestCounts // of processes that have ended, like gone
 	restarts uint64
 	forced   int
 }
@@ -45,13 +45,13 @@ type fleet struct {
 const (
 	firstRestart = 100 * time.Millisecond
 	lastRestart  = 5 * time.Second
-	healthyLife  = 10 * time.Second // a process that lived longer starts the back-off anew
+	healthyLife  = 10 * time.Second // a process that lived longer resets the back-off
 	startLimit   = 10 * time.Second
-	scrapeLimit  = time.Second // for a process to report; past it, its last report stands
+	scrapeLimit  = time.Second // time for a process to report; after it the last report is used
 	stampsLimit  = 10 * time.Second
 )
 
-// newFleet reserves the address. Nothing runs until serve.
+// newFleet returns a fleet and reserves its address. Nothing runs until serve.
 func newFleet(ctx context.Context, cfg Config, socket model.Socket) (*fleet, error) {
 	if cfg.Spawn == nil {
 		return nil, errors.New("this program does not say how to start its processes")
@@ -72,12 +72,12 @@ func (f *fleet) MaxConns() int  { return f.cfg.MaxConns }
 func (f *fleet) Draining() bool { return f.draining.Load() }
 func (f *fleet) Close() error   { return f.held.Close() }
 
-// serve starts the processes, and returns an error if one does not get to serve. Once all
-// serve it calls begun, and from then on replaces a process that ends. When ctx is done all
-// drain at the same time, and those that outlive timeout are killed.
+// serve starts the processes. It returns an error if one of them ends before it serves. Once all
+// serve it calls begun, and from then on replaces any process that ends. When ctx is done all
+// processes drain at the same time; serve kills any that has not ended after timeout.
 func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
 	defer f.held.Close()
-	if !(f.cfg.Iters > 0) { // once for all, or the processes differ by its error
+	if !(f.cfg.Iters > 0) { // one calibration for all, or the processes would differ by its error
 		f.cfg.Iters = workload.Calibrate()
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -104,8 +104,8 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	return drain, nil
 }
 
-// A startError is the error of a process that ended before it served: to start it again would
-// not help.
+// A startError is the error of a process that ended before it served. It would not help to start
+// the process again.
 type startError struct {
 	index int
 	err   error
@@ -114,7 +114,7 @@ type startError struct {
 func (e *startError) Error() string { return fmt.Sprintf("starting process %d: %v", e.index, e.err) }
 func (e *startError) Unwrap() error { return e.err }
 
-// keep keeps a process running under that index until ctx is done.
+// keep keeps a process with that index running until ctx is done.
 func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index int) {
 	served := false
 	for backoff := firstRestart; ; backoff = min(2*backoff, lastRestart) {
@@ -150,7 +150,7 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 	}
 }
 
-// start starts a process and takes it in, or returns nil when a drain has begun.
+// start starts a process and adds it to the fleet. It returns nil when a drain has begun.
 func (f *fleet) start(index int) (*process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,7 +164,7 @@ func (f *fleet) start(index int) (*process, error) {
 	return p, err
 }
 
-// drain tells every process to stop; none starts any more.
+// drain stops every process, and keeps new ones from starting.
 func (f *fleet) drain() {
 	f.mu.Lock()
 	f.draining.Store(true)
@@ -172,6 +172,7 @@ func (f *fleet) drain() {
 	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 }
 
+// kill kills the processes that have not ended.
 func (f *fleet) kill() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,14 +182,14 @@ func (f *fleet) kill() {
 	}
 }
 
-// alive lists the processes. f.mu is held.
+// alive returns the running processes. The caller holds f.mu.
 func (f *fleet) alive() []*process {
 	return slices.DeleteFunc(slices.Clone(f.running), func(p *process) bool { return p == nil })
 }
 
-// bury adds the counts of a process that has ended to the fleet's. A process that did not
-// drain leaves connections open, which the kernel closed: they are dropped. What it counted
-// after its last report is lost.
+// bury adds the counts of a process that has ended to the fleet's. If the process did not drain,
+// the kernel closed its open connections, and they count as dropped. Its counts after the last
+// report are lost.
 func (f *fleet) bury(p *process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +202,8 @@ func (f *fleet) bury(p *process) {
 	f.forced += last.Forced
 }
 
-// Counts is the sum of the processes' last reports. Each of them adds up, so it does.
+// Counts returns the sum of the processes' last reports. Every report is consistent (see
+// [model.Counts]), so the sum is too.
 func (f *fleet) Counts() model.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +214,7 @@ func (f *fleet) Counts() model.Counts {
 	return sum
 }
 
-// Requests is the sum of the processes' last full reports.
+// Requests returns the sum of the processes' last full reports.
 func (f *fleet) Requests() model.RequestCounts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +225,7 @@ func (f *fleet) Requests() model.RequestCounts {
 	return sum
 }
 
-// processes counts those that serve, and those started in place of another.
+// processes returns the number of processes that serve, and the number of restarts.
 func (f *fleet) processes() (serving int, restarts uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,8 +237,8 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	return serving, f.restarts
 }
 
-// each calls do for every process, for all at once: one that does not answer delays none of
-// the others. ctx ends after limit; inTime is false if a process did not answer by then.
+// each calls do for all processes concurrently, so that a process that does not answer delays no
+// other. ctx ends after limit; inTime is false if a process did not answer by then.
 func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *process) error) (inTime bool) {
 	f.mu.Lock()
 	running := f.alive()
@@ -256,7 +258,7 @@ func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *proces
 	return !late.Load()
 }
 
-// snapshots asks every process for a report, once, and returns the newest metrics of all.
+// snapshots asks every process once for a report, and returns the newest metrics of each.
 func (f *fleet) snapshots() (all []metrics.Snapshot) {
 	f.each(scrapeLimit, func(ctx context.Context, p *process) error {
 		var r Report
@@ -274,8 +276,8 @@ func (f *fleet) snapshots() (all []metrics.Snapshot) {
 	return all
 }
 
-// stamped returns the newest n stamps of every process, oldest first of each, and how many
-// older ones there were.
+// stamped returns the newest n stamps of every process, process by process, each oldest first.
+// It also returns the number of older ones.
 func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
 	var mu sync.Mutex
 	inTime := f.each(stampsLimit, func(ctx context.Context, p *process) error {
@@ -294,7 +296,7 @@ func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err erro
 	return stamps, older, nil
 }
 
-// take keeps what is newer in a report than in the last one.
+// take updates the fields of p's last report that r has newer values for.
 func (f *fleet) take(p *process, r Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -306,23 +308,23 @@ func (f *fleet) take(p *process, r Report) {
 	}
 }
 
-// A process is a child as its parent knows it.
+// A process is the parent's side of a child.
 type process struct {
 	index int
 	cmd   *exec.Cmd
 	conn  net.Conn
 	calls *rpc.Client // on conn
 
-	// The fleet's lock guards what follows.
-	last Report // the newest of every field
-	full uint64 // the number of the newest full report
+	// The fleet's lock guards the fields below.
+	last Report // the newest value of every field
+	full uint64 // Seq of the newest full report
 }
 
-// ChildFD is the descriptor at which a child finds the socket to its parent: the
-// first after the standard three.
+// ChildFD is the descriptor of a child's socket to its parent: the first after the standard
+// three.
 const ChildFD = 3
 
-// startProcess starts this program again as process index of the fleet.
+// startProcess starts this program again as the fleet's process number index.
 func startProcess(cfg Config, index int) (*process, error) {
 	conn, theirs, err := socketPair()
 	if err != nil {
@@ -341,12 +343,12 @@ func startProcess(cfg Config, index int) (*process, error) {
 	return &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}, nil
 }
 
-// exitTime is the part of a drain's timeout that is left for a process that has
-// drained to report and to exit: an eighth, at most half a second.
+// exitTime returns the part of a drain's timeout in which a drained process reports and exits:
+// an eighth, at most half a second.
 func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
 
-// socketPair makes two connected sockets that no other process inherits. Only Linux can ask
-// for that in one call.
+// socketPair makes two connected sockets that no other process inherits. It needs several calls
+// and ForkLock, because only Linux can do this in one call.
 func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -368,7 +370,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 }
 
 // call calls a method of [reporter] in the process. It fails when the process or ctx ends, or
-// when the process does not read its calls; reply may be written to after that.
+// when the process does not read its calls. reply may still be written to after a failure.
 func (p *process) call(ctx context.Context, method string, arg, reply any) error {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
 	call := p.calls.Go(childName+"."+method, arg, reply, make(chan *rpc.Call, 1))
@@ -382,8 +384,9 @@ func (p *process) call(ctx context.Context, method string, arg, reply any) error
 
 var errExited = errors.New("it exited without being told to")
 
-// follow takes the process's reports, one each tick, until it ends, and calls serves when one
-// has come. It gives the last counts to f and returns why the process ended.
+// follow takes the process's reports, one each tick, until the process ends. It calls serves
+// after the first report. At the end it adds the last counts to f and returns why the process
+// ended.
 func (p *process) follow(f *fleet, serves func()) error {
 	slow := time.AfterFunc(startLimit, p.kill)
 	defer slow.Stop()
@@ -391,7 +394,7 @@ func (p *process) follow(f *fleet, serves func()) error {
 	for first := true; !r.Final; first = false {
 		r = Report{}
 		if p.call(context.Background(), "Report", Order{Wait: !first}, &r) != nil {
-			break // it ended, or wrote nonsense
+			break // the process ended, or its reply cannot be decoded
 		}
 		f.take(p, r)
 		if first {
@@ -399,8 +402,8 @@ func (p *process) follow(f *fleet, serves func()) error {
 			serves()
 		}
 	}
-	_ = p.calls.Close() // it is closed already when the process has ended
-	if !r.Final {       // it may be alive without its socket, and useless
+	_ = p.calls.Close() // fails when the process has ended, because the connection is closed already
+	if !r.Final {       // the process may live on without its socket, and is of no use
 		p.kill()
 	}
 	err := p.cmd.Wait()

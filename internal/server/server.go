@@ -20,23 +20,22 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Server is one scheduling model serving the workload. Make it with [New],
-// open its sockets with [Server.Listen], then [Server.Serve] once.
+// A Server serves the workload with one scheduling model. Make it with [New], open its sockets
+// with [Server.Listen], and then call [Server.Serve] once.
 type Server struct {
 	cfg     Config
 	mode    model.Mode
 	model   model.Model
 	metrics *metrics.Metrics
-	ring    *timeline.Ring // nil: nothing is stamped, or not in this process
+	ring    *timeline.Ring // nil: this process stamps nothing
 	ln      backend
 	admin   *admin
-	history history       // of the connections; empty without an admin side
-	dumps   chan struct{} // a place for each whole timeline that is being sent
+	history history       // readings of the connection counters; empty without an admin side
+	dumps   chan struct{} // holds an element for each whole timeline that is being sent
 	begun   atomic.Bool
 }
 
-// A backend is what serves the data address: a model in this process, or a fleet
-// of processes.
+// A backend serves the data address: a model in this process, or a fleet of processes.
 type backend interface {
 	Addr() net.Addr
 	Backlog() int
@@ -44,23 +43,24 @@ type backend interface {
 	Counts() model.Counts
 	Draining() bool
 	Close() error
-	// serve serves until ctx is done, then drains. It calls begun when connections
-	// are taken.
+	// serve serves until ctx is done, then drains for at most timeout. It calls begun when
+	// it takes connections.
 	serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error)
 }
 
-// inProcess is the backend of every mode that is one process.
+// inProcess is the backend of every mode with a single process.
 type inProcess struct {
 	*model.Listener
 	model model.Model
 }
 
 func (p inProcess) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
-	begun() // the kernel has taken them since Listen
+	begun() // the kernel has taken connections since Listen
 	return model.Serve(ctx, p.model, p.Listener, timeout)
 }
 
-// New builds a server. A [*ConfigError] names the setting that is wrong.
+// New returns a server that has not opened its sockets yet. If a setting is wrong it returns a
+// [*ConfigError].
 func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +88,7 @@ func New(cfg Config) (*Server, error) {
 	if mode.Has("workers") {
 		mc.Waited = s.metrics.QueueWait()
 	}
-	if mode.Depth != nil && mode.Axes.Unit != "request" { // a request's is its response time
+	if mode.Depth != nil && mode.Axes.Unit != "request" { // a request's sojourn time is its response time
 		mc.Sojourned = s.metrics.Sojourn()
 	}
 	if mode.Loops {
@@ -101,10 +101,10 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// supervises reports whether the serving is done by other processes.
+// supervises reports whether other processes do the serving.
 func (s *Server) supervises() bool { return s.mode.Processes && s.cfg.Child == nil }
 
-// Listen opens the data and the admin socket.
+// Listen opens the data and the admin socket. On an error neither stays open.
 func (s *Server) Listen(ctx context.Context) error {
 	err := s.listen(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the data socket and watches it.
+// listen opens the data socket and registers its metrics.
 func (s *Server) listen(ctx context.Context) error {
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
@@ -148,7 +148,7 @@ func (s *Server) listen(ctx context.Context) error {
 		s.metrics.WatchOldest(ln.OldestWait)
 	}
 	s.metrics.WatchSockets(ln)
-	if s.cfg.Child != nil { // its parent counts for all
+	if s.cfg.Child != nil { // the parent has the counters of all processes
 		return nil
 	}
 	s.metrics.WatchOverflows()
@@ -156,6 +156,8 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
+// listenError explains an error of listening on the address of a flag, with a remedy where one is
+// known.
 func listenError(flag, addr string, err error) error {
 	var backlog *model.BacklogError
 	switch {
@@ -169,8 +171,8 @@ func listenError(flag, addr string, err error) error {
 	return fmt.Errorf("listening on --%s %s: %w", flag, addr, err)
 }
 
-// Serve serves until ctx is done, then drains. It returns nil after a drain,
-// also one that had to cut connections at the timeout; the log says so.
+// Serve serves until ctx is done, then drains. It returns nil after a drain, even one that had
+// to cut connections at the timeout; the log tells how many.
 func (s *Server) Serve(ctx context.Context) error {
 	log := s.cfg.Log
 	if s.cfg.Child != nil {
@@ -197,7 +199,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			<-failed
 		}()
 		var reader sync.WaitGroup
-		serving, quit := context.WithCancel(context.Background()) // a drain too
+		serving, quit := context.WithCancel(context.Background()) // not ctx: readings go on during a drain
 		reader.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
 		defer reader.Wait()
 		defer quit()
@@ -226,7 +228,7 @@ func sum(n []uint64) (total uint64) {
 	return total
 }
 
-// announce logs what serves, where, and what to beware of.
+// announce logs the mode, the addresses and the main settings, and any warnings about them.
 func (s *Server) announce() {
 	attrs := []any{
 		"mode", s.mode.Name, "axes", s.mode.Axes.String(), "addr", s.ln.Addr().String(),

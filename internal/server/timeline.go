@@ -10,7 +10,7 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// newRing makes the ring that c asks for, nil if nothing is stamped.
+// newRing makes the ring for c's timeline; nil if nothing is stamped.
 func (c *Config) newRing() *timeline.Ring {
 	if c.Stamps == "off" {
 		return nil
@@ -18,8 +18,8 @@ func (c *Config) newRing() *timeline.Ring {
 	return timeline.NewRing(c.Timeline)
 }
 
-// stamped returns the newest n stamps of each process, oldest first, and how many older ones
-// there were.
+// stamped returns the newest n stamps of each process, oldest first, and the number of older
+// ones.
 func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
 	if f, ok := s.ln.(*fleet); ok {
 		return f.stamped(n)
@@ -29,14 +29,14 @@ func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err err
 }
 
 const (
-	shownRequests     = 100    // that a person gets to see
-	mostShownRequests = 10_000 // more are for programs
-	dumpsAtOnce       = 2      // each holds a copy of the ring
-	dumpRate          = 50_000 // stamps a second that a client must read: 3.6 MB
+	shownRequests     = 100    // default number of requests shown to a person
+	mostShownRequests = 10_000 // programs read more with ?format=binary
+	dumpsAtOnce       = 2      // whole timelines sent at a time: each holds a copy of the ring
+	dumpRate          = 50_000 // stamps per second that a client must read: 3.6 MB/s
 )
 
-// timeline answers with the newest requests' stamps as JSON, a request a line
-// (?n= how many), or with all of them for a program (?format=binary).
+// timeline answers with the stamps of the newest requests as JSON, one request per line; ?n=
+// sets their number. With ?format=binary it answers with all stamps, for a program.
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Stamps == "off" {
 		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
@@ -74,9 +74,9 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeWithin gives the client that time from now to read its answer.
+// writeWithin limits the time from now in which the client must read its answer.
 func writeWithin(w http.ResponseWriter, limit time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a test's writer has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
 }
 
 // dump answers with the whole timeline. Further callers wait for a place.
@@ -95,19 +95,19 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
-	_ = timeline.Write(w, stamps) // the client is gone
+	_ = timeline.Write(w, stamps) // fails when the client has gone
 }
 
-// A shownRequest is one request's stamps for people: the machine's monotonic
-// clock when its first byte was read, in nanoseconds, and lengths in µs. A
-// connection's wait in a queue is its first request's.
+// A shownRequest shows one request's stamps to people. Read is the time at which its first byte
+// was read, in nanoseconds of the machine's monotonic clock. The other fields are durations in
+// µs. A connection's wait in a queue counts for its first request.
 type shownRequest struct {
 	Seq     *uint64  `json:"seq,omitempty"`
 	Read    int64    `json:"read_ns"`
-	Wakeup  *float64 `json:"wakeup_us,omitempty"` // the kernel had it and nobody read, the queue left out
+	Wakeup  *float64 `json:"wakeup_us,omitempty"` // from the kernel's receipt to the read, without the time in the queue
 	Queue   *float64 `json:"queue_us,omitempty"`
 	Service float64  `json:"service_us"`
-	Finish  float64  `json:"finish_us"` // from the handler's end to the write
+	Finish  float64  `json:"finish_us"` // from the end of the handler to the write
 }
 
 func shown(st timeline.Server) shownRequest {

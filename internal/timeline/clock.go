@@ -1,8 +1,8 @@
-// Package timeline is where a request's time went: the stamps that client and
-// server put on it, all on one clock, and the parts between them, which add up
-// to the client's response time exactly. It is the one thing that the measured
-// and the measuring half share beside the record. It reads no sockets and judges
-// nothing.
+// Package timeline shows where a request's time went. It defines the stamps that
+// client and server put on a request, all on one clock, and the parts between
+// them, which add up to the client's response time exactly. Apart from the record
+// it is the only thing that the measured and the measuring half share. It reads no
+// sockets and judges nothing.
 package timeline
 
 import (
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// origin is one moment on both clocks: Go's, which only tells differences, and
-// the machine's, which every process on it shares.
+// origin is one moment on two clocks: Go's, which gives only differences, and the
+// machine's, which all its processes share.
 var origin = calibrate()
 
 type moment struct {
@@ -20,7 +20,7 @@ type moment struct {
 	mono int64 // CLOCK_MONOTONIC, nanoseconds
 }
 
-// calibrations is how often the two clocks are compared; the closest counts.
+// calibrations is the number of comparisons of the two clocks; the closest one counts.
 const calibrations = 100
 
 // calibrate reads the machine's clock between two readings of Go's. On Linux
@@ -44,8 +44,9 @@ func calibrate() (best moment) {
 	return best
 }
 
-// Now is the machine's monotonic clock in nanoseconds, the same in every process.
+// Now returns the time on the machine's monotonic clock in nanoseconds. The clock is the same in
+// every process of the machine. Now is safe for concurrent use.
 func Now() int64 { return origin.mono + int64(time.Since(origin.at)) }
 
-// At is t, which carries a monotonic reading, on the same clock as [Now].
+// At converts t to nanoseconds on the clock of [Now]. t must carry a monotonic reading.
 func At(t time.Time) int64 { return origin.mono + int64(t.Sub(origin.at)) }

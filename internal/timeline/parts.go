@@ -2,61 +2,62 @@ package timeline
 
 import "fmt"
 
-// Unnumbered is the Seq of a request that did not say its number.
+// Unnumbered is the Seq of a request without a number.
 const Unnumbered = ^uint64(0)
 
-// Server is what the server stamped on one request: nanoseconds of [Now], 0 for
-// what does not apply. Read, Begin, End and Write are always there.
+// Server holds the server's stamps of one request, in nanoseconds of [Now]. A
+// stamp that does not apply is 0. Read, Begin, End and Write are always set.
 type Server struct {
 	Seq      uint64 // X-Vegeta-Seq, or Unnumbered
-	Accept   int64  // accept returned; only of a connection's first request
-	Received int64  // the kernel had its bytes; only where it was asked
+	Accept   int64  // accept returned; only on a connection's first request
+	Received int64  // the kernel had received its bytes; 0 if the server does not ask the kernel
 	Read     int64  // the read of its first byte returned; in a pipeline, of its last
-	Enqueue  int64  // it, or its connection before it was read, was put into a queue
-	Dequeue  int64  // and taken out
+	Enqueue  int64  // the request, or its connection before the read, was put into a queue
+	Dequeue  int64  // it was taken out of the queue
 	Begin    int64  // the handler began
-	End      int64  // and returned
+	End      int64  // the handler returned
 	Write    int64  // before the first write of its answer
 }
 
-// Unread is since when the request lay in its socket and nothing but a goroutine
-// was missing: since the kernel received it, or its connection left its queue.
+// Unread returns the time from which on the request could have been read: it lay
+// in its socket and waited only for a goroutine to run. That is the time at which
+// the kernel received it or, if later, its connection left the queue.
 func (s Server) Unread() int64 {
-	if s.Dequeue <= s.Read { // also without a queue
+	if s.Dequeue <= s.Read { // the connection was queued; also true without a queue
 		return min(max(s.Received, s.Dequeue), s.Read)
 	}
 	return s.Received
 }
 
-// Client is what the client stamped on the same request, on the same clock.
+// Client holds the client's stamps of the same request, on the same clock.
 type Client struct {
-	Scheduled int64
-	Sent      int64 // handed to the connections
-	Ready     int64 // it has a connection that is open
-	Wrote     int64 // before the write
-	First     int64 // the answer's first byte has come
-	Done      int64 // and its last
+	Scheduled int64 // the request was due
+	Sent      int64 // it was handed to the connections
+	Ready     int64 // it had an open connection
+	Wrote     int64 // before it was written
+	First     int64 // the first byte of the answer had come
+	Done      int64 // the last byte of the answer had come
 }
 
-// A Part is a stretch of a request's time.
+// A Part is one of the consecutive intervals of a request's response time.
 type Part uint8
 
 // The parts of a response time, in the order in which they pass.
 const (
-	Lag      Part = iota // late from the generator
+	Lag      Part = iota // the generator sent the request late
 	Connect              // waiting for a connection, or opening one
-	Build                // from there to the write
+	Build                // from the open connection to the write
 	Accept               // in the kernel's accept queue
-	Ingress              // in the kernel's network, or unread in the socket
-	Wakeup               // the kernel had it and its reader did not run; where the kernel was asked
-	Parse                // read, and not yet handed on
-	Queue                // in the server's queue, or its connection was
+	Ingress              // in the kernel's network stack, or unread in the socket
+	Wakeup               // received by the kernel, until its reader ran; without the kernel's stamps part of Ingress
+	Parse                // read, and not yet queued or begun
+	Queue                // in the server's queue, itself or with its connection
 	Handover             // taken from the queue, and not yet begun
-	Service              // the handler's
-	Finish               // from its end to the write
-	Egress               // from the write to the client
+	Service              // in the handler
+	Finish               // from the handler's end to the write
+	Egress               // from the write to the first byte at the client
 	Receive              // from the answer's first byte to its last
-	NumParts
+	NumParts             // the number of parts
 )
 
 func (p Part) String() string {
@@ -69,10 +70,10 @@ func (p Part) String() string {
 	return fmt.Sprintf("part %d", uint8(p))
 }
 
-// Parts are the lengths of a request's parts in nanoseconds.
+// Parts holds the length of each part of a request in nanoseconds.
 type Parts [NumParts]int64
 
-// Sum is the request's response time, from its scheduled time.
+// Sum returns the request's response time, from its scheduled time, in nanoseconds.
 func (p *Parts) Sum() (sum int64) {
 	for _, d := range p {
 		sum += d
@@ -80,7 +81,8 @@ func (p *Parts) Sum() (sum int64) {
 	return sum
 }
 
-// Negative reports the first part below 0, which no honest pair of stamps has.
+// Negative returns the first part below 0, and whether there is one. Correct stamps give no
+// negative part.
 func (p *Parts) Negative() (Part, bool) {
 	for i, d := range p {
 		if d < 0 {
@@ -90,10 +92,10 @@ func (p *Parts) Negative() (Part, bool) {
 	return 0, false
 }
 
-// Split divides a response time by the stamps of both sides, without a rest:
-// the parts' sum is Done - Scheduled, whatever the stamps are (measurement.md
-// §3). A queue counts once: of the request where the request was queued, of its
-// connection where that waited to be read.
+// Split divides a response time into parts by the stamps of both sides. Nothing is
+// left over: the sum of the parts is Done - Scheduled, whatever the stamps are
+// (measurement.md §3). Queue is the wait of the request if it was queued itself,
+// or else the wait of its connection before the read.
 func Split(c Client, s Server) (p Parts) {
 	p[Lag] = c.Sent - c.Scheduled
 	p[Connect] = c.Ready - c.Sent
@@ -132,8 +134,8 @@ func Split(c Client, s Server) (p Parts) {
 	return p
 }
 
-// Unjoined divides the response time of a request of which the server said
-// nothing: what lies between the client's write and the first byte is Ingress.
+// Unjoined divides the response time of a request without stamps of the server.
+// The time from the client's write to the answer's first byte is all Ingress.
 func Unjoined(c Client) (p Parts) {
 	p[Lag], p[Connect], p[Build] = c.Sent-c.Scheduled, c.Ready-c.Sent, c.Wrote-c.Ready
 	p[Ingress], p[Receive] = c.First-c.Wrote, c.Done-c.First

@@ -2,17 +2,17 @@ package timeline
 
 import "sync"
 
-// A Ring keeps the newest stamps of a server. It is allocated once; a put is one
-// short lock and a copy. It is safe for concurrent use.
+// A Ring keeps the newest stamps of a server. It is allocated once. A Put costs one
+// short lock and a copy. A Ring is safe for concurrent use.
 type Ring struct {
 	mu    sync.Mutex
 	slots []Server
-	put   uint64 // ever
+	put   uint64 // number of stamps put so far
 	next  int    // put modulo the size, without the division
 }
 
-// MaxPending is how many answered requests of a connection can await the write that
-// carries them. The stamps of a longer pipeline are lost.
+// MaxPending is the number of answered requests of a connection that can wait for the write of
+// their answers. The stamps of a longer pipeline are lost.
 const MaxPending = 64
 
 // The sizes a ring can have, in requests of some 72 bytes.
@@ -21,10 +21,10 @@ const (
 	MaxRing = 1 << 24
 )
 
-// NewRing makes a ring of that many requests, between MinRing and MaxRing.
+// NewRing returns a ring for size requests. It limits size to MinRing and MaxRing.
 func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, MinRing), MaxRing))} }
 
-// Put keeps stamps, in place of the oldest if need be.
+// Put adds stamps. When the ring is full they replace the oldest.
 func (r *Ring) Put(stamps ...Server) {
 	r.mu.Lock()
 	for i := range stamps {
@@ -37,11 +37,13 @@ func (r *Ring) Put(stamps ...Server) {
 	r.mu.Unlock()
 }
 
-// perLock is how many stamps a reader copies under one lock, for which requests wait: some 10 µs.
+// perLock is the number of stamps that a reader copies under one lock. Requests wait for that
+// lock, for some 10 µs.
 const perLock = 1024
 
-// Since returns, oldest first, the stamps put after the first n ever, how many
-// have been put by now, and how many of those asked for are no longer held.
+// Since returns the stamps put after the first n, oldest first. put is the number
+// of stamps put so far: pass it as n in the next call. lost is the number of stamps
+// after the first n that have been overwritten.
 func (r *Ring) Since(n uint64) (stamps []Server, put, lost uint64) {
 	put = r.count()
 	n = min(n, put)
@@ -49,8 +51,8 @@ func (r *Ring) Since(n uint64) (stamps []Server, put, lost uint64) {
 	return stamps, put, put - n - uint64(len(stamps))
 }
 
-// Newest returns the newest n stamps, oldest first, or as many as it holds, and how many were
-// ever put before them.
+// Newest returns the newest n stamps, oldest first. If the ring holds fewer it returns them all.
+// older is the number of stamps put before the ones returned.
 func (r *Ring) Newest(n int) (stamps []Server, older uint64) {
 	put := r.count()
 	stamps = r.between(put-min(uint64(n), put), put)
@@ -63,14 +65,15 @@ func (r *Ring) count() uint64 {
 	return r.put
 }
 
-// between copies the stamps from number from to number to that are held when their turn comes.
+// between copies the stamps from number from up to, but not including, number to. It leaves out
+// stamps that are overwritten before it reads them.
 func (r *Ring) between(from, to uint64) []Server {
 	size := uint64(len(r.slots))
 	from = max(from, to-min(size, to))
 	stamps := make([]Server, 0, to-from)
 	for from < to {
 		r.mu.Lock()
-		from = max(from, r.put-min(size, r.put)) // those before were overwritten meanwhile
+		from = max(from, r.put-min(size, r.put)) // earlier stamps were overwritten meanwhile
 		for end := min(from+perLock, to); from < end; from++ {
 			stamps = append(stamps, r.slots[from%size])
 		}

@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// magic begins the stream in which a server tells its stamps.
+// magic is the first line of a stream of stamps.
 const magic = "schedlab timeline 1\n"
 
-// LostHeader is the header of a server's answer in which it tells how many requests
-// it stamped and no longer has: their place was others'.
+// LostHeader is the header of a server's answer that gives the number of requests that it
+// stamped and no longer holds, because newer ones took their place.
 const LostHeader = "Schedlab-Timeline-Lost"
 
 // stampBytes is the length of one request's stamps in the stream.
 const stampBytes = 9 * 8
 
-// Write writes stamps as little-endian 64-bit numbers after a line that names
-// the format.
+// Write writes a line that names the format, and then the stamps as little-endian
+// 64-bit numbers.
 func Write(w io.Writer, stamps []Server) error {
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(magic); err != nil {
@@ -38,8 +38,9 @@ func Write(w io.Writer, stamps []Server) error {
 	return out.Flush()
 }
 
-// Read reads what Write wrote, to the end of r. It refuses more than MaxRing
-// requests, another format, and a stream that ends within a request.
+// Read reads stamps in the format of Write, to the end of r. It returns an error
+// for more than MaxRing requests, another format, or a stream that ends within a
+// request.
 func Read(r io.Reader) ([]Server, error) {
 	in := bufio.NewReader(r)
 	head := make([]byte, len(magic))

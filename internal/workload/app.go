@@ -1,8 +1,8 @@
-// Package workload is what a request costs and the handlers that charge it:
-// calibrated CPU iterations, sleeps, demand distributions, and the endpoints
-// every scheduling model serves. It knows no HTTP library: an adapter in the
-// serving room fills an Exchange, calls App.Serve and writes the answer, so that
-// all models give identical responses. It measures nothing.
+// Package workload defines the cost of a request, and the handlers that incur it:
+// calibrated CPU iterations, sleeps, demand distributions, and the endpoints that
+// every scheduling model serves. It uses no HTTP library: an adapter in package
+// model fills an Exchange, calls App.Serve and writes the answer, so that all
+// models give identical responses. It measures nothing.
 package workload
 
 import (
@@ -16,31 +16,31 @@ import (
 	"time"
 )
 
-// DefaultMaxBody is the largest request body taken unless Options says
-// otherwise, in bytes.
+// DefaultMaxBody is the default limit on request bodies, in bytes.
 const DefaultMaxBody = 1 << 20
 
-// maxBytes is the most that /bytes/{n} returns.
+// maxBytes is the largest n of /bytes/{n}, in bytes.
 const maxBytes = 1 << 20
 
 // Options configures an App. The zero value calibrates this machine and uses
 // the defaults.
 type Options struct {
-	// ItersPerMicro converts CPU demand in time to iterations of Spin. A value
-	// that is not positive and finite means: call Calibrate in New (some 10 ms).
+	// ItersPerMicro is the number of iterations of Spin per microsecond of CPU
+	// demand. If it is not positive and finite, New calls Calibrate (some 10 ms).
 	// A comparison passes the same value to every arm.
 	ItersPerMicro float64
-	// MaxBody bounds request bodies, in bytes; above it the answer is 413. It
+	// MaxBody limits request bodies, in bytes; a larger one is answered 413. It
 	// also lowers the 1 MiB limit of /bytes. Not positive means DefaultMaxBody.
 	MaxBody int
-	// KVLocks is the number of locks that share the keys of /kv, 1 to MaxKVLocks;
-	// 0 is one lock for all.
+	// KVLocks is the number of locks among which the keys of /kv are divided, 1 to
+	// MaxKVLocks; 0 means 1.
 	KVLocks int
-	// PlantCPU multiplies the CPU demand of every /work, above 0; not positive
-	// means 1. It plants a known difference between two servers, to see whether a
+	// PlantCPU, above 0, multiplies the CPU demand of every /work; not positive
+	// means 1. It plants a known difference between two servers, to test whether a
 	// comparison finds it.
 	PlantCPU float64
-	// PlantLock is how long a request for a key sleeps under the key's lock: a planted fault.
+	// PlantLock is a planted fault: each request for a key sleeps this long under the
+	// key's lock.
 	PlantLock time.Duration
 }
 
@@ -48,12 +48,12 @@ type Options struct {
 // concurrent use.
 type App struct {
 	itersPerMicro float64
-	maxIters      int // one second's worth, before what is planted
+	maxIters      int // the iterations of maxCPU, one second, before plant is applied
 	plant         float64
 	maxBody       int
-	payload       []byte // what /bytes is cut from
+	payload       []byte // /bytes answers with a prefix of it
 	index         []byte
-	lock          sync.Mutex // of /work
+	lock          sync.Mutex // held by /work?lock=
 	kv            *store
 }
 
@@ -81,10 +81,10 @@ func New(o Options) *App {
 	}
 }
 
-// Serve answers x: it pays the request's demand and sets every answer field. It
-// never panics, whatever the request holds. HEAD gets GET's answer, of which the
-// adapter drops the body. It blocks for as long as the demand says, at most the
-// caps of /work.
+// Serve answers x: it does the work that the request demands and sets every answer
+// field. It never panics, whatever the request holds. For HEAD it gives GET's answer,
+// and the adapter drops the body. It blocks for the time of the demand, up to the caps
+// of /work.
 func (a *App) Serve(x *Exchange) {
 	route, rest, ok := locate(x.Path)
 	x.Route = route
@@ -105,13 +105,13 @@ func (a *App) Serve(x *Exchange) {
 	}
 }
 
-// Constant answers; nothing writes to them.
+// Constant answers, which must not be modified.
 var (
 	hello  = []byte("Hello, World!")
 	okLine = []byte("ok\n")
 )
 
-// serve answers a request whose route and method are known to fit.
+// serve answers a request that Serve has checked: the route allows the method.
 func (a *App) serve(x *Exchange, rest string) {
 	switch x.Route {
 	case RouteRoot:
@@ -152,23 +152,23 @@ func (a *App) serveBytes(x *Exchange, size string) {
 	x.answer(200, octetStream, a.payload[:n:n])
 }
 
-// notAllowed answers 405 with the methods x.Route serves.
+// notAllowed answers 405 with the methods that x.Route serves.
 func (x *Exchange) notAllowed() {
 	allow := routes[x.Route].allow
 	x.fail(405, "method not allowed; allowed: %s", allow)
 	x.Allow = allow
 }
 
-// unescape decodes percent-escapes and leaves '+' alone: it is part of a mix of
-// demands (0.8*0s+0.2*10ms), and RFC 3986 gives it no other meaning.
+// unescape decodes percent-escapes. It leaves '+' alone, which joins the terms of a
+// mix of demands (0.8*0s+0.2*10ms) and has no other meaning in RFC 3986.
 func unescape(s string) (string, bool) {
 	u, err := url.PathUnescape(s)
 	return u, err == nil
 }
 
-// An Exchange is one request's view and its answer. The adapter sets the
-// request fields, App.Serve sets every answer field. The zero value is ready to
-// use, and reusing one saves its buffer. It is not safe for concurrent use.
+// An Exchange holds one request and its answer. The adapter sets the request
+// fields, App.Serve sets every answer field. The zero value is ready to use, and
+// reusing an Exchange saves its buffer. It is not safe for concurrent use.
 //
 // Method, Path, Query, Seq and Body may alias the parser's buffers: they need to
 // stay valid only until Serve returns, and no answer field aliases them.
@@ -179,7 +179,7 @@ type Exchange struct {
 	Body   []byte // whole request body
 	Seq    string // X-Vegeta-Seq, or ""
 
-	Route       Route  // endpoint that answered: the metric label
+	Route       Route  // endpoint that answered, used as a metric label
 	Status      int    // HTTP status
 	ContentType string // "" when the answer has no body (204)
 	Out         []byte // body; read-only, valid until the next Serve or Reset of x
@@ -187,21 +187,22 @@ type Exchange struct {
 	RetryAfter  string // Retry-After in seconds, or ""; Serve clears it, models set it when they shed
 	Close       bool   // the connection must close after this answer
 
-	// The model's own: whether it stamps x, and when x was put into its queue,
-	// taken out, begun and ended. Serve does not touch them.
+	// These fields belong to the model; Serve does not touch them. Stamped tells that the
+	// model stamps x. The others are the times, in nanoseconds on the timeline's clock, at
+	// which x was put into a queue, taken out, begun and ended.
 	Stamped                     bool
 	Queued, Taken, Begun, Ended int64
 
 	buf []byte
 }
 
-// maxKeptBuffer bounds what an idle Exchange holds on to, in bytes: one large
-// echo must not pin a megabyte per connection.
+// maxKeptBuffer is the largest buffer, in bytes, that Reset keeps: one large echo
+// must not hold a megabyte per connection.
 const maxKeptBuffer = 64 << 10
 
-// Reset clears x for the next request and keeps its buffer unless that has grown
-// large. An Exchange that returns to a pool should be reset first, so that it
-// keeps no parser buffer alive.
+// Reset clears x for the next request. It keeps x's buffer unless that has grown
+// large. Reset an Exchange before returning it to a pool, so that it keeps no parser
+// buffer alive.
 func (x *Exchange) Reset() {
 	buf := x.buf[:0]
 	if cap(buf) > maxKeptBuffer {
@@ -223,14 +224,14 @@ func (x *Exchange) answer(status int, contentType string, out []byte) {
 	x.Allow, x.RetryAfter, x.Close = "", "", false
 }
 
-// fail answers one short line of text. Client bytes in args must go through
-// %+.40q.
+// fail answers with one short line of text. Client bytes in args must be formatted
+// with %+.40q.
 func (x *Exchange) fail(status int, format string, args ...any) {
 	x.buf = append(fmt.Appendf(x.buf[:0], format, args...), '\n')
 	x.answer(status, textPlain, x.buf)
 }
 
-// ContentTypes returns every content type an answer may have.
+// ContentTypes returns every content type that an answer may have, except "".
 func ContentTypes() []string { return []string{textPlain, octetStream, applicationJSON} }
 
 // Owned reports whether Out lies in x's own buffer, so that it must be copied

@@ -11,7 +11,8 @@ import (
 
 // A Dist is a distribution of demand: a constant, an exponential, a lognormal, or
 // a mix of at most eight such terms. It is a small comparable value; the zero Dist is the
-// constant 0. It reads and writes itself as text (YAML, JSON, flag.TextVar).
+// constant 0. It implements the text interfaces of package encoding, for YAML, JSON and
+// flag.TextVar.
 type Dist struct {
 	n     int // terms in use
 	terms [maxTerms]term
@@ -21,10 +22,10 @@ type Dist struct {
 const maxTerms = 8
 
 type term struct {
-	weight float64       // probability, the terms' sum to 1
-	mean   time.Duration // the value itself of a constant
+	weight float64       // probability; the weights of a Dist sum to 1
+	mean   time.Duration // for a constant, its value
 	kind   kind
-	scv    float64 // squared coefficient of variation, of a lognormal
+	scv    float64 // for a lognormal, its squared coefficient of variation
 }
 
 type kind uint8
@@ -35,15 +36,19 @@ const (
 	lognormal
 )
 
-// maxSCV bounds a lognormal's variability: above it a run of any length sees the
-// tail too seldom for its mean to be the distribution's.
+// maxSCV limits a lognormal's variability. Above it any run sees the tail too seldom,
+// so its mean is not the mean of the distribution.
 const maxSCV = 100
 
-// ParseDist reads a distribution. A term is a duration of at least 0 ("200us",
-// also "const(200us)"), an exponential by its mean ("exp(200us)"), or a lognormal
-// by its mean and its squared coefficient of variation in (0, 100], the two that
-// queueing formulae take ("lognormal(200us,4)"); a mix is weighted terms ("0.8*0s+0.2*exp(10ms)") whose weights lie in (0, 1] and sum to
-// 1 within 1e-9. Spaces around terms are ignored.
+// ParseDist reads a distribution. A term is one of:
+//
+//	200us  const(200us)   a constant of at least 0
+//	exp(200us)            an exponential with that mean
+//	lognormal(200us,4)    a lognormal with that mean and squared coefficient of
+//	                      variation, which lies in (0, 100]
+//
+// A mix is a sum of weighted terms ("0.8*0s+0.2*exp(10ms)"). The weights lie in
+// (0, 1] and sum to 1 within 1e-9. Spaces around terms are ignored.
 func ParseDist(s string) (Dist, error) {
 	d, err := parseDist(s)
 	if err != nil {
@@ -124,8 +129,8 @@ func parseTerm(weight, value string) (term, error) {
 	return t, nil
 }
 
-// String returns d as ParseDist reads it, in ASCII and without spaces, so that
-// it can stand in a URL: "200us", "exp(200us)", "0.8*0s+0.2*10ms".
+// String returns d in the form that ParseDist reads, in ASCII and without spaces, so
+// that it can be part of a URL: "200us", "exp(200us)", "0.8*0s+0.2*10ms".
 func (d Dist) String() string {
 	if d.n == 0 {
 		return "0s"
@@ -153,7 +158,7 @@ func (d Dist) String() string {
 // MarshalText returns String. It never fails.
 func (d Dist) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText is ParseDist; on an error d keeps its value.
+// UnmarshalText parses text as ParseDist does. On an error d keeps its value.
 func (d *Dist) UnmarshalText(text []byte) error {
 	parsed, err := ParseDist(string(text))
 	if err == nil {
@@ -170,12 +175,12 @@ func (d Dist) Mean() time.Duration {
 	return clampDuration(math.Round(first))
 }
 
-// SquaredCV returns the squared coefficient of variation, the figure in which
-// queueing formulae take variability: 0 for a constant, 1 for an exponential,
-// what it says for a lognormal, more for a mix of short and long. It is 0 when
-// the mean is.
+// SquaredCV returns the squared coefficient of variation, the measure of
+// variability in queueing formulae: 0 for a constant, 1 for an exponential, the
+// given value for a lognormal, and more for a mix of short and long. It is 0 when
+// the mean is 0.
 //
-//	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (1 + c²)   (c² a term's own)
+//	C² = E[X²] / E[X]² - 1,  E[X²] = sum of w m² (1 + c²)   (c² is the term's C²)
 //
 // (Moments of a mixture; Kleinrock, Queueing Systems I, 1975.)
 func (d Dist) SquaredCV() float64 {
@@ -186,7 +191,7 @@ func (d Dist) SquaredCV() float64 {
 	return max(0, second/(first*first)-1)
 }
 
-// moments returns E[X] and E[X²] in nanoseconds and their square.
+// moments returns E[X] in nanoseconds and E[X²] in square nanoseconds.
 func (d Dist) moments() (first, second float64) {
 	for _, t := range d.terms[:d.n] {
 		m := float64(t.mean)
@@ -206,8 +211,8 @@ func (t term) squaredCV() float64 {
 	return 0
 }
 
-// Sample draws one demand from d. It takes one number of r to choose the term of
-// a mix, and one for an exponential or a lognormal, by inversion:
+// Sample draws one demand from d. It takes one number from r to choose the term of
+// a mix, and one to draw an exponential or a lognormal by inversion:
 //
 //	exponential  -m ln(1-u)
 //	lognormal    exp(µ + σ Φ⁻¹(u)),  σ² = ln(1 + c²),  µ = ln m - σ²/2
@@ -220,7 +225,7 @@ func (d Dist) Sample(r *Rand) time.Duration {
 	t := d.terms[0]
 	if d.n > 1 {
 		u := r.Float64()
-		for _, t = range d.terms[:d.n] { // the last term takes what rounding left over
+		for _, t = range d.terms[:d.n] { // the last term also takes the rounding error
 			if u -= t.weight; u < 0 {
 				break
 			}
@@ -237,8 +242,7 @@ func (d Dist) Sample(r *Rand) time.Duration {
 	return t.mean
 }
 
-// largest returns the largest parameter of any term: an upper bound of the
-// constants, and the largest mean of the others.
+// largest returns the largest mean of any term; the mean of a constant is its value.
 func (d Dist) largest() time.Duration {
 	var most time.Duration
 	for _, t := range d.terms[:d.n] {
@@ -247,8 +251,8 @@ func (d Dist) largest() time.Duration {
 	return most
 }
 
-// clampDuration converts nanoseconds to a Duration, the largest one when they
-// do not fit: converting an out-of-range float is undefined in Go.
+// clampDuration converts nanoseconds to a Duration. It returns the largest Duration
+// when they do not fit, because Go leaves that conversion undefined.
 func clampDuration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -256,10 +260,10 @@ func clampDuration(ns float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// WithShare returns d made over so that share of the draws, in [0, 1], come from
-// its parts above zero, in their old proportions, and the rest are zero:
-// "0.8*0s+0.2*10ms" with share 0.5 is "0.5*0s+0.5*10ms", and so is "10ms". It is
-// an error when d has no part above zero, or no term left for the zeros.
+// WithShare returns d with new weights: share of the draws, in [0, 1], come from the
+// terms above zero, in their old proportions, and the rest are zero. With share 0.5
+// both "0.8*0s+0.2*10ms" and "10ms" become "0.5*0s+0.5*10ms". It returns an error when
+// d has no term above zero, or no room for a term for the zeros.
 func (d Dist) WithShare(share float64) (Dist, error) {
 	if !(share >= 0 && share <= 1) {
 		return d, fmt.Errorf("%v is not a share from 0 to 1", share)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Limits of the store. They keep a client from growing the server without end;
-// a full store answers 507, because trying again later may work, where 413
-// (one value too large) never will.
+// Limits of the store. They keep a client from growing the server without end. A full
+// store answers 507, because trying again later may succeed. One value that is too
+// large is answered 413, because that will never succeed.
 const (
 	maxKey      = 256      // bytes, after percent-decoding
 	maxValue    = 64 << 10 // bytes
@@ -21,25 +21,25 @@ const (
 	maxKeyValue = 64 << 20 // bytes of keys and values together
 )
 
-// MaxKVLocks is the largest number of locks /kv can have.
+// MaxKVLocks is the largest number of locks that /kv can have.
 const MaxKVLocks = 256
 
-// A store is what /kv/{key} reads and writes: keys spread by a hash over shards,
-// each behind an RWMutex. With one shard the lock is the contention it is there to
-// show; with many, what finer locks gain. A stored value is never written again,
-// so a reader may keep it after the lock is gone.
+// A store holds the keys and values of /kv/{key}. Keys are spread by a hash over
+// shards, each behind an RWMutex. One shard shows the contention of one lock; many
+// shards show the gain of finer locks. A stored value is never modified, so a reader
+// may keep it after it has released the lock.
 type store struct {
 	shards []shard
 	seed   maphash.Seed
 	keys   atomic.Int64
-	bytes  atomic.Int64  // keys and values
-	asleep time.Duration // under a lock, for each request
+	bytes  atomic.Int64  // bytes of keys and values
+	asleep time.Duration // each request sleeps this long under its lock
 }
 
 type shard struct {
 	mu     sync.RWMutex
 	values map[string][]byte
-	_      [96]byte // to 128 bytes: no two locks share a cache line, nor the pair a core fetches
+	_      [96]byte // pads to 128 bytes: no two locks share a cache line or the pair of lines that a core fetches
 }
 
 func newStore(locks int, asleep time.Duration) *store {
@@ -57,9 +57,9 @@ func (s *store) shard(key string) *shard {
 	return &s.shards[maphash.String(s.seed, key)%uint64(len(s.shards))]
 }
 
-// serveKV reads or writes a key. In the query ?hold= says for how long the handler computes
-// while it has the key's lock, and ?keys=N spreads requests over N keys: each has its own
-// number, which the request's draws, after {key}.
+// serveKV reads or writes a key. In the query ?hold= is the CPU time that the handler spends
+// while it holds the key's lock. ?keys=N spreads requests over N keys: it appends a number
+// below N to {key}. The number is drawn from the request's number, or at random without one.
 func (a *App) serveKV(x *Exchange, key string) {
 	held := 0
 	for pair := range strings.SplitSeq(x.Query, "&") {
@@ -92,7 +92,7 @@ func (a *App) serveKV(x *Exchange, key string) {
 	a.kv.serve(x, key, held)
 }
 
-// serve answers one request; held is how many iterations are computed under the key's lock.
+// serve answers one request; held is the number of iterations to compute under the key's lock.
 func (s *store) serve(x *Exchange, key string, held int) {
 	if len(key) == 0 || len(key) > maxKey {
 		x.fail(400, "/kv/{key} takes a key of 1 to %d bytes", maxKey)
@@ -104,8 +104,8 @@ func (s *store) serve(x *Exchange, key string, held int) {
 			x.fail(413, "the value is above the limit of %d bytes", maxValue)
 			return
 		}
-		// Cloned even for a key that is present: assigning to a string-keyed map
-		// replaces the stored key too, and this one may alias the parser's buffer.
+		// The key is cloned even if it is in the map already: an assignment replaces
+		// the stored key too, and this one may alias the parser's buffer.
 		if !s.put(strings.Clone(key), bytes.Clone(x.Body), held) {
 			x.fail(507, "the store is full: %d keys or %d bytes", maxKeys, maxKeyValue)
 			return
@@ -124,7 +124,7 @@ func (s *store) serve(x *Exchange, key string, held int) {
 	}
 }
 
-// hold keeps the lock that the caller has.
+// hold computes and sleeps, to prolong the time for which the caller holds its lock.
 func (s *store) hold(iters int) {
 	Spin(iters)
 	time.Sleep(s.asleep)
@@ -139,7 +139,7 @@ func (s *store) get(key string, held int) ([]byte, bool) {
 	return value, ok
 }
 
-// put takes ownership of key and value and reports whether they fitted.
+// put stores value under key and reports whether they fitted. It takes ownership of both.
 func (s *store) put(key string, value []byte, held int) bool {
 	h := s.shard(key)
 	h.mu.Lock()
@@ -161,8 +161,9 @@ func (s *store) put(key string, value []byte, held int) bool {
 	return true
 }
 
-// reserve adds n to total unless that would exceed most. Replacing a value by one
-// of its size leaves the totals, which all shards share, alone.
+// reserve adds n to total and reports true, unless the sum would exceed most. With n 0,
+// as for a value that replaces one of the same size, it does not touch total, which all
+// shards share.
 func reserve(total *atomic.Int64, n, most int64) bool {
 	if n == 0 {
 		return true

@@ -3,8 +3,8 @@ package workload
 import "time"
 
 // A Rand is a SplitMix64 stream: eight bytes of state, the same numbers for the
-// same seed on every machine and Go version. It is a math/rand/v2 Source. It is
-// not safe for concurrent use. (Steele, Lea, Flood, "Fast Splittable
+// same seed on every machine and Go version. It implements math/rand/v2's Source. It
+// is not safe for concurrent use. (Steele, Lea, Flood, "Fast Splittable
 // Pseudorandom Number Generators", OOPSLA 2014; constants of Vigna's splitmix64.c.)
 type Rand struct{ state uint64 }
 
@@ -28,8 +28,9 @@ func mix64(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hash64 is FNV-1a over s, finalised: short decimal strings that differ in one
-// digit must start unrelated streams. (Fowler, Noll, Vo; RFC 9923.)
+// hash64 returns the FNV-1a hash of s, passed through mix64, because short decimal
+// strings that differ in one digit must start unrelated streams. (Fowler, Noll, Vo;
+// RFC 9923.)
 func hash64(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
@@ -38,14 +39,14 @@ func hash64(s string) uint64 {
 	return mix64(h)
 }
 
-// chunkIters is one chunk of Spin: about 20 us on the machines tried (700
-// iterations per microsecond, some five cycles each).
+// chunkIters is the number of iterations in one chunk of Spin: about 20 us on the
+// machines tried (700 iterations per microsecond, some five cycles each).
 const chunkIters = 15_000
 
 // Spin does exactly iters iterations of fixed CPU work (none when iters is not
 // positive): a dependent chain of register operations without memory traffic,
-// so that its cost is the core's speed and nothing else. Because it counts
-// iterations and not time, time spent descheduled is never taken for work. It
+// so that its cost depends only on the core's speed. Because it counts
+// iterations and not time, time spent descheduled never counts as work. It
 // runs in chunks of about 20 us, and the scheduler may preempt it at any point.
 func Spin(iters int) {
 	x := uint64(88172645463325252)
@@ -70,11 +71,11 @@ func chunk(x uint64, n int) uint64 {
 	return x
 }
 
-// Calibrate returns how many iterations of Spin this core does in a microsecond,
-// as the best of 20 rounds of about half a millisecond: the best round is the
-// one that was neither descheduled nor on a core still waking up. It takes some
-// 10 ms. Calibrate once per run and give every arm the result, or the arms
-// differ by the calibration's error.
+// Calibrate returns the number of iterations of Spin that this core does in a
+// microsecond. It is the best of 20 rounds of about half a millisecond, because the
+// best round was neither descheduled nor on a core that was still waking up. It
+// takes some 10 ms. Calibrate once per run and give every arm the result, or the
+// arms differ by the calibration's error.
 func Calibrate() float64 {
 	const rounds, iters = 20, 25 * chunkIters
 	best := time.Duration(1<<63 - 1)

@@ -2,12 +2,12 @@ package workload
 
 import "strings"
 
-// A Route is an endpoint as metrics name it; there are NumRoutes of them, so an
-// array indexed by Route holds resolved metric children.
+// A Route identifies an endpoint in metrics. It is below NumRoutes, so an array
+// indexed by Route can hold resolved metric children.
 type Route uint8
 
-// The routes, in the order `GET /` lists them. RouteOther is every path that is
-// no endpoint.
+// The routes, in the order in which `GET /` lists them. RouteOther stands for every
+// path that is not an endpoint.
 const (
 	RouteRoot Route = iota
 	RoutePlaintext
@@ -17,7 +17,7 @@ const (
 	RouteEcho
 	RouteBytes
 	RouteOther
-	NumRoutes // how many there are, not a route
+	NumRoutes // the number of routes, not a route
 )
 
 var routes = [NumRoutes]struct{ label, path, allow, summary string }{
@@ -39,8 +39,8 @@ func (r Route) String() string {
 	return routes[r].label
 }
 
-// RouteOf returns the endpoint of a path as sent, as Serve would: for a request
-// that never reaches its handler.
+// RouteOf returns the endpoint that Serve would set for a path as sent. It is for
+// requests that never reach their handler.
 func RouteOf(path string) Route {
 	r, _, _ := locate(path)
 	return r
@@ -58,8 +58,8 @@ func locate(path string) (r Route, rest string, ok bool) {
 	return r, rest, true
 }
 
-// routeOf returns the endpoint of a decoded path and, for /kv/ and /bytes/, what
-// follows the prefix.
+// routeOf returns the endpoint of a decoded path and, for /kv/ and /bytes/, the rest
+// of the path after the prefix.
 func routeOf(path string) (r Route, rest string) {
 	switch path {
 	case "/":
@@ -92,7 +92,7 @@ func (r Route) allows(method string) bool {
 	return false
 }
 
-// index returns what `GET /` answers.
+// index returns the answer to `GET /`.
 func index() []byte {
 	var b strings.Builder
 	b.WriteString("schedlab: one handler set, many scheduling models\n\n")

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// Caps of one /work request, so that a client cannot ask for the moon. The sleep
-// cap lies below the server's write timeout.
+// Limits on the demand of one /work request. maxSleep lies below the server's write
+// timeout.
 const (
 	maxCPU   = time.Second
 	maxSleep = 10 * time.Second
-	maxLock  = 100 * time.Millisecond // all requests queue for the one lock
+	maxLock  = 100 * time.Millisecond // low, because all requests queue for one lock
 	maxAlloc = 16 << 20               // bytes
 )
 
-// serveWork pays the demand in the query: memory first, which it holds until the
-// answer, then CPU, then CPU under the lock, then sleep.
+// serveWork does the work that the query demands: first it allocates memory, which it
+// holds until the answer, then it computes, then it computes under the lock, then it
+// sleeps.
 func (a *App) serveWork(x *Exchange) {
 	w, err := a.parseWork(x.Query, x.Seq)
 	if err != nil {
@@ -41,11 +42,11 @@ func (a *App) serveWork(x *Exchange) {
 	x.answer(200, textPlain, okLine)
 }
 
-// A block is what /work allocates. Blocks are chained, so that a garbage
-// collection has pointers to follow, as in a request's own data.
+// A block is the unit in which /work allocates memory. Blocks are chained, so that a
+// garbage collection has pointers to follow, as in the data of a real request.
 type block struct {
 	next *block
-	_    [blockSize - 2*8]byte // less the pointer and the runtime's header of an object this large
+	_    [blockSize - 2*8]byte // 8 bytes for the pointer, 8 for the runtime's header of an object of this size
 }
 
 const blockSize = 4 << 10
@@ -67,16 +68,17 @@ type work struct {
 	sleep  time.Duration
 }
 
-// The streams keep a request's draws independent of each other.
+// The streams are mixed into the seeds of a request's draws, to make the draws
+// independent of each other.
 const (
 	streamCPU   = 0x637075
 	streamSleep = 0x736c656570
 	streamLock  = 0x6c6f636b
 )
 
-// parseWork reads the query and draws the demand. The draw depends on seed, or
-// else on seq, alone; with neither it is random. It allocates only for mistakes,
-// percent-escapes.
+// parseWork reads the query and draws the demand. The draw depends only on the
+// query's seed or, without one, on seq; with neither it is random. parseWork allocates
+// only for mistakes and percent-escapes.
 func (a *App) parseWork(query, seq string) (work, error) {
 	q, err := splitWork(query)
 	if err != nil {
@@ -122,7 +124,7 @@ func (a *App) parseWork(query, seq string) (work, error) {
 	return w, nil
 }
 
-// planted is what iters become with Options.PlantCPU.
+// planted returns iters multiplied by Options.PlantCPU.
 func (a *App) planted(iters int) int { return int(math.Round(float64(iters) * a.plant)) }
 
 // A workQuery holds the values of /work's keys, "" for an absent one.
@@ -169,8 +171,8 @@ func splitWork(query string) (q workQuery, err error) {
 	return q, nil
 }
 
-// draw reads a distribution none of whose terms may be above limit, and takes
-// one sample of it. (An exponential sample can still be above: it is clamped.)
+// draw reads a distribution and takes one sample of it. It returns an error if the mean
+// of any term is above limit. A sample above limit is cut to limit.
 func draw(s string, limit time.Duration, seed uint64) (time.Duration, error) {
 	d, err := ParseDist(s)
 	if err != nil {

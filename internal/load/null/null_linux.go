@@ -1,10 +1,11 @@
 // Package null is a server that does as little as a server can: one thread, raw epoll,
-// and the same short reply to whatever ends in an empty line. What a load measures of it
-// is the load's own time, and the kernel's. It reads no request, so it serves nobody else.
+// and the same short reply to any bytes that end in an empty line. A load that runs against
+// it measures the load's own time and the kernel's. It does not parse requests, so it is of
+// no use as a real server.
 //
-// Given a service time it is a metronome, a server whose response times are known, which
-// tools/peers tests load tools with: each reply is due at a moment of the clock, so when another
-// program takes its CPU a reply is late and those after it are not.
+// With a service time it is a metronome, a server with known response times; tools/peers
+// tests load tools with it. Each reply is due at a fixed time on the clock. When another
+// program takes the CPU, the present reply is late but later replies are not.
 package null
 
 import (
@@ -22,18 +23,19 @@ import (
 var answer = []byte("HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n")
 
 const (
-	// wakeEvery bounds how late the context's end is seen.
+	// wakeEvery bounds the delay until the end of the context is seen.
 	wakeEvery = 100 * time.Millisecond
-	// ahead is how long before a reply is due the thread stops waiting and polls the clock.
+	// ahead is the time before a reply is due at which the thread stops waiting and begins
+	// to poll the clock.
 	ahead = 100 * time.Microsecond
 )
 
-// Serve answers the connections of ln until the context ends, and closes ln. Each request is
-// answered service after it was read or, if all stations were busy then, after one became
-// free; stations 0: any number of them.
+// Serve answers the connections of ln until the context ends, and closes ln. It answers each
+// request the time service after reading it. If all stations are busy then, service begins
+// when one becomes free. stations 0 means any number of stations.
 func Serve(ctx context.Context, ln *net.TCPListener, service time.Duration, stations int) error {
 	file, err := ln.File()
-	_ = ln.Close() // the file is another descriptor, which Go's poller does not watch
+	_ = ln.Close() // file is a second descriptor, which Go's poller does not watch
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func Serve(ctx context.Context, ln *net.TCPListener, service time.Duration, stat
 type server struct {
 	listener, epoll int
 	in              []byte
-	matched         map[int32]int // bytes of an empty line that a connection's input ends with
+	matched         map[int32]int // per connection: how many bytes of emptyLine its input ends with
 	epoch           time.Time
 	replyQueue
 }
@@ -89,7 +91,7 @@ func (s *server) watch(fd int) error {
 }
 
 // await waits for events, until shortly before the next reply is due, and returns their number.
-// It may wait 50 µs longer than asked, the slack of the kernel's timers.
+// It may wait 50 µs longer, the slack of the kernel's timers.
 func (s *server) await(events []unix.EpollEvent) (int, error) {
 	wait := wakeEvery
 	if len(s.replies) > 0 {
@@ -101,7 +103,7 @@ func (s *server) await(events []unix.EpollEvent) (int, error) {
 	switch errno {
 	case 0:
 		return int(n), nil
-	case unix.EINTR: // Go's own signals, and a stop and its end
+	case unix.EINTR: // Go's own signals, SIGSTOP and SIGCONT
 		return 0, nil
 	}
 	return 0, os.NewSyscallError("epoll_pwait2", errno)
@@ -119,7 +121,7 @@ func (s *server) accept() {
 	}
 }
 
-// serve takes what one connection has sent.
+// serve reads the bytes that one connection has sent, and answers or queues its requests.
 func (s *server) serve(fd int32) {
 	n, err := unix.Read(int(fd), s.in)
 	if err == unix.EAGAIN || err == unix.EINTR {
@@ -156,7 +158,7 @@ func (s *server) drop(fd int32) {
 
 const emptyLine = "\r\n\r\n"
 
-// next is how much of an empty line is matched after one more byte.
+// next returns how many bytes of emptyLine are matched after one more byte.
 func next(matched int, b byte) int {
 	switch {
 	case b == emptyLine[matched]:
@@ -167,22 +169,22 @@ func next(matched int, b byte) int {
 	return 0
 }
 
-// A dueReply is an answer to come.
+// A dueReply is an answer that has still to be sent.
 type dueReply struct {
 	fd  int32
 	due time.Duration // on the server's clock
 }
 
-// A replyQueue holds the answers to come, the next one first: with a fixed service time
-// none overtakes another.
+// A replyQueue holds the answers still to be sent, the next one first. With a fixed service
+// time no answer overtakes another.
 type replyQueue struct {
 	service time.Duration
-	free    []time.Duration // when each station is, in a circle; empty: any number
+	free    []time.Duration // time at which each station is free, a ring; empty: any number of stations
 	first   int             // the station that is free first
 	replies []dueReply
 }
 
-// take notes a request that was read at now.
+// take queues the answer to a request that was read at now.
 func (q *replyQueue) take(fd int32, now time.Duration) {
 	begin := now
 	if len(q.free) > 0 {
@@ -193,8 +195,8 @@ func (q *replyQueue) take(fd int32, now time.Duration) {
 	q.replies = append(q.replies, dueReply{fd, begin + q.service})
 }
 
-// forget drops the answers to a client that has gone: another will get its descriptor. The
-// stations have been busy all the same.
+// forget drops the answers to a client that has gone, because another will get its descriptor.
+// The stations stay busy for them.
 func (q *replyQueue) forget(fd int32) {
 	q.replies = slices.DeleteFunc(q.replies, func(d dueReply) bool { return d.fd == fd })
 }
