@@ -37,10 +37,13 @@ func (c choice) String() string {
 func (c choice) Type() string { return "string" }
 
 func (c choice) Set(s string) error {
-	if s != *c.value && !slices.Contains(c.of, s) {
+	i := slices.IndexFunc(c.of, func(word string) bool { return strings.EqualFold(word, s) })
+	switch {
+	case i >= 0:
+		*c.value = c.of[i]
+	case s != *c.value:
 		return notAmong(c.of)
 	}
-	*c.value = s
 	return nil
 }
 
