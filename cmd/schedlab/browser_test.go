@@ -40,7 +40,7 @@ func TestReportInBrowser(t *testing.T) {
 
 	want := map[string]int{
 		"<h1>" + result.Headline + "</h1>": 1,
-		`<svg class="chart"`:               1,
+		`<svg class="chart"`:               4, // curves, and the blocks of p50, p90 and p99
 		"<figure>":                         5, // verdicts, curves, and the blocks of p50, p90 and p99
 		`<table class="forest">`:           1,
 		`<circle class="median`:            len(result.Verdicts) + len(result.AA),

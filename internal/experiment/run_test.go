@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 	if run.Status != record.Complete || run.Ended.Before(run.Started) || len(run.XMax) != 0 {
 		t.Errorf("got the status %s, ended %v, throughput %v, which a fixed rate does not need", run.Status, run.Ended, run.XMax)
 	}
-	if !strings.HasPrefix(told[0], "block 1: ") || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10: ") && strings.HasSuffix(s, "/30") }) {
+	if !strings.HasPrefix(told[1], "block 1: ") || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10: ") && strings.HasSuffix(s, "/30") }) {
 		t.Errorf("progress: got %q", told)
 	}
 	blocks := map[int][]record.TrialRecord{}
