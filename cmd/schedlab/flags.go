@@ -198,7 +198,7 @@ func (f *adhocFlags) names() (given []string) {
 // bind declares the two flags that compare, capacity and map share.
 func (f *adhocFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
-	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; whose server it names does not matter")
+	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
 }
 
 // checkAboveZero refuses the named flags if one was given 0 or less.

@@ -100,7 +100,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
 	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
 	oneOf(fl, &f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)", "func", "closure")
-	oneOf(fl, &f.Executor, "executor", "", "whose workers run pool-request's handlers: own, or own behind a lock-free ring (default own)", "own", "ring")
+	oneOf(fl, &f.Executor, "executor", "", "queue before the workers of pool-request: own, or a lock-free ring (default own)", "own", "ring")
 	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
 	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
 	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)")

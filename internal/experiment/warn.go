@@ -46,7 +46,7 @@ func (c *Comparison) CanAnswer() error {
 	first := p.arms[slices.IndexFunc(p.arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
 	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
-		"give --close (or --vary keepalive=false), or make workers=%d the first arm and another that is as large the second", first.Name, n-p.workers(first.asked), n, n)
+		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
 }
 
 // warnShort raises a doubt for each pool that has too few workers by Little's law.

@@ -91,3 +91,19 @@ func TestAWholeRunHasNoDoubts(t *testing.T) {
 		t.Errorf("46 trials of 48 and one that was cut: got %v", got)
 	}
 }
+
+// A run beside programs that used a quarter of the servers' CPUs says so; unknown shares say nothing.
+func TestMuchDisturbedIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		foreign float64
+		want    []record.Fact
+	}{{-1, nil}, {.24, nil}, {.25, []record.Fact{{Code: muchDisturbed, Values: record.Values{"share": .25}}}}} {
+		r := &record.Result{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2"}, Arms: []record.Arm{
+			{Name: "a", Disturbed: &record.Disturbed{Foreign: -1}}, {Name: "b", Disturbed: &record.Disturbed{Foreign: c.foreign}},
+		}}
+		if got := (blocks{}).standing(r); !cmp.Equal(got, c.want) {
+			t.Errorf("a share of %v: got %v, want %v", c.foreign, got, c.want)
+		}
+	}
+}

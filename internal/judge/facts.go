@@ -15,7 +15,7 @@ var (
 	trialsCut       = record.Sentence("trials-cut", `{{plural .Values.trials "trial"}} cut short and left out`)
 	runNotComplete  = record.Sentence("run-not-complete", `the run {{if eq .Names.status "running"}}was cut off or still goes on{{else}}is {{.Names.status}}{{end}}`+
 		`{{with .Values}} and is judged by the {{plural .valid "block"}} that it has{{end}}{{with .Names.error}}: {{.}}{{end}}`)
-	muchDisturbed  = record.Sentence("much-disturbed", `other programs used {{percent .Values.share}} of the servers' CPUs: end them and run it again, for noise makes intervals wide and answers few`)
+	muchDisturbed  = record.Sentence("much-disturbed", `other programs used {{percent .Values.share}} of the servers' CPUs: noise widens the intervals, so end them and run it again`)
 	blocksLeftOut  = record.Sentence("blocks-left-out", `{{plural .Values.blocks "block"}} of {{count .Values.ran}} left out, for all arms: {{.Names.rules}}`)
 	windowsRefused = record.Sentence("windows-refused", `{{count .Values.refused}} of {{plural .Values.windows "window"}} are refused and count for nothing, the last for {{template "because" .}}`)
 )

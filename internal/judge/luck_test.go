@@ -21,7 +21,7 @@ func TestIntervalsHoldWithoutLuck(t *testing.T) {
 		t.Skip("a simulation of seconds")
 	}
 	const (
-		runs  = 200
+		runs  = 400
 		noise = .03
 	)
 	looks := stats.Looks()

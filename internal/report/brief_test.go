@@ -89,3 +89,18 @@ func TestEveryRequestGotAGoodReply(t *testing.T) {
 		}
 	}
 }
+
+// An expectation that is open or refused says what the exit code is; a failed one has its own.
+func TestOpenExpectationsSayTheExitCode(t *testing.T) {
+	t.Parallel()
+	const note = "none failed, so the exit code is 0 (with --strict 4)"
+	for outcomes, want := range map[[2]record.Answer]bool{
+		{record.Passed, record.Passed}: false, {record.Passed, record.Undecided}: true,
+		{record.NoAnswer, record.Passed}: true, {record.Failed, record.Undecided}: false,
+	} {
+		r := &record.Result{Expectations: []record.Expectation{{Outcome: outcomes[0]}, {Outcome: outcomes[1]}}}
+		if got := unmet(r)[0]; strings.Contains(got, note) != want {
+			t.Errorf("%v: got %q, with the exit code: %v", outcomes, got, want)
+		}
+	}
+}

@@ -10,17 +10,26 @@ import (
 // follows the model's times by more than one to one, but not by more than two.
 const mostSlope = 2
 
+// stretched is by how much the scatter without luck is stretched. The slopes come from the same
+// blocks, so these agree better than other blocks would. Without it up to 6.4 of 100 intervals of
+// 95 % missed the truth in simulation (decision 25).
+const stretched = 1.15
+
+// leastLuck is the standard deviation of luck below which none is taken out: a rounding error.
+const leastLuck = 1e-6
+
 // WithoutLuck returns the arm's values with what luck explains taken out, so that their ratios to
 // the baseline's scatter less: the method of control variates (CUPED). luck[i] is a quantity of
 // block i that is known apart from the measurement and has mean 0 over many blocks. Let d =
 // ln(arm/base). The value of block i is divided by exp(slope × luck[i]), where slope is the median
 // of the slopes of d on luck of all pairs of other blocks (Theil and Sen), within 0 and 2. Leaving
 // out the block itself keeps its own noise from choosing its slope; a median keeps a few disturbed
-// blocks from choosing it for all.
+// blocks from choosing it for all. What is left of the logarithms of the ratios is stretched about
+// its median by 15 %, which pays for the choice of the slope.
 //
 // effect is the standard deviation of the logarithm taken out; 0 if none was. All slices have one
 // length. The values are returned as they are if there are fewer than four blocks, if luck does not
-// vary, or if a ratio or a luck is not finite. The arguments are not modified.
+// vary or explains nothing, or if a ratio or a luck is not finite. The arguments are not modified.
 func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
 	type pair struct {
 		slope float64
@@ -44,6 +53,7 @@ func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slope, b.slope) })
 	var squares float64
+	var left []float64 // ln(arm/base) without luck
 	for i, l := range luck {
 		var others []float64 // in order
 		for _, p := range pairs {
@@ -57,7 +67,14 @@ func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
 			taken = l * min(max((lower+upper)/2, 0), mostSlope)
 		}
 		squares += taken * taken
-		clean = append(clean, arm[i]*math.Exp(-taken))
+		left = append(left, d[i]-taken)
 	}
-	return clean, math.Sqrt(squares / float64(len(luck)))
+	if effect = math.Sqrt(squares / float64(len(luck))); effect < leastLuck {
+		return arm, 0
+	}
+	median := Median(left)
+	for i, x := range left {
+		clean = append(clean, base[i]*math.Exp(median+stretched*(x-median)))
+	}
+	return clean, effect
 }
