@@ -342,6 +342,24 @@ func TestLaws(t *testing.T) {
 	}
 }
 
+// The last response's time is no missing load, unless requests are missing or it took too long.
+func TestShortRunSentItsPlan(t *testing.T) {
+	t.Parallel()
+	kept, err := os.ReadFile("testdata/clean/fortio.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ seconds, max, rate, want string }{
+		{"1015335388", "0.015005", "488.5", ""},
+		{"1035335388", "0.015005", "479.1", "offered-missed"},
+	} {
+		text := strings.NewReplacer("992688145", c.seconds, "0.000765709", c.max, "499.6533931610516", c.rate).Replace(string(kept))
+		if got := strings.Join(codes(judge(t, text, audit.Given{})), " "); !strings.Contains(got, "offered-missed") != (c.want == "") {
+			t.Errorf("%s ns: got %q, want %q", c.seconds, got, c.want)
+		}
+	}
+}
+
 // What cannot be read is said with its line, and nothing is made of half a figure.
 func TestReadingFails(t *testing.T) {
 	t.Parallel()

@@ -191,6 +191,9 @@ func TestReadsEveryReply(t *testing.T) {
 			})
 			o := openTo(s, 0, 0)
 			use(&o)
+			if o.Engine == EngineVegeta && test.after != "" {
+				continue // net/http may take the connection for the next request before it reads what is too much
+			}
 			if test.head {
 				o.Targets[0].Method = "HEAD"
 			}
