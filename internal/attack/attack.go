@@ -17,8 +17,7 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 		doubt(sum, record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}})
 	}
 	if o.Idle > 0 {
-		i := result.Idle
-		sum.Idle = &record.IdleConns{Asked: o.Idle, Opened: i.Opened, Answered: i.Answered, Lost: i.Lost, FirstLost: i.FirstLost.Seconds()}
+		sum.Idle = &result.Idle
 	}
 	noteGenerator(sum, result.Proof, float64(len(o.Trace.At))/over.Seconds())
 }

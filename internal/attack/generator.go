@@ -9,29 +9,29 @@ import (
 
 // Beyond these limits noteGenerator raises a doubt about the generator.
 const (
-	missedRate = .01                   // ratio of the wanted rate that was not sent
-	stoodStill = 10 * time.Millisecond // lag of a single request
-	awayMost   = .05                   // ratio of the time in which others kept a spinning engine from its CPU
-	fullFrom   = .95                   // ratio of the time in which the engine was busy: above it, the engine is at its limit
+	missedRate = .01 // ratio of the wanted rate that was not sent
+	stoodStill = .01 // lag of a single request, seconds
+	awayMost   = .05 // ratio of the time in which others kept a spinning engine from its CPU
+	fullFrom   = .95 // ratio of the time in which the engine was busy: above it, the engine is at its limit
 )
 
 // noteGenerator adds the generator's figures to sum, and the doubts that follow from them. wanted
 // is the rate to be sent, in requests per second; 0 when no rate was set.
 func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 	sum.Generator = &record.Generator{
-		Planned: p.Planned, Rest: string(p.Rest), CPU: p.CPU.Seconds(), Busy: p.Busy, GCs: p.GCs, Paused: p.Paused.Seconds(),
-		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(), LagAt: p.LagAt.Seconds(),
-		LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
+		Planned: p.Planned, Rest: p.Rest, CPU: p.CPU, Busy: p.Busy, GCs: p.GCs, Paused: p.Paused,
+		LongestPause: p.LongestPause, LongestLag: p.LongestLag, LagAt: p.LagAt,
+		LongestGap: p.LongestGap, Away: p.Away, ReadLate: p.ReadLate,
 	}
 	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
 		doubt(sum, record.Fact{Code: attackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}})
 	}
 	if p.LongestLag > stoodStill && sum.Loop == "open" {
 		doubt(sum, record.Fact{Code: attackStoodStill, Values: record.Values{
-			"at": p.LagAt.Round(time.Millisecond).Seconds(), "late": p.LongestLag.Round(time.Millisecond).Seconds(),
+			"at": record.Duration(p.LagAt).Round(time.Millisecond).Seconds(), "late": record.Duration(p.LongestLag).Round(time.Millisecond).Seconds(),
 		}})
 	}
-	if share := p.Away.Seconds() / max(p.Elapsed.Seconds(), 1e-9); share > awayMost {
+	if share := p.Away / max(p.Elapsed, 1e-9); share > awayMost {
 		doubt(sum, record.Fact{Code: attackKeptAway, Values: record.Values{"share": share}})
 	}
 	if p.Rest != "" && p.Busy > fullFrom {

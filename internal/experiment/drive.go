@@ -48,7 +48,7 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 func seen(r *load.Result, place func(seq uint64) int) observed {
 	return observed{r.Requests, r.Stamps, place, r.Start, record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
-		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: proven(r.Proof),
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof,
 	}, r.Exhausted == 0}
 }
 
@@ -57,15 +57,6 @@ func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) loa
 	return load.Options{
 		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
 		Idle: c.Idle, Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
-	}
-}
-
-// proven returns a load's proof in the form of the record.
-func proven(p load.Proof) *record.Proof {
-	return &record.Proof{
-		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
-		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(),
-		Rest: string(p.Rest), LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
 }
 

@@ -67,7 +67,7 @@ func floor(ctx context.Context, l *process.Launcher, self, engine string, shared
 	slices.Sort(lag)
 	return &record.Floor{
 		Rate: rate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
-		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: string(got.Proof.Rest),
+		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: got.Proof.Rest,
 	}, nil
 }
 

@@ -88,7 +88,7 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.Died("while its throughput was measured"))
 		case result.Answered > 0:
 			x = result.Rate()
-			if err := r.rehearse(ctx, server, a, x, result.Proof.Work().Seconds()/float64(result.Answered)); err != nil {
+			if err := r.rehearse(ctx, server, a, x, result.Proof.Work()/float64(result.Answered)); err != nil {
 				return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
 			}
 			return x, unevenness(result), nil

@@ -52,7 +52,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x
 		case result.Proof.Sent == 0:
 			return nil
 		}
-		each := result.Proof.Work().Seconds() / float64(result.Proof.Sent)
+		each := result.Proof.Work() / float64(result.Proof.Sent)
 		if each*c.Rate <= busiest {
 			break
 		}

@@ -77,7 +77,7 @@ func (r *runner) boundShare(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("measuring the load's share of the CPU: %w", err)
 		}
-		share := got.Proof.CPU.Seconds() / got.Proof.Elapsed.Seconds() / float64(len(p.cpus.Load))
+		share := got.Proof.CPU / got.Proof.Elapsed / float64(len(p.cpus.Load))
 		if share <= 0 || c.Rate == planned && share <= window.ShareLimit {
 			return nil // the share is unknown or small enough
 		}

@@ -115,22 +115,11 @@ type Result struct {
 	// FirstReply is the longest time that a connection took from writing its first
 	// request to its first reply. Connections without a reply are left out.
 	FirstReply time.Duration
-	// Idle counts the idle connections.
-	Idle IdleConns
+	// Idle counts the idle connections. Each carried one request before the load, and none
+	// during it.
+	Idle record.IdleConns
 	// Proof reports on the generator, from the first arrival to the last end.
 	Proof Proof
-}
-
-// IdleConns counts the idle connections. Each carried one request before the load, and none
-// during it.
-type IdleConns struct {
-	Opened   int // connections made
-	Answered int // connections that got their one reply
-	// Lost counts the connections that were closed, or on which the server sent bytes
-	// without a request, before the load ended. FirstLost is the time of the first loss
-	// from the load's start; it is negative when the loss came before the start.
-	Lost      int
-	FirstLost time.Duration
 }
 
 // Attack sends the requests of the trace and returns when each has an outcome.

@@ -10,49 +10,17 @@ import (
 )
 
 // A Proof reports on the generator itself during a load, so that its own delays are not
-// taken for the server's.
+// taken for the server's. Times are seconds.
 type Proof struct {
-	// Planned is the number of requests in the schedule; 0 in a closed loop without
-	// a rate. Sent is the number of requests that were sent.
-	Planned, Sent int
-	// Elapsed is the time from the start to the end of the last request.
-	Elapsed time.Duration
-	// CPU is the CPU time of this process during Elapsed, in user and kernel mode; 0 off
-	// Linux. Busy, 0 to 1, is the share of Elapsed in which the spinner sent or handled
-	// something. For the engine vegeta it is CPU divided by the time that GOMAXPROCS
-	// threads could have used. Near 1 the generator is at its limit.
-	CPU  time.Duration
-	Busy float64
-	// GCs counts garbage collections that ended. Paused is the total time for which they
-	// stopped the world, and LongestPause the longest single stop. Both are upper bounds,
-	// from the runtime's histogram.
-	GCs                  uint64
-	Paused, LongestPause time.Duration
-	// LongestLag is the largest lag of a request, and LagAt the time at which that request
-	// was due. A stop of the generator (a busy CPU, SIGSTOP) shows here.
-	LongestLag, LagAt time.Duration
-	// Rest tells how the spinner waits between requests; "" for the engine vegeta.
-	Rest Rest
-	// LongestGap is the longest turn of the spinner: from one check for due requests and
-	// replies to the next. Away is the total time of turns that had nothing to do and still
-	// took long, because something else had the CPU. Sleep counts in neither. Both are 0
-	// for the engine vegeta.
-	LongestGap, Away time.Duration
-	ReadLate         *record.ReadLate // nil: no connection was audited
+	record.Proof
+	Elapsed float64 // from the start to the end of the last request
+	CPU     float64 // CPU time of this process during Elapsed, in user and kernel mode; 0 off Linux
+	Paused  float64 // total time for which garbage collections stopped the world; like LongestPause an upper bound, from the runtime's histogram
+	LagAt   float64 // when the request with the LongestLag was due
 }
 
-// A Rest is what the spinner does while no request is due and no reply comes.
-type Rest string
-
-// The kinds of Rest.
-const (
-	RestSpins Rest = record.RestSpins // it has a CPU to itself and polls for events all the time
-	RestWaits Rest = record.RestWaits // it sleeps in the kernel, because it shares its CPU with the server
-	RestFirst Rest = record.RestFirst // as RestWaits, but under SCHED_RR, so that it runs as soon as it wakes
-)
-
-// Work returns the time for which the engine was busy.
-func (p *Proof) Work() time.Duration { return time.Duration(p.Busy * float64(p.Elapsed)) }
+// Work returns the time, in seconds, for which the engine was busy.
+func (p *Proof) Work() float64 { return p.Busy * p.Elapsed }
 
 // A processMeter holds the CPU time and the garbage collections of the process at a load's
 // start.
@@ -73,9 +41,9 @@ func startProcessMeter() *processMeter {
 
 // proof returns the Proof since the start, without the fields that countRequests sets.
 func (w *processMeter) proof() (p Proof) {
-	p.Elapsed, p.CPU = time.Since(w.start), processTime()-w.cpu
+	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
 	if p.Elapsed > 0 {
-		p.Busy = min(1, float64(p.CPU)/float64(p.Elapsed)/float64(w.procs))
+		p.Busy = min(1, p.CPU/p.Elapsed/float64(w.procs))
 	}
 	gcs, pauses := collections()
 	p.GCs = gcs - w.gcs
@@ -87,8 +55,8 @@ func (w *processMeter) proof() (p Proof) {
 		if math.IsInf(most, 1) {
 			most = pauses.Buckets[i]
 		}
-		p.LongestPause = time.Duration(most * 1e9)
-		p.Paused += time.Duration(float64(n) * most * 1e9)
+		p.LongestPause = most
+		p.Paused += float64(n) * most
 	}
 	return p
 }
@@ -100,8 +68,8 @@ func (p *Proof) countRequests(reqs []record.Request) {
 			continue
 		}
 		p.Sent++
-		if lag := time.Duration(r.Sent - r.Scheduled); lag > p.LongestLag {
-			p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled)
+		if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
+			p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
 		}
 	}
 }

@@ -61,7 +61,7 @@ type spinner struct {
 	moments            []time.Duration
 	moment             func(i int)
 	momentsDone        int // calls of moment so far
-	idleConns          IdleConns
+	idleConns          record.IdleConns
 	firstLost          time.Time
 }
 

@@ -1052,8 +1052,8 @@ func BenchmarkSpin(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(res.Proof.Elapsed)/float64(b.N), "ns/request")
-		b.ReportMetric(float64(res.Proof.CPU)/float64(b.N), "cpu-ns/request")
+		b.ReportMetric(1e9*res.Proof.Elapsed/float64(b.N), "ns/request")
+		b.ReportMetric(1e9*res.Proof.CPU/float64(b.N), "cpu-ns/request")
 	})
 	for _, depth := range []int{1, 16} {
 		b.Run(fmt.Sprintf("loop=closed,conns=64,pipeline=%d", depth), func(b *testing.B) {
@@ -1063,7 +1063,7 @@ func BenchmarkSpin(b *testing.B) {
 				if err != nil || res.Failed > 0 {
 					b.Fatal(res.Failed, err)
 				}
-				answered, took, spent = answered+res.Answered, took+res.Elapsed, spent+res.Proof.CPU
+				answered, took, spent = answered+res.Answered, took+res.Elapsed, spent+record.Duration(res.Proof.CPU)
 			}
 			b.ReportMetric(float64(took)/float64(answered), "ns/request")
 			b.ReportMetric(float64(spent)/float64(answered), "cpu-ns/request")

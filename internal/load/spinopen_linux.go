@@ -142,8 +142,8 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	told()
 
 	res.Idle = s.idleConns
-	if s.idleConns.Lost > 0 {
-		res.Idle.FirstLost = s.firstLost.Sub(s.start)
+	if res.Idle.Asked = o.Idle; res.Idle.Lost > 0 {
+		res.Idle.FirstLost = s.firstLost.Sub(s.start).Seconds()
 	}
 	for i := range res.Requests {
 		e := s.log.at(i)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/record"
 )
 
 // applyRest prepares the process for the way in which the load waits between requests, and
@@ -15,15 +17,15 @@ import (
 //
 // Note: the goroutine is not locked to a single thread with SCHED_RR: when Go takes the P
 // from a locked goroutine, another thread has to run before it comes back.
-func (s *spinner) applyRest() (rest Rest, undo func()) {
+func (s *spinner) applyRest() (rest string, undo func()) {
 	if !s.sleeps {
-		return RestSpins, func() {}
+		return record.RestSpins, func() {}
 	}
 	if !setPolicy(unix.SCHED_RR, 1) {
 		exactTimers()
-		return RestWaits, func() {}
+		return record.RestWaits, func() {}
 	}
-	return RestFirst, func() { setPolicy(unix.SCHED_NORMAL, 0) }
+	return record.RestFirst, func() { setPolicy(unix.SCHED_NORMAL, 0) }
 }
 
 // setPolicy sets the scheduling policy of all threads of this process. It repeats until no
@@ -58,11 +60,11 @@ func exactTimers() {
 }
 
 // addSpinner adds what the spinner measured of itself.
-func (p *Proof) addSpinner(s *spinner, rest Rest) {
-	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest), time.Duration(s.watch.away)
+func (p *Proof) addSpinner(s *spinner, rest string) {
+	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest).Seconds(), time.Duration(s.watch.away).Seconds()
 	p.addReadAudit(&s.audit)
 	if p.Elapsed > 0 {
-		p.Busy = min(1, float64(s.watch.work)/float64(p.Elapsed))
+		p.Busy = min(1, time.Duration(s.watch.work).Seconds()/p.Elapsed)
 	}
 }
 

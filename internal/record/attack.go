@@ -71,7 +71,7 @@ type IdleConns struct {
 	Asked     int     `json:"asked_for"`
 	Opened    int     `json:"opened"`
 	Answered  int     `json:"answered"`
-	Lost      int     `json:"lost"`       // closed before the attack ended
+	Lost      int     `json:"lost"`       // closed, or sent bytes without a request, before the attack ended
 	FirstLost float64 `json:"first_lost"` // seconds from the attack's start; below 0: before the start
 }
 

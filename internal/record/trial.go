@@ -125,26 +125,32 @@ func (p *Pending) Add(q Pending) {
 }
 
 // A Proof is what the load generator itself did in one trial, warm-up included, so that its own
-// delays are not blamed on the server. Times are seconds.
+// delays are not blamed on the server. Times are seconds. LongestGap and Away are 0 with another
+// engine than spin, and leave out its sleep.
 type Proof struct {
-	Planned      int     `json:"planned"`               // requests of the schedule; 0 in a closed loop without a pace
-	Sent         int     `json:"sent"`                  // requests of the schedule that were sent
-	Busy         float64 `json:"busy"`                  // ratio: of the time, in which the engine spin worked; with another engine, of its threads' time that it used
-	GCs          uint64  `json:"gcs"`                   // garbage collections
-	LongestPause float64 `json:"longest_pause"`         // longest pause by its garbage collector
-	LongestLag   float64 `json:"longest_lag"`           // longest time from a request's schedule to its sending
-	Rest         string  `json:"rest,omitempty"`        // what the engine spin did between requests: spins, waits, or waits, goes first
-	LongestGap   float64 `json:"longest_gap,omitempty"` // between two checks of the engine spin for requests due and replies
-	Away         float64 `json:"away,omitempty"`        // time in which it was idle, but kept from its CPU
+	Planned int `json:"planned"` // requests of the schedule; 0 in a closed loop without a pace
+	Sent    int `json:"sent"`    // requests of the schedule that were sent
+	// Busy is a ratio: of the time, in which the engine spin sent or handled something; with
+	// another engine, of the time that GOMAXPROCS threads could have used, its CPU time. Near 1
+	// the generator is at its limit.
+	Busy         float64 `json:"busy"`
+	GCs          uint64  `json:"gcs"`           // garbage collections that ended
+	LongestPause float64 `json:"longest_pause"` // longest single stop by its garbage collector, an upper bound
+	// LongestLag is the longest time from a request's schedule to its sending. A stop of the
+	// generator (a busy CPU, SIGSTOP) shows here.
+	LongestLag float64 `json:"longest_lag"`
+	Rest       string  `json:"rest,omitempty"`        // RestSpins, RestWaits or RestFirst; "" with another engine than spin
+	LongestGap float64 `json:"longest_gap,omitempty"` // between two checks for requests due and replies
+	Away       float64 `json:"away,omitempty"`        // time in which it had nothing to do, but something else had its CPU
 
 	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
 }
 
-// Values of Rest in a Proof: what the engine spin does while nothing is due.
+// Values of Rest in a Proof: what the engine spin does while nothing is due and no reply comes.
 const (
-	RestSpins = "spins"
-	RestWaits = "waits"             // asleep in the kernel
-	RestFirst = "waits, goes first" // asleep, with real-time priority
+	RestSpins = "spins"             // it has a CPU to itself and polls for events all the time
+	RestWaits = "waits"             // it sleeps in the kernel, because it shares its CPU with the server
+	RestFirst = "waits, goes first" // as RestWaits, but under SCHED_RR, so that it runs as soon as it wakes
 )
 
 // ReadLate is how long replies lay in the kernel before the engine spin read them, by the
