@@ -87,7 +87,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
 		sum.Connections = o.Connections
 	}
-	sum.Timeout = o.Timeout.Seconds()
+	sum.Timeout = o.Timeout
 	return o, nil
 }
 
@@ -130,10 +130,11 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 		o.Connections = 0
 	}
 	if bare || f.changed("timeout") || o.Timeout == 0 {
-		o.Timeout = f.timeout
+		o.Timeout = f.timeout.Seconds()
 	}
-	o.Idle, o.OpenRate = f.idle, f.openRate
-	o.Engine, o.SkipVerify = f.engine, f.insecure
+	o.Loop, o.Engine, o.Idle, o.Rate = f.loop, f.engine, f.idle, f.rate.PerSecond
+	o.Session, o.Pipeline, o.Ramp = f.session, f.pipeline, f.ramp.Seconds()
+	o.OpenRate, o.SkipVerify = f.openRate, f.insecure
 }
 
 // closedDemands are drawn for a closed loop, which goes through them in turn.
@@ -178,24 +179,19 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 
 // closed drives the closed loop.
 func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
-	c := load.ClosedOptions{
-		Targets: o.Targets, Which: o.Trace.Which, Demands: o.Trace.Demand, Connections: o.Connections, KeepAlive: o.KeepAlive, OpenRate: o.OpenRate,
-		Ramp: f.ramp, Duration: f.duration, Warmup: f.warmup, Timeout: o.Timeout, Seed: f.seed,
-		Rate: f.rate.PerSecond, Session: f.session, Pipeline: f.pipeline,
-	}
+	o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
 	if f.think != (workload.Dist{}) {
-		c.Think = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
+		o.Pause = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
 	}
-	if err := c.Check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", prose.Plural(c.Connections, "client"), f.warmup+f.duration)
+	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", prose.Plural(o.Connections, "client"), f.warmup+f.duration)
 	undo, err := f.settle(cmd.Context(), &o)
 	if err != nil {
 		return nil, err
 	}
-	c.Shared = o.Shared
-	closed, err := load.Closed(cmd.Context(), c)
+	closed, err := load.Closed(cmd.Context(), o)
 	undo()
 	if closed.Start.IsZero() {
 		return nil, usage(err)
@@ -206,7 +202,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	}
 	sum.Arrivals = f.closedWords()
 	result := &closed.Result
-	attack.SumUpClosed(sum, c, &closed)
+	attack.SumUpClosed(sum, o, &closed)
 	for seq, r := range closed.Requests {
 		if werr := files.Write(seq, r); werr != nil {
 			return result, werr

@@ -107,8 +107,8 @@ func TestEveryNanosecondIsAccountedFor(t *testing.T) {
 					trace.Demand = append(trace.Demand, arrivals.Demand{Iters: 50_000, Sleep: time.Duration(rng.IntN(2)) * time.Millisecond})
 				}
 				o := load.Options{
-					Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}},
-					Trace:   trace, KeepAlive: keepAlive,
+					Clients: record.Clients{KeepAlive: keepAlive},
+					Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}}, Trace: trace,
 				}
 				if keepAlive {
 					o.Connections = 16
@@ -162,10 +162,11 @@ func TestEveryNanosecondOfAClosedLoopIsAccountedFor(t *testing.T) {
 				for duration := 150 * time.Millisecond; good(a.Requests) == 0 && duration < childLimit; duration *= 4 {
 					c = serve(t, mode.Name, flags...)
 					var err error
-					if a, err = load.Closed(t.Context(), load.ClosedOptions{
-						Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}}, Demands: []arrivals.Demand{{Iters: 50_000}, {Sleep: 100 * time.Microsecond}},
-						Connections: 4, KeepAlive: true, Pipeline: how.pipeline,
-						Warmup: 20 * time.Millisecond, Duration: duration,
+					if a, err = load.Closed(t.Context(), load.Options{
+						Clients: record.Clients{Connections: 4, KeepAlive: true, Pipeline: how.pipeline},
+						Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/work"}},
+						Trace:   arrivals.Trace{Demand: []arrivals.Demand{{Iters: 50_000}, {Sleep: 100 * time.Microsecond}}},
+						Warmup:  20 * time.Millisecond, Duration: duration,
 					}); err != nil {
 						t.Fatal(err)
 					}
@@ -232,8 +233,9 @@ func wakeups(t *testing.T, hogged bool) (sorted []float64) {
 		defer func() { stop(); ended.Wait() }()
 	}
 	a, err := load.Attack(t.Context(), load.Options{
+		Clients: record.Clients{KeepAlive: true, Connections: 64},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/plaintext"}},
-		Trace:   arrivals.Trace{At: arrivals.Constant(200, time.Second)}, KeepAlive: true, Connections: 64,
+		Trace:   arrivals.Trace{At: arrivals.Constant(200, time.Second)},
 	})
 	if err != nil {
 		t.Fatal(err)

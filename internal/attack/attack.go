@@ -24,7 +24,7 @@ func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *l
 
 // SumUpClosed fills sum with the results of a closed loop that ran with the options o. It
 // raises a doubt if the loop had no rate (o.Rate is 0).
-func SumUpClosed(sum *record.Attack, o load.ClosedOptions, closed *load.ClosedResult) {
+func SumUpClosed(sum *record.Attack, o load.Options, closed *load.ClosedResult) {
 	sum.Offered, sum.Connections = o.Rate, o.Connections
 	sumUp(sum, &closed.Result)
 	if sum.CutOff = closed.Cut.Requests; sum.CutOff > 0 {

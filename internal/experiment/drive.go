@@ -35,7 +35,7 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 	if err != nil {
 		return observed{}, err
 	}
-	o := p.openLoop(t.server.Addr, c, trace)
+	o := p.loadOn(t.server.Addr, c, trace)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {
@@ -52,26 +52,19 @@ func seen(r *load.Result, place func(seq uint64) int) observed {
 	}, r.Exhausted == 0}
 }
 
-// openLoop returns the options of an open loop that sends trace to the server at addr.
-func (p *plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) load.Options {
-	return load.Options{
-		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Idle: c.Idle, Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
-	}
+// loadOn returns the options of a load that sends trace to the server at addr.
+func (p *plan) loadOn(addr string, c record.Clients, trace arrivals.Trace) load.Options {
+	return load.Options{Clients: c, Targets: p.scenario.Targets(addr), Trace: trace, Shared: p.cpus.Shared}
 }
 
 // driveClosed is drive for a closed loop.
 func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	p, c := t.plan, t.clients
-	o := load.ClosedOptions{
-		Targets: p.scenario.Targets(t.server.Addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
-		Warmup: record.Duration(p.Warmup), Duration: record.Duration(p.Window), Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
-		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: t.Seed,
-		Demands: p.scenario.Demands(cycle, t.Seed, t.iters),
-		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
-	}
+	o := p.loadOn(t.server.Addr, c, arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, t.Seed, t.iters)})
+	o.Warmup, o.Duration, o.Seed = record.Duration(p.Warmup), record.Duration(p.Window), t.Seed
+	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	if think := t.arm.load.Think; think != (workload.Dist{}) {
-		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
+		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	result, err := load.Closed(ctx, o)
 	if err != nil {

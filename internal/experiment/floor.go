@@ -46,8 +46,8 @@ func floor(ctx context.Context, l *process.Launcher, self, engine string, shared
 	quiet := quietCollector()
 	defer quiet()
 	got, err := load.Attack(ctx, load.Options{
-		Engine:  engine,
-		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
+		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
+		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+window, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/capacity"
 	"schedlab/internal/expect"
 	"schedlab/internal/load"
@@ -77,9 +78,10 @@ func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error
 	window := p.probeFor()
 	// A server without a reply in the probe's window gets a longer window.
 	for {
-		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: demands, Connections: p.probeWith(), KeepAlive: a.KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: record.Duration(p.Timeout), Shared: p.cpus.Shared,
+		result, err := load.Closed(ctx, load.Options{
+			Clients: record.Clients{Connections: p.probeWith(), KeepAlive: a.KeepAlive, Timeout: p.Timeout},
+			Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: demands},
+			Duration: window, Warmup: probeWarmup, Shared: p.cpus.Shared,
 		})
 		switch {
 		case err != nil:

@@ -42,7 +42,7 @@ func (r *runner) rehearse(ctx context.Context, server *process.Process, a arm, x
 			return err
 		}
 		quiet := quietCollector()
-		result, err := load.Attack(ctx, p.openLoop(server.Addr, c, trace))
+		result, err := load.Attack(ctx, p.loadOn(server.Addr, c, trace))
 		quiet()
 		switch {
 		case !server.Alive():

@@ -72,7 +72,7 @@ func (r *runner) boundShare(ctx context.Context) error {
 			return err
 		}
 		quiet := quietCollector()
-		got, err := load.Attack(ctx, p.openLoop(server.Addr, c, trace))
+		got, err := load.Attack(ctx, p.loadOn(server.Addr, c, trace))
 		quiet()
 		if err != nil {
 			return fmt.Errorf("measuring the load's share of the CPU: %w", err)

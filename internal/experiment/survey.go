@@ -58,8 +58,9 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 			return err
 		}
 		defer server.Kill()
-		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: asked.Targets(server.Addr), Connections: 1, KeepAlive: true, Warmup: probeWarmup, Duration: span, Shared: s.CPUs.Shared,
+		result, err := load.Closed(ctx, load.Options{
+			Clients: record.Clients{Connections: 1, KeepAlive: true},
+			Targets: asked.Targets(server.Addr), Warmup: probeWarmup, Duration: span, Shared: s.CPUs.Shared,
 		})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"schedlab/internal/arrivals"
@@ -38,43 +39,72 @@ func CheckConnections(n int) error {
 	return nil
 }
 
-// Options say what to send, when, and over which connections.
+// Options say what to send, when, and over which connections, in an open or a closed loop.
 type Options struct {
-	// Engine is one of Engines; "" is DefaultEngine.
-	Engine string
+	// Clients has the settings that a record keeps. Only Check reads Loop, Arrivals and Think
+	// are for the record alone, and Idle and Engine are for open loops: Engine is one of
+	// Engines, "" is DefaultEngine.
+	//
+	// Connections limits the number of connections of an open loop. With KeepAlive the engine
+	// spin opens all of them before the attack starts and uses them in turn; the engine
+	// vegeta opens them as needed and takes the one used last. A request that finds none free
+	// waits in order of arrival, and that wait is part of its response time. 0 or less: no
+	// limit; the one used last is taken first. In a closed loop Connections, 1 to
+	// MaxConnections, is the number of clients. Each has one connection, opened beforehand
+	// when KeepAlive is set and Ramp is not.
+	//
+	// KeepAlive keeps connections open between requests. When it is false, each request opens
+	// its own connection and sends `Connection: close`.
+	//
+	// Idle is the number of further connections that are opened after Connections. Each
+	// carries one request before the attack starts, with a sequence number past the trace's,
+	// and then stays open without a request until the attack ends.
+	//
+	// Timeout bounds one request. It starts when the request is sent (record.Request's Sent)
+	// and includes the wait for a connection and any dialling, but not the generator's own
+	// lag. 0: DefaultTimeout.
+	//
+	// Rate, in a closed loop, is the total rate of all clients, in requests per second: request
+	// k of client i of N is Scheduled (i + kN)/Rate seconds after the loop's start. Requests
+	// scheduled before a ramp starts their client are left out. A client that still waits for
+	// a reply is late, and catches up. 0: each sends as soon as it can.
+	//
+	// Ramp spreads the clients' starts evenly over its length, from the loop's start. A client
+	// opens its connection when it starts. 0: all start at once.
+	//
+	// Session is the number of requests that a client sends before it closes its connection
+	// and opens another. A failure or a close by the server ends a session early. 0: the
+	// client keeps its connection. Needs KeepAlive.
+	//
+	// Pipeline is the number of requests that a client has in flight on its connection,
+	// answered in order; 0 or 1: one. When the connection breaks, all of them fail and none is
+	// repeated. Needs KeepAlive; excludes Pause and Rate.
+	record.Clients
 	// Targets are used in rotation: request i goes to Targets[i % len(Targets)],
 	// unless Trace.Which names another. All targets have the same host and port.
 	// A target with path /work gets the request's demand as ?iters=N&sleep=Dns.
 	Targets []Target
-	// Trace is the schedule. It may be shared between attacks; it is only read.
+	// Trace is the schedule. It may be shared between attacks; it is only read. A closed
+	// loop has no schedule: it uses Which and Demand, both of any length, over and over.
 	Trace arrivals.Trace
-	// Connections limits the number of connections. With KeepAlive the engine spin
-	// opens all of them before the attack starts and uses them in turn; the engine
-	// vegeta opens them as needed and takes the one used last. A request that finds
-	// none free waits in order of arrival, and that wait is part of its response
-	// time. 0 or less: no limit; the one used last is taken first.
-	Connections int
-	// KeepAlive keeps connections open between requests. When it is false, each
-	// request opens its own connection and sends `Connection: close`.
-	KeepAlive bool
 	// OpenRate is the rate, per second, at which connections are opened before the
 	// attack; 0: as fast as the server accepts, 64 at a time.
 	OpenRate float64
-	// Idle is the number of further connections that are opened after Connections.
-	// Each carries one request before the attack starts, with a sequence number past
-	// the trace's, and then stays open without a request until the attack ends.
-	Idle int
 	// SkipVerify accepts any certificate of an https server.
 	SkipVerify bool
-	// Timeout bounds one request. It starts when the request is sent (record.Request's
-	// Sent) and includes the wait for a connection and any dialling, but not the
-	// generator's own lag. 0: DefaultTimeout.
-	Timeout time.Duration
 	// Shared is set when the load has no CPU to itself: the engine spin then sleeps
 	// between requests instead of polling the kernel all the time.
 	Shared bool
+	// Duration is the length of a closed loop's measured time, which follows the Warmup.
+	Duration, Warmup time.Duration
+	// Pause returns how long a client of a closed loop waits between a reply and its next
+	// request; nil: it does not wait. Pause is called for one client at a time, with that
+	// client's random generator, which is seeded from Seed. It should not allocate.
+	Pause func(rng *rand.Rand) time.Duration
+	Seed  uint64
 	// Started, if not nil, is called once, shortly before the first arrival, with the
-	// attack's start. The time carries a monotonic reading.
+	// load's start. The time carries a monotonic reading. No request is sent before
+	// Started returns.
 	Started func(time.Time)
 	// Moments are times from the load's start, ascending. Moment is called at each of
 	// them with its index. It runs on the load's own goroutine and must be quick.
@@ -83,9 +113,9 @@ type Options struct {
 	// Closing, if not nil, is called when every request has its outcome or the load was
 	// stopped, before the connections are closed.
 	Closing func()
-	// Ended, if not nil, is called for each sent request once it has its outcome: in
-	// the order in which requests end, from one goroutine. seq is the request's index
-	// in the trace. A slow callback delays no request, but costs memory.
+	// Ended, if not nil, is called for each sent request of an open loop once it has its
+	// outcome: in the order in which requests end, from one goroutine. seq is the request's
+	// index in the trace. A slow callback delays no request, but costs memory.
 	Ended func(seq int, r record.Request)
 }
 
@@ -129,7 +159,7 @@ type Result struct {
 // Done is the attack's end, or Scheduled if that is later. Attack then returns both the
 // Result and an error. Whatever the server does is an outcome, never an error.
 func Attack(ctx context.Context, o Options) (*Result, error) {
-	a, err := o.prepare()
+	a, err := o.prepare(false)
 	switch {
 	case err != nil:
 		return nil, err
@@ -141,31 +171,34 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 
 func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 
-// Check returns an error if o cannot be carried out. It opens nothing. Attack calls it
-// first.
+// Check returns an error if o cannot be carried out. It opens nothing. Attack and Closed make
+// the same check.
 func (o *Options) Check() error {
-	_, err := o.prepare()
+	_, err := o.prepare(o.Closed())
 	return err
 }
 
 // prepare checks o and renders its requests.
-func (o *Options) prepare() (a *script, err error) {
-	if err := o.Trace.Check(); err != nil {
+func (o *Options) prepare(closed bool) (a *script, err error) {
+	name, check := "attack", o.checkOpen
+	if closed {
+		name, check = "closed loop", o.checkClosed
+	} else if err := o.Trace.Check(); err != nil {
 		return nil, err
 	}
-	if err = o.check(); err == nil {
+	if err = check(); err == nil {
 		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	if err == nil && o.engine() != EngineVegeta {
+	if err == nil && (closed || o.engine() != EngineVegeta) {
 		err = a.refuseTLS()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("preparing the attack: %w", err)
+		return nil, fmt.Errorf("preparing the %s: %w", name, err)
 	}
 	return a, nil
 }
 
-func (o *Options) check() error {
+func (o *Options) checkOpen() error {
 	vegeta := o.engine() == EngineVegeta
 	switch {
 	case o.Idle < 0 || !(o.OpenRate >= 0):

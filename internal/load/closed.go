@@ -4,63 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
-	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
-
-// ClosedOptions say what a closed loop sends, with how many clients and for how long.
-type ClosedOptions struct {
-	// Targets are used in rotation, as in Options. When Which is set it gives the order
-	// instead: indices into Targets, used over and over.
-	Targets []Target
-	Which   []uint32
-	// Demands are the requests' demands, used in turn, over and over; nil: no demand.
-	Demands []arrivals.Demand
-	// Connections is the number of clients, each with one connection, opened
-	// beforehand when KeepAlive is set and Ramp is not. 1 to MaxConnections.
-	Connections int
-	KeepAlive   bool
-	// OpenRate is as in Options.
-	OpenRate float64
-	// Ramp spreads the clients' starts evenly over its length, from the loop's start. A
-	// client opens its connection when it starts. 0: all start at once.
-	Ramp time.Duration
-	// Duration is the length of the measured time, which follows the Warmup.
-	Duration, Warmup time.Duration
-	// Timeout bounds one request and its dialling; 0: DefaultTimeout.
-	Timeout time.Duration
-	// Think returns how long a client waits between a reply and its next request; nil:
-	// it does not wait. Think is called for one client at a time, with that client's
-	// random generator, which is seeded from Seed. It should not allocate.
-	Think func(rng *rand.Rand) time.Duration
-	Seed  uint64
-	// Rate is the total rate of all clients, in requests per second: request k of
-	// client i of N is Scheduled (i + kN)/Rate seconds after the loop's start. Requests
-	// scheduled before a ramp starts their client are left out. A client that still
-	// waits for a reply is late, and catches up. 0: each sends as soon as it can.
-	Rate float64
-	// Session is the number of requests that a client sends before it closes its
-	// connection and opens another. A failure or a close by the server ends a session
-	// early. 0: the client keeps its connection. Needs KeepAlive.
-	Session int
-	// Pipeline is the number of requests that a client has in flight on its connection,
-	// answered in order; 0 or 1: one. When the connection breaks, all of them fail and
-	// none is repeated. Needs KeepAlive; excludes Think and Rate.
-	Pipeline int
-	// Shared is as in Options.
-	Shared bool
-	// Started, if not nil, is called once with the loop's start, when connections have
-	// been opened and before any request is sent. The time carries a monotonic reading.
-	// The clients wait until Started returns.
-	Started func(time.Time)
-	// Moments, Moment and Closing are as in Options.
-	Moments []time.Duration
-	Moment  func(i int)
-	Closing func()
-}
 
 // A ClosedResult holds the requests that ended in the measured time. Dialled, Exhausted,
 // Asked, FirstReply and Proof include the warm-up; Idle and Waited are 0.
@@ -103,28 +50,7 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// Check returns an error if o cannot be carried out. It opens nothing. Closed calls it
-// first.
-func (o *ClosedOptions) Check() error {
-	_, err := o.prepare()
-	return err
-}
-
-// prepare checks o and renders its requests.
-func (o *ClosedOptions) prepare() (a *script, err error) {
-	if err = o.check(); err == nil {
-		a, err = newScript(o.Targets, o.KeepAlive, o.Demands, o.Which)
-	}
-	if err == nil {
-		err = a.refuseTLS()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("preparing the closed loop: %w", err)
-	}
-	return a, nil
-}
-
-func (o *ClosedOptions) check() error {
+func (o *Options) checkClosed() error {
 	kept := o.KeepAlive
 	switch {
 	case o.Connections < 1:
@@ -137,9 +63,9 @@ func (o *ClosedOptions) check() error {
 		return fmt.Errorf("a pipeline of %d requests; give at most %d", o.Pipeline, maxPipeline)
 	case !kept && (o.Session > 0 || o.Pipeline > 1):
 		return errors.New("session and pipeline need connections that are kept; set keep-alive")
-	case o.Pipeline > 1 && (o.Think != nil || o.Rate > 0):
+	case o.Pipeline > 1 && (o.Pause != nil || o.Rate > 0):
 		return errors.New("a pipeline is always full, so it excludes think times and a rate; drop one of them")
-	case o.Think != nil && o.Rate > 0:
+	case o.Pause != nil && o.Rate > 0:
 		return errors.New("think times and a rate both say when to send; drop one of them")
 	}
 	return CheckConnections(o.Connections)
@@ -151,8 +77,8 @@ const maxPipeline = 1024
 // Closed runs clients that each send their next request when the last is answered, and
 // counts the replies. Requests in flight at the end are cut off. When ctx ends early, Closed
 // returns the result so far and ctx's error.
-func Closed(ctx context.Context, o ClosedOptions) (ClosedResult, error) {
-	a, err := o.prepare()
+func Closed(ctx context.Context, o Options) (ClosedResult, error) {
+	a, err := o.prepare(true)
 	if err != nil {
 		return ClosedResult{}, err
 	}

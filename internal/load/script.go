@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/record"
 )
 
 // A script holds the requests that a load sends to one server, and their order. The requests
@@ -83,12 +84,12 @@ const DefaultTimeout = 10 * time.Second
 // openers is the number of connections that are opened at the same time before a load.
 const openers = 64
 
-// timeout returns given, or DefaultTimeout when none is given.
-func timeout(given time.Duration) time.Duration {
+// timeout returns a timeout given in seconds, or DefaultTimeout when none is given.
+func timeout(given float64) time.Duration {
 	if given <= 0 {
 		return DefaultTimeout
 	}
-	return given
+	return record.Duration(given)
 }
 
 // bodyBytes returns n as a record stores it: at most 2^32-1.

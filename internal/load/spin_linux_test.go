@@ -111,8 +111,8 @@ func seqOf(t testing.TB, req *http.Request) int {
 // openTo sends requests at these times, on one kept connection.
 func openTo(s *rawServer, at ...time.Duration) Options {
 	return Options{
+		Clients: record.Clients{Connections: 1, KeepAlive: true, Timeout: 20},
 		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Trace: arrivals.Trace{At: at},
-		Connections: 1, KeepAlive: true, Timeout: 20 * time.Second,
 	}
 }
 
@@ -346,7 +346,7 @@ func TestOutcomes(t *testing.T) {
 					o.Targets[0].Method = test.method
 				}
 				if test.want.first == record.TimedOut {
-					o.Timeout = timeout
+					o.Timeout = timeout.Seconds()
 				}
 				res := openRun(t, o)
 				got := want{first: res.Requests[0].Outcome, second: res.Requests[1].Outcome, status: max(res.Requests[0].Status, res.Requests[1].Status), dialled: res.Dialled}
@@ -412,11 +412,11 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
 	o := openTo(&rawServer{url: url}, arrivals.Constant(100, 100*time.Millisecond)...)
-	o.KeepAlive, o.Connections, o.Timeout = false, 8, 100*time.Millisecond
+	o.KeepAlive, o.Connections, o.Timeout = false, 8, .1
 	res := openRun(t, o)
 	for _, r := range res.Requests {
-		if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout {
-			t.Errorf("%v after %v, want it timed out after %v", r.Outcome, took, o.Timeout)
+		if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took.Seconds() < o.Timeout {
+			t.Errorf("%v after %v, want it timed out after %v s", r.Outcome, took, o.Timeout)
 		}
 	}
 	if res.Dialled == 0 || res.Dialled >= 8 {
@@ -429,14 +429,14 @@ func TestTimesOutWhileItWaits(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 		o := openTo(s, 0, 10*time.Millisecond, 20*time.Millisecond, 290*time.Millisecond)
-		o.Timeout = 200 * time.Millisecond
+		o.Timeout = .2
 		use(&o)
 		res := openRun(t, o)
 		// The second has the connection for 10 ms after the first, the third for 10 ms
 		// after that, the last has one of its own.
 		for i, r := range res.Requests {
-			if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout {
-				t.Errorf("request %d: %v after %v, want it timed out after %v", i, r.Outcome, took, o.Timeout)
+			if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took.Seconds() < o.Timeout {
+				t.Errorf("request %d: %v after %v, want it timed out after %v s", i, r.Outcome, took, o.Timeout)
 			}
 		}
 		if o.Engine == EngineSpin && res.Waited < 2 {
@@ -519,7 +519,7 @@ func TestSpinCountsAskedConnections(t *testing.T) {
 		return spinOK
 	})
 	o := openTo(s, arrivals.Constant(200, 50*time.Millisecond)...)
-	o.Connections, o.Timeout = 64, 100*time.Millisecond
+	o.Connections, o.Timeout = 64, .1
 	res := openRun(t, o)
 	if res.Asked != 10 || res.Starved != 1 || len(res.ConnAnswers) != 10 || res.Dialled != 64 {
 		t.Errorf("%d of %d starved, answers %v, %d dialled; want 1 of 10, 64 dialled", res.Starved, res.Asked, res.ConnAnswers, res.Dialled)
@@ -689,7 +689,7 @@ func TestSpinIdleConnections(t *testing.T) {
 			})
 		})
 		o := openTo(s, arrivals.Constant(200, 300*time.Millisecond)...)
-		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, 400*time.Millisecond
+		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, .4
 		o.Started = func(time.Time) { time.AfterFunc(50*time.Millisecond, func() { close(closing) }) }
 		res := openRun(t, o)
 		if got := res.Idle; got.Opened != idle || got.Answered != 16 || got.Lost != 8 || got.FirstLost >= 0 {
@@ -847,7 +847,7 @@ func TestSpinAmongChaos(t *testing.T) {
 					}
 				})
 				o := openTo(s, arrivals.Poisson(1500, 500*time.Millisecond, seeded(3))...)
-				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, 60*time.Millisecond
+				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, .06
 				res := openRun(t, o)
 				ends := map[string]int{}
 				mu.Lock() // a server may be reading still
@@ -879,7 +879,7 @@ func TestStopsWithItsContext(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 		o := openTo(s, arrivals.Constant(100, time.Hour)[:100_000]...)
-		o.Connections, o.Timeout = 0, time.Hour
+		o.Connections, o.Timeout = 0, 3600
 		use(&o)
 		ctx, cancel := context.WithCancel(t.Context())
 		var cancelled time.Time
@@ -930,7 +930,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 					demands[i] = arrivals.Demand{Iters: uint32(i)}
 				}
 				return measured(func(started func(time.Time)) Proof {
-					res, err := Attack(t.Context(), Options{Targets: targets, Trace: arrivals.Trace{At: at, Demand: demands}, Connections: connections, KeepAlive: true, Shared: shared, Started: started})
+					res, err := Attack(t.Context(), Options{Clients: record.Clients{Connections: connections, KeepAlive: true}, Targets: targets, Trace: arrivals.Trace{At: at, Demand: demands}, Shared: shared, Started: started})
 					if err != nil || res.Proof.Sent != n {
 						t.Fatal(err, res.Proof)
 					}
@@ -945,7 +945,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 			answered := 0
 			closed := func(d time.Duration) uint64 {
 				return measured(func(started func(time.Time)) Proof {
-					res, err := Closed(t.Context(), ClosedOptions{Targets: targets, Connections: 16, KeepAlive: true, Duration: d, Pipeline: depth, Shared: shared, Started: started})
+					res, err := Closed(t.Context(), Options{Clients: record.Clients{Connections: 16, KeepAlive: true, Pipeline: depth}, Targets: targets, Duration: d, Shared: shared, Started: started})
 					if err != nil || res.Failed > 0 {
 						t.Fatal(err, res.Failed)
 					}
@@ -967,8 +967,8 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 	targets := []Target{{Method: "GET", URL: startBareServer(t)}}
 	res, err := Attack(t.Context(), Options{
+		Clients: record.Clients{Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: 60},
 		Targets: targets, Trace: arrivals.Trace{At: arrivals.Constant(1000, 500*time.Millisecond)},
-		Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -978,7 +978,7 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 	var closed ClosedResult
 	for _, long := range []time.Duration{time.Second, 5 * time.Second, 30 * time.Second} { // a busy machine answers all of them later
-		closed, err = Closed(t.Context(), ClosedOptions{Targets: targets, Connections: MaxConnections, KeepAlive: true, Duration: long, Timeout: time.Minute})
+		closed, err = Closed(t.Context(), Options{Clients: record.Clients{Connections: MaxConnections, KeepAlive: true, Timeout: 60}, Targets: targets, Duration: long})
 		if err != nil || closed.Answered > 0 && len(closed.ConnAnswers) == MaxConnections {
 			break
 		}
@@ -1004,10 +1004,10 @@ func TestSpinDescriptors(t *testing.T) {
 	limit(512)
 	targets := []Target{{Method: "GET", URL: "http://127.0.0.1:1/"}}
 	const want = "preparing the attack: 500 connections need 564 file descriptors and this process may open 512; raise the limit with `ulimit -n 564`, or use fewer connections"
-	if res, err := Attack(t.Context(), Options{Targets: targets, Connections: 400, Idle: 100, KeepAlive: true}); res != nil || err == nil || err.Error() != want {
+	if res, err := Attack(t.Context(), Options{Clients: record.Clients{Connections: 400, Idle: 100, KeepAlive: true}, Targets: targets}); res != nil || err == nil || err.Error() != want {
 		t.Errorf("got %v, %v; want %s", res, err, want)
 	}
-	if _, err := Closed(t.Context(), ClosedOptions{Targets: targets, Connections: 500, Duration: time.Second}); err == nil {
+	if _, err := Closed(t.Context(), Options{Clients: record.Clients{Connections: 500}, Targets: targets, Duration: time.Second}); err == nil {
 		t.Error("the closed loop began")
 	}
 	s := answering(t, func(int, int, *http.Request) string { return spinOK })
@@ -1048,7 +1048,7 @@ func BenchmarkSpin(b *testing.B) {
 	targets := []Target{{Method: "GET", URL: startBareServer(b)}}
 	const connections = 64
 	b.Run("loop=open,conns=64", func(b *testing.B) { // all due at once: the connections are never free
-		res, err := Attack(b.Context(), Options{Targets: targets, Trace: arrivals.Trace{At: make([]time.Duration, b.N)}, Connections: connections, KeepAlive: true, Timeout: time.Hour})
+		res, err := Attack(b.Context(), Options{Clients: record.Clients{Connections: connections, KeepAlive: true, Timeout: 3600}, Targets: targets, Trace: arrivals.Trace{At: make([]time.Duration, b.N)}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -1059,7 +1059,7 @@ func BenchmarkSpin(b *testing.B) {
 		b.Run(fmt.Sprintf("loop=closed,conns=64,pipeline=%d", depth), func(b *testing.B) {
 			answered, took, spent := 0, time.Duration(0), time.Duration(0)
 			for range b.N {
-				res, err := Closed(b.Context(), ClosedOptions{Targets: targets, Connections: connections, Pipeline: depth, KeepAlive: true, Duration: 200 * time.Millisecond})
+				res, err := Closed(b.Context(), Options{Clients: record.Clients{Connections: connections, Pipeline: depth, KeepAlive: true}, Targets: targets, Duration: 200 * time.Millisecond})
 				if err != nil || res.Failed > 0 {
 					b.Fatal(res.Failed, err)
 				}

@@ -14,6 +14,6 @@ var errNoSpin = errors.New("the engine spin needs Linux's epoll; use --engine ve
 
 func attackSpin(context.Context, Options, *script) (*Result, error) { return nil, errNoSpin }
 
-func closedSpin(context.Context, ClosedOptions, *script) (ClosedResult, error) {
+func closedSpin(context.Context, Options, *script) (ClosedResult, error) {
 	return ClosedResult{}, errNoSpin
 }

@@ -70,8 +70,8 @@ func TestReadAuditKnowsTheWait(t *testing.T) {
 func TestSpinAuditsItsReads(t *testing.T) {
 	t.Parallel()
 	o := Options{
+		Clients: record.Clients{Connections: 8, KeepAlive: true},
 		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: arrivals.Constant(2000, 100*time.Millisecond)},
-		Connections: 8, KeepAlive: true,
 	}
 	res, err := Attack(t.Context(), o)
 	if err != nil {

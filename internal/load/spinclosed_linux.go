@@ -15,7 +15,7 @@ import (
 // the same index.
 type closedLoop struct {
 	*spinner
-	options  *ClosedOptions
+	options  *Options
 	depth    int
 	to       int64 // the measured time's end
 	clients  []spinClient
@@ -42,9 +42,10 @@ type dueClient struct {
 
 // begin implements spinLoop.
 func (l *closedLoop) begin() {
+	ramp := int64(record.Duration(l.options.Ramp))
 	for i := range l.clients {
 		c, k := &l.clients[i], &l.conns[i]
-		start := int64(l.options.Ramp) * int64(i) / int64(len(l.clients))
+		start := ramp * int64(i) / int64(len(l.clients))
 		for c.due = l.pacedDue(i); l.options.Rate > 0 && c.due < start; c.due = l.pacedDue(i) {
 			c.turns++
 		}
@@ -85,8 +86,8 @@ func (l *closedLoop) free(k *spinConn) {
 	}
 	k.queued = true
 	c.due = l.pacedDue(int(k.index))
-	if l.options.Think != nil {
-		c.due = l.now + int64(max(0, l.options.Think(c.rng)))
+	if l.options.Pause != nil {
+		c.due = l.now + int64(max(0, l.options.Pause(c.rng)))
 	}
 	at := c.due
 	if c.refused { // the pause does not change when the request is due
@@ -216,7 +217,7 @@ const (
 	mostRoom    = 4 << 20
 )
 
-func (o *ClosedOptions) room() int {
+func (o *Options) room() int {
 	rate := float64(fastestLoop)
 	if o.Rate > 0 {
 		rate = min(rate, 1.1*o.Rate)
@@ -225,7 +226,7 @@ func (o *ClosedOptions) room() int {
 }
 
 // closedSpin runs Closed on the spinner.
-func closedSpin(ctx context.Context, o ClosedOptions, a *script) (ClosedResult, error) {
+func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
 	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
 	l := &closedLoop{

@@ -21,15 +21,15 @@ import (
 )
 
 // closedTo runs four clients on kept connections against a server.
-func closedTo(s *rawServer) ClosedOptions {
-	return ClosedOptions{
-		Targets:     []Target{{Method: "GET", URL: s.url + "/work"}},
-		Connections: 4, KeepAlive: true, Duration: 300 * time.Millisecond, Timeout: 20 * time.Second,
+func closedTo(s *rawServer) Options {
+	return Options{
+		Clients: record.Clients{Connections: 4, KeepAlive: true, Timeout: 20},
+		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Duration: 300 * time.Millisecond,
 	}
 }
 
 // closedRun runs a closed loop and checks what holds for every result.
-func closedRun(t *testing.T, o ClosedOptions) ClosedResult {
+func closedRun(t *testing.T, o Options) ClosedResult {
 	t.Helper()
 	res, err := Closed(t.Context(), o)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestSpinClosedCountsWhatTheServerServes(t *testing.T) {
 			}))
 			o := closedTo(&rawServer{url: h.URL})
 			o.Targets = append(o.Targets, Target{Method: "HEAD", URL: h.URL + "/"}, Target{Method: "POST", URL: h.URL + "/", Body: []byte("body")})
-			o.Shared, o.Pipeline, o.KeepAlive, o.Demands = shared, test.depth, test.keep, []arrivals.Demand{{Iters: 7}}
+			o.Shared, o.Pipeline, o.KeepAlive, o.Trace.Demand = shared, test.depth, test.keep, []arrivals.Demand{{Iters: 7}}
 			o.Warmup = 50 * time.Millisecond
 			early := 0
 			res := closedRun(t, o)
@@ -175,7 +175,7 @@ func TestSpinClosedThinks(t *testing.T) {
 			s := answering(t, func(int, int, *http.Request) string { return spinOK })
 			o := closedTo(s)
 			o.Connections, o.Shared, o.Seed = 1, shared, 5
-			o.Think = func(rng *rand.Rand) time.Duration {
+			o.Pause = func(rng *rand.Rand) time.Duration {
 				d := think + time.Duration(rng.IntN(1000))*time.Microsecond
 				thoughts[run] = append(thoughts[run], d)
 				return d
@@ -257,7 +257,7 @@ func TestSpinClosedSessions(t *testing.T) {
 					o.Targets[0].Method = test.method
 				}
 				if test.think > 0 {
-					o.Think = func(*rand.Rand) time.Duration { return test.think }
+					o.Pause = func(*rand.Rand) time.Duration { return test.think }
 					o.Duration = time.Second // on a busy machine too there are ten sessions in it
 				}
 				res := closedRun(t, o)
@@ -290,7 +290,7 @@ func TestSpinClosedSessionEndsWhileItsClientThinks(t *testing.T) {
 			})
 		})
 		o := closedTo(s)
-		o.Shared, o.Session, o.Think = shared, 3, func(*rand.Rand) time.Duration { return 10 * time.Millisecond }
+		o.Shared, o.Session, o.Pause = shared, 3, func(*rand.Rand) time.Duration { return 10 * time.Millisecond }
 		res := closedRun(t, o)
 		for _, got := range res.Sessions {
 			if got.Good != 2 || got.Failed != 0 || !got.Broken {
@@ -343,7 +343,7 @@ func TestSpinClosedPipelines(t *testing.T) {
 				o := closedTo(s)
 				o.Shared, o.Connections, o.Pipeline = shared, 1, depth
 				if test.outcome == record.TimedOut {
-					o.Timeout = 50 * time.Millisecond
+					o.Timeout = .05
 				}
 				res := closedRun(t, o)
 				got := [4]int{}
@@ -379,8 +379,8 @@ func TestSpinClosedRamps(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := answering(t, func(int, int, *http.Request) string { return spinOK })
 		o := closedTo(s)
-		o.Shared, o.Connections, o.Ramp = shared, 10, 200*time.Millisecond
-		o.Think = func(*rand.Rand) time.Duration { return 5 * time.Millisecond }
+		o.Shared, o.Connections, o.Ramp = shared, 10, .2
+		o.Pause = func(*rand.Rand) time.Duration { return 5 * time.Millisecond }
 		res := closedRun(t, o)
 		began := map[uint64]int64{}
 		for i, seq := range res.Seqs {
@@ -396,7 +396,7 @@ func TestSpinClosedRamps(t *testing.T) {
 			t.Fatalf("%d requests of one client within 20ms, %d dialled, %d asked, %d clients", early, res.Dialled, res.Asked, len(res.ConnAnswers))
 		}
 		paced := o
-		paced.Think, paced.Rate = nil, 400
+		paced.Pause, paced.Rate = nil, 400
 		for _, r := range closedRun(t, paced).Requests {
 			turn := int64(math.Round(float64(r.Scheduled) * 400 / 1e9))
 			if r.Scheduled < turn%10*int64(20*time.Millisecond) || r.Scheduled != int64(float64(turn)/400*1e9) {
@@ -493,7 +493,7 @@ func TestSpinClosedAmongChaos(t *testing.T) {
 					})
 				})
 				o := closedTo(s)
-				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, 20*time.Millisecond, 600*time.Millisecond
+				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, .02, 600*time.Millisecond
 				res := closedRun(t, o)
 				live := 0
 				for _, n := range res.ConnAnswers {
@@ -514,7 +514,7 @@ func TestSpinClosedStopsWithItsContext(t *testing.T) {
 		for name, reply := range map[string]string{"answering": spinOK, "silent": later} {
 			s := answering(t, func(int, int, *http.Request) string { return reply })
 			o := closedTo(s)
-			o.Shared, o.Duration, o.Rate, o.Timeout = shared, time.Hour, 1000, 2*time.Hour
+			o.Shared, o.Duration, o.Rate, o.Timeout = shared, time.Hour, 1000, 7200
 			ctx, cancel := context.WithCancel(t.Context())
 			var cancelled time.Time
 			o.Started = func(time.Time) {
@@ -552,17 +552,17 @@ func TestSpinClosedTellsItsStart(t *testing.T) {
 
 func TestSpinClosedRefusesNonsense(t *testing.T) {
 	t.Parallel()
-	for want, spoil := range map[string]func(*ClosedOptions){
-		"give at least 1":         func(o *ClosedOptions) { o.Connections = 0 },
-		"give a positive durati":  func(o *ClosedOptions) { o.Duration = 0 },
-		"warm-up and ramp that":   func(o *ClosedOptions) { o.Warmup = -1 },
-		"no targets":              func(o *ClosedOptions) { o.Targets = nil },
-		"holds 16384 at most":     func(o *ClosedOptions) { o.Connections = MaxConnections + 1 },
-		"excludes think times":    func(o *ClosedOptions) { o.Pipeline, o.Rate = 2, 1 },
-		"both say when to send":   func(o *ClosedOptions) { o.Rate, o.Think = 1, func(*rand.Rand) time.Duration { return 0 } },
-		"set keep-alive":          func(o *ClosedOptions) { o.KeepAlive, o.Session = false, 3 },
-		"at most 1024":            func(o *ClosedOptions) { o.Pipeline = 1025 },
-		"rates that are not nega": func(o *ClosedOptions) { o.Rate = math.NaN() },
+	for want, spoil := range map[string]func(*Options){
+		"give at least 1":         func(o *Options) { o.Connections = 0 },
+		"give a positive durati":  func(o *Options) { o.Duration = 0 },
+		"warm-up and ramp that":   func(o *Options) { o.Warmup = -1 },
+		"no targets":              func(o *Options) { o.Targets = nil },
+		"holds 16384 at most":     func(o *Options) { o.Connections = MaxConnections + 1 },
+		"excludes think times":    func(o *Options) { o.Pipeline, o.Rate = 2, 1 },
+		"both say when to send":   func(o *Options) { o.Rate, o.Pause = 1, func(*rand.Rand) time.Duration { return 0 } },
+		"set keep-alive":          func(o *Options) { o.KeepAlive, o.Session = false, 3 },
+		"at most 1024":            func(o *Options) { o.Pipeline = 1025 },
+		"rates that are not nega": func(o *Options) { o.Rate = math.NaN() },
 	} {
 		o := closedTo(&rawServer{url: "http://127.0.0.1:1"})
 		spoil(&o)

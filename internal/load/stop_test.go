@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/record"
 )
 
 // generatorEnv makes the test binary a generator for TestStoppedGenerator.
@@ -29,8 +30,9 @@ type generated struct {
 
 func generator(url string) {
 	res, err := Attack(context.Background(), Options{
-		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: arrivals.Constant(200, 3*time.Second)},
-		Connections: 64, KeepAlive: true, Started: func(time.Time) { fmt.Println("started") },
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 64, KeepAlive: true},
+		Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: arrivals.Constant(200, 3*time.Second)},
+		Started: func(time.Time) { fmt.Println("started") },
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

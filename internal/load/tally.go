@@ -53,7 +53,7 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 }
 
 // tallied builds the result of a closed loop that ran for took, from its log.
-func tallied(log *requestLog, a *script, o *ClosedOptions, took time.Duration) (res ClosedResult) {
+func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res ClosedResult) {
 	from, to := int64(o.Warmup), int64(o.Warmup+o.Duration)
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
 	clients := make([]tally, o.Connections)

@@ -34,7 +34,7 @@ func tallyOf(t *testing.T, session, depth int, turns ...turn) ClosedResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tallied(log, a, &ClosedOptions{Connections: 2, Warmup: time.Second, Duration: time.Second, Session: session, Pipeline: depth}, 2*time.Second)
+	return tallied(log, a, &Options{Clients: record.Clients{Connections: 2, Session: session, Pipeline: depth}, Warmup: time.Second, Duration: time.Second}, 2*time.Second)
 }
 
 // A request counts where it ends: before the measured time nowhere, after it as cut.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/record"
 
 	"github.com/google/go-cmp/cmp"
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -205,7 +206,7 @@ func TestWhich(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	open := Options{Targets: []Target{{Method: "GET", URL: "http://s/a"}}, Trace: arrivals.Trace{At: []time.Duration{0}, Which: []uint32{1}}}
-	closed := ClosedOptions{Targets: open.Targets, Which: []uint32{1}, Connections: 1, Duration: time.Second}
+	closed := Options{Clients: record.Clients{Loop: "closed", Connections: 1}, Targets: open.Targets, Trace: arrivals.Trace{Which: []uint32{1}}, Duration: time.Second}
 	for _, err := range []error{open.Check(), closed.Check()} {
 		if err == nil || !strings.Contains(err.Error(), "request 0 asks target 2 of 1") {
 			t.Errorf("no such target: got %v", err)

@@ -32,8 +32,9 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	o := Options{
-		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: s.URL + "/work#here"}}, SkipVerify: true,
-		Trace: arrivals.Trace{At: arrivals.Constant(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)}, Connections: 4, KeepAlive: true,
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 4, KeepAlive: true},
+		Targets: []Target{{Method: "GET", URL: s.URL + "/work#here"}}, SkipVerify: true,
+		Trace: arrivals.Trace{At: arrivals.Constant(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)},
 	}
 	res := vegetaRun(t, o)
 	for i, r := range res.Requests {
@@ -56,7 +57,7 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 			t.Errorf("engine %q: got %v; want https refused, with the engine that speaks it", engine, err)
 		}
 	}
-	c := ClosedOptions{Targets: o.Targets, Connections: 1, Duration: time.Second}
+	c := Options{Clients: record.Clients{Connections: 1}, Targets: o.Targets, Duration: time.Second}
 	if _, err := Closed(t.Context(), c); err == nil || !strings.Contains(err.Error(), "needs the engine vegeta") {
 		t.Errorf("closed loop: got %v; want https refused", err)
 	}
@@ -77,7 +78,7 @@ func TestVegetaRefusesWhatItCannotDo(t *testing.T) {
 		"holds no idle connections": func(o *Options) { o.Idle = 1 },
 		"opens none beforehand":     func(o *Options) { o.OpenRate = 1 },
 	} {
-		o := Options{Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: "http://server/work"}}, Trace: arrivals.Trace{At: []time.Duration{0}}, KeepAlive: true}
+		o := Options{Clients: record.Clients{Engine: EngineVegeta, KeepAlive: true}, Targets: []Target{{Method: "GET", URL: "http://server/work"}}, Trace: arrivals.Trace{At: []time.Duration{0}}}
 		change(&o)
 		if res, err := Attack(t.Context(), o); res != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v; want an error with %q", res, err, want)
@@ -95,7 +96,8 @@ func TestVegetaCallsBack(t *testing.T) {
 	var told, moments []int
 	closing := false
 	o := Options{
-		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: arrivals.Constant(500, 100*time.Millisecond)}, KeepAlive: true,
+		Clients: record.Clients{Engine: EngineVegeta, KeepAlive: true},
+		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: arrivals.Constant(500, 100*time.Millisecond)},
 		Started: func(at time.Time) { start = at },
 		Ended: func(seq int, _ record.Request) {
 			told = append(told, seq)
@@ -127,8 +129,8 @@ func TestVegetaLateness(t *testing.T) {
 		t.Skip("takes a second of wall-clock time")
 	}
 	res := vegetaRun(t, Options{
-		Engine: EngineVegeta, Targets: []Target{{Method: "GET", URL: startBareServer(t)}},
-		Trace: arrivals.Trace{At: arrivals.Poisson(2000, time.Second, seeded(1))}, Connections: 16, KeepAlive: true,
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 16, KeepAlive: true},
+		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: arrivals.Poisson(2000, time.Second, seeded(1))},
 	})
 	var lags []int64
 	for i, r := range res.Requests {

@@ -165,13 +165,10 @@ func (s *Scenario) ReadyPath(a Arm) string {
 	return s.Targets("x")[0].URL[len("http://x"):]
 }
 
-// Attack returns the options of an open loop on the server at addr (host:port): the targets, their
-// order if a log gives one, the connections and the timeout. The caller fills in the rest of the trace.
+// Attack returns the options of a load on the server at addr (host:port): the clients, the targets, and
+// their order if a log gives one. The caller fills in the rest of the trace.
 func (s *Scenario) Attack(addr string) load.Options {
-	return load.Options{
-		Targets: s.Targets(addr), Connections: s.Load.Connections, KeepAlive: s.Load.KeepAlive, Timeout: time.Duration(s.Load.Timeout),
-		Trace: arrivals.Trace{Which: s.Which()},
-	}
+	return load.Options{Clients: s.Load.Recorded(""), Targets: s.Targets(addr), Trace: arrivals.Trace{Which: s.Which()}}
 }
 
 // Demands draws the CPU time and sleep of n requests; nil when the scenario states none. The draw
